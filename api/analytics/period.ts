@@ -1,0 +1,157 @@
+/**
+ * Which instants a question about analytics covers, and the buckets of its time axis. All of it is
+ * worked out here from the zone's own rules, so that ClickHouse never needs to know a zone.
+ */
+import { ApiError } from "../http/errors.ts";
+
+export const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
+export type Period = (typeof PERIODS)[number];
+
+export type PeriodQuery = {
+  period?: Period | undefined;
+  start_date?: string | undefined;
+  end_date?: string | undefined;
+  timezone?: string | undefined;
+};
+
+/** One step of the axis: its local date (or date and time of the hour), and its first instant. */
+export type Bucket = { label: string; start: number };
+
+export type Range = {
+  /** As the answer names it: the period, or `custom`. */
+  period: Period | "custom";
+  /** Unix milliseconds; `to` is exclusive. */
+  from: number;
+  to: number;
+  /** In order, none missing. The first may start before `from`. */
+  buckets: Bucket[];
+  /** Local days the range touches. */
+  days: number;
+};
+
+const HOURS = 24;
+const PERIOD_DAYS = { "7d": 7, "30d": 30, "90d": 90 } as const;
+const DEFAULT_PERIOD = "30d";
+const SPAN_YEARS_MAX = 5;
+
+/**
+ * Resolves the period or the custom dates of a query. `createdAt` is where `all` begins; both
+ * instants are Unix milliseconds. Throws `invalid_request` naming the parameter.
+ */
+export function resolveRange(query: PeriodQuery, createdAt: number, now: number): Range {
+  const zone = parseZone(query.timezone ?? "UTC");
+  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone).toPlainDate();
+  if (query.start_date !== undefined || query.end_date !== undefined) {
+    return customRange(query.start_date, query.end_date, zone, today, now);
+  }
+  const period = query.period ?? DEFAULT_PERIOD;
+  if (period === "24h") return hourRange(zone, now);
+  const first =
+    period === "all"
+      ? earlier(localDate(createdAt, zone), today)
+      : today.subtract({ days: PERIOD_DAYS[period] - 1 });
+  const from = startOfDay(first, zone);
+  return {
+    period,
+    from,
+    to: startOfDay(today.add({ days: 1 }), zone),
+    ...dayAxis(first, today, zone),
+  };
+}
+
+/** The current local hour and the 23 before it. */
+function hourRange(zone: string, now: number): Range {
+  const buckets: Bucket[] = [];
+  let at = now;
+  for (let i = 0; i < HOURS; i++) {
+    const hour = Temporal.Instant.fromEpochMilliseconds(at)
+      .toZonedDateTimeISO(zone)
+      .round({ smallestUnit: "hour", roundingMode: "floor" });
+    buckets.unshift({
+      label: hour.toPlainDateTime().toString({ smallestUnit: "minute" }),
+      start: hour.epochMilliseconds,
+    });
+    at = hour.epochMilliseconds - 1;
+  }
+  const from = buckets[0]?.start ?? now;
+  const days = localDate(from, zone).until(localDate(now, zone)).days + 1;
+  return { period: "24h", from, to: nextHour(now, zone), buckets, days };
+}
+
+const nextHour = (at: number, zone: string): number =>
+  Temporal.Instant.fromEpochMilliseconds(at)
+    .toZonedDateTimeISO(zone)
+    .round({ smallestUnit: "hour", roundingMode: "floor" })
+    .add({ hours: 1 }).epochMilliseconds;
+
+function customRange(
+  start: string | undefined,
+  end: string | undefined,
+  zone: string,
+  today: Temporal.PlainDate,
+  now: number,
+): Range {
+  const to = end === undefined ? Math.max(now, 1) : parseBound("end_date", end, zone, "end");
+  const from =
+    start === undefined
+      ? startOfDay(
+          localDate(to - 1, zone).subtract({ days: PERIOD_DAYS[DEFAULT_PERIOD] - 1 }),
+          zone,
+        )
+      : parseBound("start_date", start, zone, "start");
+  if (from >= to) throw invalid("start_date", "must be before end_date");
+  const first = localDate(from, zone);
+  const last =
+    end === undefined && start !== undefined ? later(today, first) : localDate(to - 1, zone);
+  if (Temporal.PlainDate.compare(first.add({ years: SPAN_YEARS_MAX }), last) < 0) {
+    throw invalid("start_date", `must be at most ${SPAN_YEARS_MAX} years before end_date`);
+  }
+  return { period: "custom", from, to, ...dayAxis(first, last, zone) };
+}
+
+function dayAxis(first: Temporal.PlainDate, last: Temporal.PlainDate, zone: string) {
+  const buckets: Bucket[] = [];
+  for (let day = first; Temporal.PlainDate.compare(day, last) <= 0; day = day.add({ days: 1 })) {
+    buckets.push({ label: day.toString(), start: startOfDay(day, zone) });
+  }
+  return { buckets, days: buckets.length };
+}
+
+/** A bare date is a whole local day; anything else is an instant with `Z` or an offset. */
+function parseBound(name: string, text: string, zone: string, side: "start" | "end"): number {
+  try {
+    if (/^\d{4}-\d{2}-\d{2}$/.test(text)) {
+      const date = Temporal.PlainDate.from(text);
+      return startOfDay(side === "start" ? date : date.add({ days: 1 }), zone);
+    }
+    return Temporal.Instant.from(text).epochMilliseconds;
+  } catch {
+    throw invalid(name, "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)");
+  }
+}
+
+/** The zone's canonical spelling; offsets such as `+02:00` are no zones. */
+function parseZone(text: string): string {
+  try {
+    if (/^[A-Za-z]/.test(text))
+      return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;
+  } catch {
+    // Not a zone: told below.
+  }
+  throw invalid("timezone", "must be an IANA time zone such as Europe/Berlin");
+}
+
+const startOfDay = (date: Temporal.PlainDate, zone: string): number =>
+  date.toZonedDateTime(zone).epochMilliseconds;
+
+const localDate = (at: number, zone: string): Temporal.PlainDate =>
+  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate();
+
+const earlier = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
+  Temporal.PlainDate.compare(a, b) <= 0 ? a : b;
+
+const later = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
+  Temporal.PlainDate.compare(a, b) >= 0 ? a : b;
+
+const invalid = (name: string, what: string): ApiError =>
+  new ApiError("invalid_request", `Invalid value for "${name}": ${what}.`);

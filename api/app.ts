@@ -1,0 +1,39 @@
+/** The API as one Elysia app: plugins first, then one group of routes a resource. */
+import { Elysia } from "elysia";
+
+import type { ClientAddress } from "../shared/client-address.ts";
+import type { Log } from "../shared/log.ts";
+import { analyticsRoutes } from "./analytics/routes.ts";
+import type { AnalyticsService } from "./analytics/service.ts";
+import { authPlugin } from "./auth/plugin.ts";
+import { errorPlugin } from "./http/error-plugin.ts";
+import { requestContextPlugin } from "./http/request-context.ts";
+import { createAnonymousLimit } from "./limits/anonymous.ts";
+import { limitRoutes } from "./limits/routes.ts";
+import { linkRoutes } from "./links/routes.ts";
+import type { LinkService } from "./links/service.ts";
+import type { Sql } from "./postgres.ts";
+
+export type AppDeps = {
+  log: Log;
+  sql: Sql;
+  clientAddress: ClientAddress;
+  links: LinkService;
+  analytics: AnalyticsService;
+  /** Where short links are served, without a trailing slash. */
+  shortUrl: string;
+};
+
+export function createApp({ log, sql, clientAddress, links, analytics, shortUrl }: AppDeps) {
+  const anonymousLimit = createAnonymousLimit();
+  const requestContext = requestContextPlugin(clientAddress);
+  const auth = authPlugin({ sql, anonymousLimit, requestContext });
+  let routes: { method: string; path: string }[] = [];
+  const app = new Elysia({ name: "api", normalize: false })
+    .use(errorPlugin({ log, anonymousLimit, clientAddress, routes: () => routes }))
+    .use(linkRoutes({ auth, links, shortUrl }))
+    .use(analyticsRoutes({ auth, analytics }))
+    .use(limitRoutes({ auth }));
+  routes = app.routes;
+  return app;
+}

@@ -1,0 +1,64 @@
+/**
+ * The form of an API key: `sk_live_` or `sk_test_`, 12 characters by which it is found, 43 of
+ * secret (256 bits), 6 of checksum, all base62. The prefix lets secret scanners find leaked keys;
+ * the checksum turns away typos and guesses without a query, as GitHub's token format does.
+ */
+import { randomInt } from "node:crypto";
+
+import type { Mode } from "../../shared/contracts/link-record.ts";
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const LOOKUP_LENGTH = 12;
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const FORM = /^sk_(live|test)_[0-9A-Za-z]{61}$/;
+
+/** Characters of a key that its owner may see again later. */
+const PREFIX_LENGTH = 12;
+
+export type KeyParts = { mode: Mode; lookup: string; secretHash: Buffer };
+
+export type NewKey = KeyParts & {
+  /** The whole key: shown once, stored nowhere. */
+  key: string;
+  prefix: string;
+};
+
+/** Makes a key from the system's secure random source. */
+export function generateKey(mode: Mode): NewKey {
+  const lookup = randomText(LOOKUP_LENGTH);
+  const secret = randomText(SECRET_LENGTH);
+  const body = `sk_${mode}_${lookup}${secret}`;
+  const key = body + checksumOf(body);
+  return { key, mode, lookup, secretHash: hashSecret(secret), prefix: key.slice(0, PREFIX_LENGTH) };
+}
+
+/** Takes a key apart; undefined when its form or its checksum is wrong. */
+export function parseKey(key: string): KeyParts | undefined {
+  if (!FORM.test(key)) return undefined;
+  const body = key.slice(0, -CHECKSUM_LENGTH);
+  if (key.slice(-CHECKSUM_LENGTH) !== checksumOf(body)) return undefined;
+  const random = body.slice("sk_live_".length);
+  return {
+    mode: key.startsWith("sk_live_") ? "live" : "test",
+    lookup: random.slice(0, LOOKUP_LENGTH),
+    secretHash: hashSecret(random.slice(LOOKUP_LENGTH)),
+  };
+}
+
+const hashSecret = (secret: string): Buffer =>
+  Buffer.from(new Bun.CryptoHasher("sha256").update(secret).digest());
+
+/** CRC-32 in base62: six characters hold any 32-bit number. */
+function checksumOf(body: string): string {
+  let rest = Bun.hash.crc32(body);
+  let text = "";
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    text = ALPHABET.charAt(rest % ALPHABET.length) + text;
+    rest = Math.floor(rest / ALPHABET.length);
+  }
+  return text;
+}
+
+const randomText = (length: number): string =>
+  Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join("");

@@ -1,0 +1,27 @@
+/** The API's configuration. */
+import * as z from "zod";
+
+import { envBoolean, envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+
+export const configSchema = z.object({
+  LOG_LEVEL: envLogLevel,
+  /** Address and port of /v1. */
+  API_HOST: z.string().default("0.0.0.0"),
+  API_PORT: envPort(3000),
+  /** Address and port of health and metrics; never to be reached from outside. */
+  API_METRICS_HOST: z.string().default("127.0.0.1"),
+  API_METRICS_PORT: envPort(9101),
+  DATABASE_URL: envUrl(["postgres", "postgresql"]),
+  DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
+  NATS_URL: envUrl(["nats", "tls"]),
+  CLICKHOUSE_URL: envUrl(["http", "https"]),
+  /** Where short links are served, e.g. https://sho.rt; what short_url is built from. */
+  SHORT_URL: envUrl(["http", "https"]),
+  /** Whether links may lead to private addresses and localhost. */
+  ALLOW_PRIVATE_TARGETS: envBoolean(false),
+  /** Addresses and CIDR blocks of proxies, or how many there are. */
+  TRUSTED_PROXIES: envList(),
+});
+
+/** What `migrate` needs. */
+export const migrateConfigSchema = configSchema.pick({ LOG_LEVEL: true, DATABASE_URL: true });

@@ -1,0 +1,76 @@
+/** The errors a client can meet: one table of codes, one envelope, one class to throw. */
+
+/** Every error code of /v1 with its status. `docs/errors.md` explains each. */
+export const ERROR_STATUS = {
+  invalid_request: 400,
+  invalid_url: 400,
+  invalid_alias: 400,
+  alias_taken: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  key_revoked: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export type ErrorEnvelope = {
+  error: { code: ErrorCode; message: string; retry_after?: number };
+};
+
+type ApiErrorOptions = {
+  /** Whole seconds after which the client may try again. */
+  retryAfterSeconds?: number;
+  headers?: Record<string, string>;
+  cause?: unknown;
+};
+
+/** A failure that the client is told of; its message goes into the answer, its cause never does. */
+export class ApiError extends Error {
+  override name = "ApiError";
+  readonly status: number;
+  readonly headers: Record<string, string>;
+
+  constructor(
+    readonly reason: ErrorCode,
+    message: string,
+    private readonly options: ApiErrorOptions = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.status = ERROR_STATUS[reason];
+    const wait = options.retryAfterSeconds;
+    this.headers = {
+      ...(wait === undefined ? {} : { "retry-after": String(wait) }),
+      ...options.headers,
+    };
+  }
+
+  /** The body of the answer. Only a 429 says `retry_after` in its body, as specified. */
+  get envelope(): ErrorEnvelope {
+    const wait = this.reason === "rate_limited" ? this.options.retryAfterSeconds : undefined;
+    return {
+      error: {
+        code: this.reason,
+        message: this.message,
+        ...(wait === undefined ? {} : { retry_after: wait }),
+      },
+    };
+  }
+}
+
+/** The one 404 for what does not exist and for what this caller must not know of. */
+export const notFound = (what: string): ApiError =>
+  new ApiError("not_found", `The ${what} does not exist.`);
+
+/** A dependency is down; whatever it is, the client can only try again. */
+export const unavailable = (cause?: unknown): ApiError =>
+  new ApiError("unavailable", "The service cannot answer this right now. Try again shortly.", {
+    retryAfterSeconds: 2,
+    cause,
+  });

@@ -1,0 +1,35 @@
+/** `GET /v1/limits`: every window of the caller with its state. Spends nothing. */
+import { Elysia } from "elysia";
+import * as z from "zod";
+
+import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
+import { remaining } from "./windows.ts";
+
+const limitsAnswer = z.object({
+  plan: z.string(),
+  limits: z.array(
+    z.object({
+      name: z.string(),
+      limit: z.int(),
+      remaining: z.int(),
+      window: z.int(),
+      reset: z.int(),
+    }),
+  ),
+});
+
+export const limitRoutes = ({ auth }: { auth: AuthPlugin }) =>
+  new Elysia({ name: "limits", prefix: "/v1/limits" }).use(auth).get(
+    "",
+    ({ call }) => ({
+      plan: principalOf(call).plan,
+      limits: (call?.windows ?? []).map((window) => ({
+        name: window.name,
+        limit: window.allowed,
+        remaining: remaining(window),
+        window: window.seconds,
+        reset: Math.ceil(window.resetsAt / 1_000),
+      })),
+    }),
+    { access: { scope: null, limit: "*", cost: 0 }, response: { 200: limitsAnswer } },
+  );

@@ -1,0 +1,87 @@
+/** Links as clients see them: what a request may hold, and what an answer does. */
+import * as z from "zod";
+
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import type { Utm } from "./destination.ts";
+
+const utmValue = z
+  .string()
+  .max(255)
+  .refine(hasNoControls, "must not hold control characters")
+  .nullish();
+
+export const createLinkBody = z.strictObject({
+  url: z.string(),
+  alias: z.string().nullish(),
+  title: z.string().max(255).refine(hasNoControls, "must not hold control characters").nullish(),
+  expires_at: z.iso.datetime({ offset: true }).nullish(),
+  password: z.string().min(1).max(128).nullish(),
+  utm_source: utmValue,
+  utm_medium: utmValue,
+  utm_campaign: utmValue,
+  utm_term: utmValue,
+  utm_content: utmValue,
+  forward_query: z.boolean().optional(),
+});
+
+export type CreateLinkBody = z.output<typeof createLinkBody>;
+
+export const createdLink = z.object({
+  id: z.string(),
+  short_url: z.string(),
+  original_url: z.string(),
+  alias: z.string(),
+  title: z.string().nullable(),
+  clicks: z.int(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().nullable(),
+});
+
+export const fullLink = createdLink.extend({
+  unique_clicks: z.int(),
+  updated_at: z.iso.datetime(),
+  has_password: z.boolean(),
+});
+
+/** A link as PostgreSQL holds it, its figures beside it. */
+export type LinkRow = Utm & {
+  id: Uuid;
+  account_id: Uuid;
+  mode: Mode;
+  domain_host: string | null;
+  alias: string;
+  original_url: string;
+  target_url: string;
+  title: string | null;
+  password_hash: string | null;
+  expires_at: Date | null;
+  forward_query: boolean;
+  version: number;
+  created_at: Date;
+  updated_at: Date;
+  clicks: number;
+  unique_clicks: number;
+};
+
+export const toCreatedLink = (row: LinkRow, shortUrl: string): z.output<typeof createdLink> => ({
+  id: encodeId("link", row.id),
+  short_url: `${row.domain_host === null ? shortUrl : `https://${row.domain_host}`}/${row.alias}`,
+  original_url: row.original_url,
+  alias: row.alias,
+  title: row.title,
+  clicks: row.clicks,
+  created_at: row.created_at.toISOString(),
+  expires_at: row.expires_at?.toISOString() ?? null,
+});
+
+export const toFullLink = (row: LinkRow, shortUrl: string): z.output<typeof fullLink> => ({
+  ...toCreatedLink(row, shortUrl),
+  unique_clicks: row.unique_clicks,
+  updated_at: row.updated_at.toISOString(),
+  has_password: row.password_hash !== null,
+});
+
+function hasNoControls(text: string): boolean {
+  return !/\p{Cc}/u.test(text);
+}

@@ -1,0 +1,135 @@
+/** What can be done with links. Knows nothing of HTTP but the errors a client is told of. */
+import { type ActiveLink, DEFAULT_DOMAIN, type Mode } from "../../shared/contracts/link-record.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import type { LinkFeed } from "../feed/link-feed.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import { isUniqueViolation, type Sql } from "../postgres.ts";
+import { aliasProblem, generateAlias, GENERATED_LENGTH } from "./alias.ts";
+import { destinationOf } from "./destination.ts";
+import type { CreateLinkBody, LinkRow } from "./model.ts";
+import { findLink, insertLink, type NewLink } from "./sql.ts";
+import { parseTarget, type TargetRules } from "./target-url.ts";
+
+export type Owner = { accountId: Uuid; mode: Mode };
+
+type LinkServiceDeps = { sql: Sql; feed: LinkFeed; targetRules: TargetRules };
+
+/** Collisions of generated aliases after which they get longer. */
+const COLLISIONS_BEFORE_LONGER = 3;
+const COLLISIONS_MAX = 12;
+
+/** OWASP's parameters for argon2id (Password Storage Cheat Sheet: 19 MiB, 2 passes). */
+const PASSWORD_HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+
+export type LinkService = ReturnType<typeof createLinkService>;
+
+export function createLinkService({ sql, feed, targetRules }: LinkServiceDeps) {
+  /**
+   * Creates a link and tells the redirectors. `propagated` is false when the links feed could not be
+   * reached: the link is safe and will be told later. Throws `invalid_url`, `invalid_alias`,
+   * `alias_taken` or `invalid_request`.
+   */
+  async function create(
+    owner: Owner,
+    body: CreateLinkBody,
+  ): Promise<{ link: LinkRow; propagated: boolean }> {
+    const target = parseTarget(body.url, targetRules);
+    if ("problem" in target) throw new ApiError("invalid_url", target.problem);
+    const chosen = body.alias ?? undefined;
+    const problem = chosen === undefined ? undefined : aliasProblem(chosen);
+    if (problem !== undefined) throw new ApiError("invalid_alias", problem);
+    const created_at = new Date();
+    const draft = {
+      id: newUuid(),
+      account_id: owner.accountId,
+      mode: owner.mode,
+      original_url: target.original,
+      target_url: target.href,
+      title: body.title ?? null,
+      password_hash: await hashPassword(body.password ?? undefined),
+      expires_at: futureInstant(body.expires_at ?? undefined, created_at),
+      utm_source: body.utm_source ?? null,
+      utm_medium: body.utm_medium ?? null,
+      utm_campaign: body.utm_campaign ?? null,
+      utm_term: body.utm_term ?? null,
+      utm_content: body.utm_content ?? null,
+      forward_query: body.forward_query ?? false,
+      created_at,
+    };
+    const link =
+      chosen === undefined
+        ? await insertGenerated(draft)
+        : await insertChosen({ ...draft, alias: chosen });
+    const propagated = await feed.publish(link.record, link.outboxId);
+    return { link: link.row, propagated };
+  }
+
+  async function insertChosen(link: NewLink) {
+    try {
+      return await insert(link);
+    } catch (error) {
+      if (!isUniqueViolation(error, "links_alias_key")) throw error;
+      throw new ApiError("alias_taken", `The alias "${link.alias}" is already in use.`);
+    }
+  }
+
+  async function insertGenerated(link: Omit<NewLink, "alias">) {
+    for (let collisions = 0; collisions < COLLISIONS_MAX; collisions++) {
+      const longer = Math.floor(collisions / COLLISIONS_BEFORE_LONGER);
+      try {
+        return await insert({ ...link, alias: generateAlias(GENERATED_LENGTH + longer) });
+      } catch (error) {
+        if (!isUniqueViolation(error, "links_alias_key")) throw error;
+      }
+    }
+    throw new Error(`No free alias after ${COLLISIONS_MAX} tries.`);
+  }
+
+  async function insert(link: NewLink) {
+    const draft = toRecord(link);
+    const { version, outboxId } = await insertLink(sql, link, draft);
+    const row: LinkRow = {
+      ...link,
+      domain_host: null,
+      version,
+      updated_at: link.created_at,
+      clicks: 0,
+      unique_clicks: 0,
+    };
+    return { row, record: { ...draft, version }, outboxId };
+  }
+
+  /** Finds one of the owner's links; throws `not_found`. */
+  async function get(owner: Owner, id: Uuid | undefined): Promise<LinkRow> {
+    const row = id === undefined ? undefined : await findLink(sql, owner, id);
+    if (row === undefined) throw notFound("link");
+    return row;
+  }
+
+  return { create, get };
+}
+
+const toRecord = (link: NewLink): Omit<ActiveLink, "version"> => ({
+  state: "active",
+  domain: DEFAULT_DOMAIN,
+  alias: link.alias,
+  link_id: link.id,
+  account_id: link.account_id,
+  mode: link.mode,
+  destination: destinationOf(link.target_url, link),
+  expires_at: link.expires_at?.getTime() ?? null,
+  password_hash: link.password_hash,
+  forward_query: link.forward_query,
+});
+
+const hashPassword = async (password: string | undefined): Promise<string | null> =>
+  password === undefined ? null : await Bun.password.hash(password, PASSWORD_HASHING);
+
+function futureInstant(text: string | undefined, now: Date): Date | null {
+  if (text === undefined) return null;
+  const instant = new Date(text);
+  if (!(instant.getTime() > now.getTime())) {
+    throw new ApiError("invalid_request", 'Invalid value for "expires_at": must be in the future.');
+  }
+  return instant;
+}

@@ -1,0 +1,103 @@
+/**
+ * Destinations: what a link may lead to, decided on what the WHATWG parser makes of the text,
+ * never on the text itself.
+ */
+import { BlockList, isIP } from "node:net";
+
+/** The most characters of a destination after normalising. */
+export const URL_LENGTH_MAX = 8_192;
+
+export type TargetRules = {
+  /** Whether private addresses and localhost are allowed. */
+  allowPrivate: boolean;
+  /** The service's own short address; a link to it would redirect to itself. */
+  shortUrl: URL;
+};
+
+export type Target = { original: string; href: string };
+
+/** Reads a destination; gives the reason, as a sentence, when it is not allowed. */
+export function parseTarget(text: string, rules: TargetRules): Target | { problem: string } {
+  const original = text.trim();
+  // The parser would drop tabs and line breaks silently; what is stored must be what was meant.
+  if (hasControlCharacter(original)) return { problem: "The URL holds a control character." };
+  if (!URL.canParse(original)) return { problem: "The URL is not a valid absolute URL." };
+  const url = new URL(original);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return { problem: "The URL must be an http or https URL." };
+  }
+  if (url.href.length > URL_LENGTH_MAX) {
+    return { problem: `The URL may have ${URL_LENGTH_MAX} characters at most.` };
+  }
+  if (url.username !== "" || url.password !== "") {
+    return { problem: "The URL must not hold a user name or a password." };
+  }
+  const problem = hostProblem(url, rules);
+  return problem === undefined ? { original, href: url.href } : { problem };
+}
+
+function hostProblem(url: URL, { allowPrivate, shortUrl }: TargetRules): string | undefined {
+  const host = url.hostname.replace(/\.$/, "");
+  const local = isPrivateHost(host);
+  // On a private host other services share the name, so there the port tells them apart.
+  if (local ? url.host === shortUrl.host : host === shortUrl.hostname) {
+    return "The URL must not be a short link of this service.";
+  }
+  if (local) return allowPrivate ? undefined : "The URL must not lead to a private address.";
+  if (addressOf(host) === undefined && !/[^.]\.[^.]/.test(host)) {
+    return "The URL's host must be a full domain name.";
+  }
+  return undefined;
+}
+
+const privateAddresses = createPrivateAddresses();
+
+function isPrivateHost(host: string): boolean {
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  const address = addressOf(host);
+  if (address === undefined) return false;
+  return privateAddresses.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+}
+
+/** The address when the host is one; the parser has already normalised 0x7f.1 and the like. */
+function addressOf(host: string): string | undefined {
+  const bare = host.replace(/^\[|\]$/g, "");
+  return isIP(bare) === 0 ? undefined : bare;
+}
+
+/** Blocks that are not reachable across the public internet (IANA special-purpose registries). */
+function createPrivateAddresses(): BlockList {
+  const list = new BlockList();
+  const blocks4: [string, number][] = [
+    ["0.0.0.0", 8],
+    ["10.0.0.0", 8],
+    ["100.64.0.0", 10],
+    ["127.0.0.0", 8],
+    ["169.254.0.0", 16],
+    ["172.16.0.0", 12],
+    ["192.0.0.0", 24],
+    ["192.168.0.0", 16],
+    ["198.18.0.0", 15],
+    ["240.0.0.0", 4],
+  ];
+  const blocks6: [string, number][] = [
+    ["::", 127],
+    ["fc00::", 7],
+    ["fe80::", 10],
+    ["fec0::", 10],
+  ];
+  for (const [address, bits] of blocks4) {
+    list.addSubnet(address, bits, "ipv4");
+    list.addSubnet(`::ffff:${address}`, 96 + bits, "ipv6");
+  }
+  for (const [address, bits] of blocks6) list.addSubnet(address, bits, "ipv6");
+  return list;
+}
+
+function hasControlCharacter(text: string): boolean {
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return true;
+  }
+  return false;
+}

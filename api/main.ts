@@ -1,0 +1,84 @@
+/** The API process. `bun api/main.ts` serves; `bun api/main.ts migrate` updates the schema and exits. */
+import { collectDefaultMetrics, Registry } from "prom-client";
+
+import { createClientAddress } from "../shared/client-address.ts";
+import { loadConfig } from "../shared/env.ts";
+import { startInternalServer } from "../shared/internal-server.ts";
+import { createLifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLog } from "../shared/log.ts";
+import { connectNats } from "../shared/nats.ts";
+import { createAnalyticsService } from "./analytics/service.ts";
+import { createApp } from "./app.ts";
+import { openClickHouse } from "./clickhouse.ts";
+import { configSchema, migrateConfigSchema } from "./config.ts";
+import { startLinkFeed } from "./feed/link-feed.ts";
+import { createLinkService } from "./links/service.ts";
+import { migratePostgres } from "./migrations/migrate.ts";
+import { openPostgres } from "./postgres.ts";
+
+async function migrate(): Promise<void> {
+  const config = loadConfig(migrateConfigSchema, process.env);
+  const sql = openPostgres(config.DATABASE_URL, 1);
+  await migratePostgres(sql, createLog("api", config.LOG_LEVEL));
+  await sql.end();
+}
+
+async function serve(): Promise<void> {
+  const config = loadConfig(configSchema, process.env);
+  const log = createLog("api", config.LOG_LEVEL);
+  const lifecycle = createLifecycle(log);
+
+  const sql = openPostgres(config.DATABASE_URL, config.DATABASE_CONNECTIONS_MAX);
+  lifecycle.onStop("postgres", () => sql.end({ timeout: 5 }));
+  const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
+  lifecycle.onStop("clickhouse", () => clickhouse.close());
+  const nats = connectNats({ url: config.NATS_URL, name: "api", log });
+  const feed = startLinkFeed({ sql, nats, log });
+  lifecycle.onStop("link feed", async () => {
+    await feed.stop();
+    if (feed.connected()) await (await nats).drain();
+  });
+
+  const shortUrl = new URL(config.SHORT_URL);
+  const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl };
+  const links = createLinkService({ sql, feed, targetRules });
+  const app = createApp({
+    log,
+    sql,
+    clientAddress: createClientAddress(config.TRUSTED_PROXIES),
+    links,
+    analytics: createAnalyticsService({ clickhouse, links }),
+    shortUrl: shortUrl.origin,
+  });
+  app.listen({
+    hostname: config.API_HOST,
+    port: config.API_PORT,
+    // Two processes on one port would share its connections unnoticed.
+    reusePort: false,
+    development: false,
+    idleTimeout: 30,
+    // Bodies are bounded where they are read, so that the answer is our own.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+  });
+  lifecycle.onStop("server", () => app.server?.stop());
+
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const internal = startInternalServer({
+    host: config.API_METRICS_HOST,
+    port: config.API_METRICS_PORT,
+    registry,
+    readiness: async () => ({
+      process: lifecycle.stopping() ? "stopping" : "ok",
+      postgres: await sql`select 1`.then(
+        () => "ok",
+        () => "unreachable",
+      ),
+      links_feed: feed.connected() ? "ok" : "not connected yet",
+    }),
+  });
+  lifecycle.onStop("internal server", () => internal.stop());
+  log.info({ url: app.server?.url.origin, internal_url: internal.url.origin }, "listening");
+}
+
+await runMain(process.argv[2] === "migrate" ? migrate : serve);
