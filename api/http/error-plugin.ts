@@ -89,7 +89,7 @@ function pathMatches(pattern: string, pathname: string): boolean {
 
 /** Names the first field that is wrong and what is allowed there. */
 function invalidRequest(error: ValidationError): ApiError {
-  const issue = issueSchema.safeParse(error.all[0]).data;
+  const issue = issueSchema.safeParse(error.valueError).data;
   const unknown = issue?.keys?.[0];
   if (unknown !== undefined) {
     return new ApiError("invalid_request", `Unknown field "${unknown}".`);

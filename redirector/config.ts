@@ -1,0 +1,31 @@
+/** The redirector's configuration. */
+import * as z from "zod";
+
+import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+
+export const configSchema = z.object({
+  LOG_LEVEL: envLogLevel,
+  /** Address and port of short links. Several processes may share one. */
+  REDIRECTOR_HOST: z.string().default("0.0.0.0"),
+  REDIRECTOR_PORT: envPort(8080),
+  /** Address and port of health and metrics; never to be reached from outside. */
+  REDIRECTOR_METRICS_HOST: z.string().default("127.0.0.1"),
+  REDIRECTOR_METRICS_PORT: envPort(9102),
+  NATS_URL: envUrl(["nats", "tls"]),
+  /** Where short links are served; its host is the default short domain. */
+  SHORT_URL: envUrl(["http", "https"]),
+  /** More host names that mean the default short domain. */
+  SHORT_HOSTS: envList(),
+  /** Where `/` leads; a plain page when not set. */
+  ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
+  /** Where clicks wait until JetStream has them. Each process needs a directory of its own. */
+  JOURNAL_DIR: z.string("must be set to a directory"),
+  /** The most bytes the journal may take; beyond, redirects go on and clicks are dropped, counted. */
+  JOURNAL_BYTES_MAX: envInteger(4 * 1024 ** 3, 1024 ** 2, 2 ** 50),
+  /** The most memory for cached links. */
+  CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, 2 ** 40),
+  /** The most bytes of clicks that wait in JetStream for a worker. */
+  CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
+  /** Addresses and CIDR blocks of proxies, or how many there are. */
+  TRUSTED_PROXIES: envList(),
+});

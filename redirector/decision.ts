@@ -1,0 +1,76 @@
+/**
+ * What a request for a short link gets: one pure function, so that every way into the process gives
+ * the same answer. It never waits; what needs waiting for comes back as a decision to wait.
+ */
+import type { ActiveLink } from "../shared/contracts/link-record.ts";
+
+export type Decision =
+  /** Answer 302; a GET is a click. */
+  | { kind: "redirect"; link: ActiveLink; location: string }
+  /** Ask for the link's password. */
+  | { kind: "password"; link: ActiveLink }
+  | { kind: "expired" }
+  | { kind: "not_found" }
+  /** `/`, `/robots.txt`, `/favicon.ico`. */
+  | { kind: "root" }
+  | { kind: "robots" }
+  | { kind: "favicon" }
+  | { kind: "method_not_allowed"; allow: string }
+  /** The link is not in memory: it must be fetched, and the request decided again. */
+  | { kind: "miss"; domain: string; alias: string };
+
+export type ShortRequest = {
+  method: string;
+  /** Path without query, e.g. `/abc`. */
+  path: string;
+  /** Query without `?`; empty when there is none. */
+  query: string;
+  /** The domain the Host header means, or undefined for a host that is not served here. */
+  domain: string | undefined;
+};
+
+/** A cached link, `null` for one known not to exist, undefined for one not known. */
+export type Lookup = (domain: string, alias: string) => ActiveLink | null | undefined;
+
+const ALIAS_FORM = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
+const READ_METHODS = "GET, HEAD";
+
+/** Decides a request. `now` is in Unix milliseconds: expiry is judged as the request comes. */
+export function decide(request: ShortRequest, now: number, lookup: Lookup): Decision {
+  const { method, path, query, domain } = request;
+  const reading = method === "GET" || method === "HEAD";
+  if (!reading && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
+  if (domain === undefined) return { kind: "not_found" };
+  const page = pageAt(path);
+  if (page !== undefined)
+    return reading ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
+  const alias = path.slice(1);
+  if (!ALIAS_FORM.test(alias)) return { kind: "not_found" };
+  const link = lookup(domain, alias);
+  if (link === undefined) return { kind: "miss", domain, alias };
+  if (link === null) return { kind: "not_found" };
+  if (link.expires_at !== null && link.expires_at <= now) return { kind: "expired" };
+  if (link.password_hash !== null) return { kind: "password", link };
+  // Only a password form is ever posted.
+  if (!reading) return { kind: "method_not_allowed", allow: READ_METHODS };
+  return { kind: "redirect", link, location: locationOf(link, query) };
+}
+
+/** Where a link leads, with the short URL's own query passed on where the link wants it. */
+export function locationOf(link: ActiveLink, query: string): string {
+  if (!link.forward_query || query === "") return link.destination;
+  const url = new URL(link.destination);
+  const given = new URLSearchParams(query);
+  for (const name of new Set(given.keys())) {
+    // The link's own parameters stand: a visitor cannot replace them.
+    if (url.searchParams.has(name)) continue;
+    for (const value of given.getAll(name)) url.searchParams.append(name, value);
+  }
+  return url.href;
+}
+
+function pageAt(path: string): "root" | "robots" | "favicon" | undefined {
+  if (path === "/") return "root";
+  if (path === "/robots.txt") return "robots";
+  return path === "/favicon.ico" ? "favicon" : undefined;
+}

@@ -1,0 +1,156 @@
+/**
+ * The click journal: a click is in the file system before its redirect is answered, so that killing
+ * this process loses none. Pages are cut and numbered here, before anything is published.
+ *
+ * Never throws and never waits: a full disk or a full journal costs clicks, counted by reason, and
+ * never a redirect.
+ */
+import { closeSync, ftruncateSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+
+import {
+  type Click,
+  encodeClick,
+  encodePageHeader,
+  PAGE_BYTES_MAX,
+  PAGE_CLICKS_MAX,
+  PAGE_HEADER_BYTES,
+  type PageId,
+  RECORD_BYTES_MAX,
+} from "../../shared/contracts/click-page.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { adoptPages, pagePath, type SealedPage } from "./files.ts";
+
+/** A page is sealed at this age, however few clicks it holds: what bounds how late a click is seen. */
+const PAGE_AGE_MAX_MS = 100;
+
+export type DropReason = "journal_full" | "disk_error";
+
+export type JournalStats = {
+  /** Clicks taken in, and clicks lost by reason, since the start. */
+  recorded: number;
+  dropped: Record<DropReason, number>;
+  /** Bytes on disk that wait for their acknowledgement. */
+  pendingBytes: number;
+};
+
+export type Journal = {
+  /** Records a click; false when it had to be dropped. */
+  append(click: Click): boolean;
+  /** Tells that a sealed page is gone from the disk. */
+  released(page: SealedPage): void;
+  stats(): JournalStats;
+  /** Seals the page being written; nothing may be appended afterwards. */
+  close(): void;
+};
+
+type JournalOptions = {
+  dir: string;
+  bytesMax: number;
+  /** Told of every page that is ready to be published, those of earlier processes first. */
+  onSealed: (page: SealedPage) => void;
+  onError: (error: unknown) => void;
+  onForeign: (name: string) => void;
+};
+
+type OpenPage = PageId & { fd: number; end: number; clicks: number; openedAt: number };
+
+/** Opens the journal in `dir`, which must be this process's alone. Throws when it cannot be used. */
+export function openJournal({
+  dir,
+  bytesMax,
+  onSealed,
+  onError,
+  onForeign,
+}: JournalOptions): Journal {
+  mkdirSync(dir, { recursive: true });
+  // Random, never a host name or a process id: a repeated id would make new clicks look like old ones.
+  const journalId = newUuid();
+  const scratch = Buffer.allocUnsafe(RECORD_BYTES_MAX);
+  const stats: JournalStats = {
+    recorded: 0,
+    dropped: { journal_full: 0, disk_error: 0 },
+    pendingBytes: 0,
+  };
+  let open: OpenPage | undefined;
+  let nextPage = 0;
+
+  const { pages, foreign } = adoptPages(dir);
+  foreign.forEach(onForeign);
+  for (const page of pages) {
+    stats.pendingBytes += page.bytes;
+    onSealed(page);
+  }
+
+  function openPage(): OpenPage {
+    const id = { journalId, page: nextPage };
+    const fd = openSync(pagePath(dir, id, "open"), "wx");
+    nextPage++;
+    const end = writeSync(fd, encodePageHeader(id));
+    stats.pendingBytes += PAGE_HEADER_BYTES;
+    return { ...id, fd, end, clicks: 0, openedAt: Date.now() };
+  }
+
+  function seal(): void {
+    if (open === undefined) return;
+    const { fd, end, clicks, openedAt: _, ...id } = open;
+    open = undefined;
+    try {
+      closeSync(fd);
+      const path = pagePath(dir, id, "page");
+      renameSync(pagePath(dir, id, "open"), path);
+      onSealed({ ...id, path, bytes: end, clicks });
+    } catch (error) {
+      // The file stays, and the next start of a process adopts it.
+      onError(error);
+    }
+  }
+
+  function drop(reason: DropReason): false {
+    stats.dropped[reason]++;
+    return false;
+  }
+
+  function append(click: Click): boolean {
+    if (stats.pendingBytes + RECORD_BYTES_MAX > bytesMax) return drop("journal_full");
+    try {
+      open ??= openPage();
+      const length = encodeClick(scratch, click);
+      if (writeSync(open.fd, scratch, 0, length, open.end) !== length)
+        throw new Error("Short write.");
+      open.end += length;
+      open.clicks++;
+      stats.recorded++;
+      stats.pendingBytes += length;
+    } catch (error) {
+      onError(error);
+      if (open !== undefined) cutTail(open);
+      seal();
+      return drop("disk_error");
+    }
+    if (open.clicks >= PAGE_CLICKS_MAX || open.end + RECORD_BYTES_MAX > PAGE_BYTES_MAX) seal();
+    return true;
+  }
+
+  const timer = setInterval(() => {
+    if (open !== undefined && Date.now() - open.openedAt >= PAGE_AGE_MAX_MS) seal();
+  }, PAGE_AGE_MAX_MS / 2);
+
+  return {
+    append,
+    released: (page) => void (stats.pendingBytes -= page.bytes),
+    stats: () => stats,
+    close() {
+      clearInterval(timer);
+      seal();
+    },
+  };
+}
+
+/** Drops half a record behind the last whole one; should that fail too, readers stop there anyway. */
+function cutTail({ fd, end }: OpenPage): void {
+  try {
+    ftruncateSync(fd, end);
+  } catch {
+    // The disk is failing: the page ends at the torn record by its checksum.
+  }
+}

@@ -1,0 +1,55 @@
+/** The redirector's figures for Prometheus. */
+import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+
+import type { Journal } from "./journal/journal.ts";
+import type { Publisher } from "./journal/publisher.ts";
+import type { LinkCache } from "./link-cache.ts";
+import type { LinkFeed } from "./link-feed.ts";
+
+type MetricsDeps = {
+  cache: LinkCache;
+  feed: LinkFeed;
+  journal: Journal;
+  publisher: Publisher;
+};
+
+/** Figures that are read where they stand when they are scraped; nothing is added to a redirect. */
+export function createMetrics({ cache, feed, journal, publisher }: MetricsDeps) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const answers = new Counter({
+    name: "shorthop_redirector_answers_total",
+    help: "Requests answered, by what was decided",
+    labelNames: ["decision"],
+    registers,
+  });
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name: `shorthop_redirector_${name}`,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge("cached_links", "Links in memory", () => cache.stats().entries);
+  gauge("cached_bytes", "Memory of the links, as accounted", () => cache.stats().bytes);
+  gauge("feed_lag", "Changes the cache is behind the links feed", () => feed.lag());
+  gauge("clicks_recorded", "Clicks taken into the journal", () => journal.stats().recorded);
+  gauge("journal_bytes", "Bytes that wait in the journal", () => journal.stats().pendingBytes);
+  gauge("pages_pending", "Sealed pages that wait for JetStream", () => publisher.pending());
+  gauge("pages_published", "Pages that JetStream acknowledged", () => publisher.published());
+  new Gauge({
+    name: "shorthop_redirector_clicks_dropped",
+    help: "Clicks lost, by reason",
+    labelNames: ["reason"],
+    registers,
+    collect() {
+      for (const [reason, count] of Object.entries(journal.stats().dropped)) {
+        this.set({ reason }, count);
+      }
+    },
+  });
+  return { registry, onAnswer: (decision: string) => answers.inc({ decision }) };
+}

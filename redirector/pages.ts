@@ -1,0 +1,96 @@
+/** The few pages people see: small, without any outside asset, readable by every kind of reader. */
+
+const STYLE = `
+:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;box-sizing:border-box}
+main{max-width:26rem;width:100%}
+h1{font-size:1.4rem;margin:0 0 .5rem}
+p{margin:0 0 1rem}
+label{display:block;font-weight:600;margin-bottom:.25rem}
+input,button{font:inherit;padding:.5rem .75rem;box-sizing:border-box;width:100%}
+button{margin-top:.75rem;cursor:pointer}
+[role=alert]{color:#b00020;font-weight:600}
+@media(prefers-color-scheme:dark){[role=alert]{color:#ff8a80}}
+`;
+
+const STYLE_HASH = new Bun.CryptoHasher("sha256").update(STYLE).digest("base64");
+
+const HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "private, no-store",
+  "content-security-policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-robots-tag": "noindex",
+};
+
+const MESSAGES = {
+  home: { status: 200, title: "Short links", text: "This address serves short links." },
+  not_found: { status: 404, title: "Link not found", text: "There is no link at this address." },
+  expired: { status: 410, title: "Link expired", text: "This link is no longer available." },
+  method_not_allowed: {
+    status: 405,
+    title: "Method not allowed",
+    text: "A short link can only be followed.",
+  },
+  unavailable: {
+    status: 503,
+    title: "Temporarily unavailable",
+    text: "This link cannot be looked up right now. Please try again in a moment.",
+  },
+} as const;
+
+/** A page with a message; `headers` are added to those every page has. */
+export function messagePage(
+  name: keyof typeof MESSAGES,
+  headers: Record<string, string> = {},
+): Response {
+  const { status, title, text } = MESSAGES[name];
+  return page(status, title, `<p>${text}</p>`, headers);
+}
+
+const PASSWORD_STATES = {
+  asked: { status: 401, alert: "" },
+  wrong: { status: 401, alert: "That is not the right password." },
+  limited: { status: 429, alert: "Too many tries. Please wait a while." },
+} as const;
+
+/** The page that asks for a link's password. */
+export function passwordPage(
+  state: keyof typeof PASSWORD_STATES,
+  headers: Record<string, string> = {},
+): Response {
+  const { status, alert } = PASSWORD_STATES[state];
+  const form = `${alert === "" ? "" : `<p role="alert">${alert}</p>`}
+<form method="post">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
+<button type="submit">Continue</button>
+</form>`;
+  return page(status, "This link needs a password", form, headers);
+}
+
+function page(
+  status: number,
+  title: string,
+  body: string,
+  headers: Record<string, string>,
+): Response {
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${body}
+</main>
+</body>
+</html>
+`;
+  return new Response(html, { status, headers: { ...HEADERS, ...headers } });
+}
