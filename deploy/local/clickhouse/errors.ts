@@ -1,0 +1,64 @@
+/** Errors as ClickHouse's HTTP interface tells them. */
+
+/** An error the gateway itself tells, in ClickHouse's words. */
+export class GatewayError extends Error {
+  override name = "GatewayError";
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Codes ClickHouse's server answers with something other than 500, as its HTTP handler maps them. */
+const STATUS_BY_CODE: Record<number, number> = {
+  // Syntax, names, types and values that the client got wrong.
+  6: 400,
+  27: 400,
+  36: 400,
+  38: 400,
+  41: 400,
+  42: 400,
+  43: 400,
+  44: 400,
+  46: 400,
+  47: 400,
+  50: 400,
+  53: 400,
+  62: 400,
+  63: 400,
+  70: 400,
+  72: 400,
+  107: 400,
+  115: 400,
+  117: 400,
+  130: 400,
+  131: 400,
+  179: 400,
+  215: 400,
+  456: 400,
+  457: 400,
+  // What does not exist.
+  60: 404,
+  81: 404,
+  16: 404,
+  // 159: timeout, 202: too many queries.
+  159: 408,
+  202: 503,
+};
+
+/** The answer to a failed statement. */
+export function errorResponse(error: unknown): Response {
+  const text = error instanceof Error ? error.message : String(error);
+  const message = text.slice(Math.max(0, text.indexOf("Code: ")));
+  const code = Number(/^Code: (\d+)/.exec(message)?.[1] ?? 1000);
+  const status = error instanceof GatewayError ? error.status : (STATUS_BY_CODE[code] ?? 500);
+  return new Response(`${message}\n`, {
+    status,
+    headers: {
+      "content-type": "text/plain; charset=UTF-8",
+      "x-clickhouse-exception-code": String(code),
+    },
+  });
+}

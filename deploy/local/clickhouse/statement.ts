@@ -1,0 +1,95 @@
+/** Reads a statement from a request the way ClickHouse's HTTP interface does. */
+import { gunzipSync } from "node:zlib";
+
+import { GatewayError } from "./errors.ts";
+
+export type Statement = {
+  sql: string;
+  /** Format of the result where the statement names none. */
+  format: string;
+  database: string | undefined;
+  settings: [string, string][];
+  /** Values of `{name: Type}` in the statement, in ClickHouse's escaped text form. */
+  parameters: [string, string][];
+};
+
+/** URL parameters that are no settings, or settings of the server's HTTP layer alone. */
+const NOT_SETTINGS = new Set([
+  "query",
+  "database",
+  "query_id",
+  "default_format",
+  "user",
+  "password",
+  "quota_key",
+  "role",
+  "compress",
+  "decompress",
+  "wait_end_of_query",
+  "buffer_size",
+  "send_progress_in_http_headers",
+  "http_response_buffer_size",
+  "http_headers_progress_interval_ms",
+  "enable_http_compression",
+  "http_zlib_compression_level",
+  "http_response_compression_method",
+  "client_protocol_version",
+]);
+
+const PARAMETER_PREFIX = "param_";
+
+/** Reads the statement: from the URL, the body behind it, or the fields of a multipart form. */
+export async function readStatement(request: Request): Promise<Statement> {
+  const url = new URL(request.url);
+  const fields = [...url.searchParams];
+  let body: string;
+  if (request.headers.get("content-type")?.startsWith("multipart/form-data") === true) {
+    for (const [name, value] of await request.formData()) {
+      if (typeof value === "string") fields.push([name, value]);
+    }
+    body = "";
+  } else {
+    body = await readBody(request);
+  }
+  if (url.searchParams.has("session_id")) {
+    throw new GatewayError(
+      501,
+      "Code: 48. DB::Exception: Sessions are not supported. (NOT_IMPLEMENTED)",
+    );
+  }
+  const named = (name: string) => fields.find(([field]) => field === name)?.[1];
+  const sql = [named("query") ?? "", body].filter((part) => part !== "").join("\n");
+  return {
+    sql,
+    format: named("default_format") ?? "TabSeparated",
+    database: named("database") ?? request.headers.get("x-clickhouse-database") ?? undefined,
+    settings: fields.filter(
+      ([name]) => !NOT_SETTINGS.has(name) && !name.startsWith(PARAMETER_PREFIX),
+    ),
+    parameters: fields
+      .filter(([name]) => name.startsWith(PARAMETER_PREFIX))
+      .map(([name, value]) => [name.slice(PARAMETER_PREFIX.length), value]),
+  };
+}
+
+async function readBody(request: Request): Promise<string> {
+  const bytes = await request.arrayBuffer();
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding !== "gzip" && encoding !== "identity") {
+    throw new GatewayError(
+      501,
+      `Code: 48. DB::Exception: Content-Encoding ${encoding}. (NOT_IMPLEMENTED)`,
+    );
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(
+      encoding === "gzip" ? gunzipSync(bytes) : bytes,
+    );
+  } catch {
+    // chDB takes statements as text, so binary formats cannot be passed on.
+    throw new GatewayError(
+      501,
+      "Code: 48. DB::Exception: The body is not UTF-8 text. (NOT_IMPLEMENTED)",
+    );
+  }
+}
