@@ -1,5 +1,5 @@
 /** The connection to ClickHouse, for reading. */
-import { ClickHouseError, createClient } from "@clickhouse/client";
+import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 
 /** A question takes at most this long; beyond, the answer is 503 and ClickHouse stops working on it. */
 const QUERY_TIMEOUT_MS = 10_000;
@@ -12,6 +12,8 @@ export const openClickHouse = (url: string) =>
     request_timeout: QUERY_TIMEOUT_MS,
     max_open_connections: 20,
     use_multipart_params_auto: true,
+    // Failures are judged and logged where they are handled.
+    log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: { max_execution_time: QUERY_TIMEOUT_MS / 1_000 },
   });
 

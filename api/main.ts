@@ -6,7 +6,7 @@ import { loadConfig } from "../shared/env.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { connectNats } from "../shared/nats.ts";
+import { openNats } from "../shared/nats.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { openClickHouse } from "./clickhouse.ts";
@@ -32,12 +32,10 @@ async function serve(): Promise<void> {
   lifecycle.onStop("postgres", () => sql.end({ timeout: 5 }));
   const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
   lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const nats = connectNats({ url: config.NATS_URL, name: "api", log });
-  const feed = startLinkFeed({ sql, nats, log });
-  lifecycle.onStop("link feed", async () => {
-    await feed.stop();
-    if (feed.connected()) await (await nats).drain();
-  });
+  const nats = openNats({ url: config.NATS_URL, name: "api", log });
+  lifecycle.onStop("nats", nats.close);
+  const feed = startLinkFeed({ sql, nats: nats.connection, log });
+  lifecycle.onStop("link feed", feed.stop);
 
   const shortUrl = new URL(config.SHORT_URL);
   const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl };

@@ -5,7 +5,7 @@ import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { connectNats } from "../shared/nats.ts";
+import { openNats } from "../shared/nats.ts";
 import { configSchema } from "./config.ts";
 import { openJournal } from "./journal/journal.ts";
 import { startPublisher } from "./journal/publisher.ts";
@@ -24,11 +24,12 @@ await runMain(async () => {
   const lifecycle = createLifecycle(log);
   const clientAddress = createClientAddress(config.TRUSTED_PROXIES);
 
-  const nats = connectNats({ url: config.NATS_URL, name: "redirector", log });
+  const nats = openNats({ url: config.NATS_URL, name: "redirector", log });
+  lifecycle.onStop("nats", nats.close);
   const cache = createLinkCache(config.CACHE_BYTES_MAX);
-  const feed = startLinkFeed({ nats, cache, log });
+  const feed = startLinkFeed({ nats: nats.connection, cache, log });
   const publisher = startPublisher({
-    nats,
+    nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
     log,
     onReleased: (page) => journal.released(page),

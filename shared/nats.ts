@@ -6,13 +6,21 @@ import type { Log } from "./log.ts";
 /** `discard: new` and `allow_direct` semantics this product relies on came with nats-server 2.9. */
 export type NatsOptions = { url: string; name: string; log: Log };
 
+export type Nats = {
+  /** Resolves once the server is there, however long that takes. */
+  connection: Promise<NatsConnection>;
+  /** Sends what is still to be sent, and closes. */
+  close(): Promise<void>;
+};
+
 /**
- * Connects, waiting as long as the server takes to appear. The client's own defaults give up after
- * ten attempts and notice a silent peer only after minutes; both would lose clicks here.
+ * Opens a connection that is kept for ever. The client's own defaults give up after ten attempts and
+ * notice a silent peer only after minutes; both would lose clicks here.
  */
-export async function connectNats({ url, name, log }: NatsOptions): Promise<NatsConnection> {
+export function openNats({ url, name, log }: NatsOptions): Nats {
   const { protocol, host, username, password } = new URL(url);
-  const connection = await connect({
+  let open: NatsConnection | undefined;
+  const connection = connect({
     servers: host,
     name,
     ...(username === ""
@@ -27,10 +35,22 @@ export async function connectNats({ url, name, log }: NatsOptions): Promise<Nats
     maxPingOut: 2,
     timeout: 5_000,
     noAsyncTraces: true,
+  }).then((connected) => {
+    open = connected;
+    void reportStatus(connected, log);
+    return connected;
   });
-  void reportStatus(connection, log);
-  return connection;
+  return {
+    connection,
+    async close() {
+      // Without a server there is nobody to send anything to, and draining would wait for one.
+      const drained = open?.drain().catch(() => undefined);
+      await Promise.race([drained, Bun.sleep(CLOSE_TIMEOUT_MS)]);
+    },
+  };
 }
+
+const CLOSE_TIMEOUT_MS = 2_000;
 
 async function reportStatus(connection: NatsConnection, log: Log): Promise<void> {
   for await (const status of connection.status()) {

@@ -1,7 +1,8 @@
 /** Brings PostgreSQL's schema up to date. */
 import type { Log } from "../../shared/log.ts";
+import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
 import type { Sql } from "../postgres.ts";
-import { type Migration, migrations } from "./index.ts";
+import { migrations } from "./index.ts";
 
 /** Any number will do, as long as nothing else in the database locks it. */
 const MIGRATION_LOCK = 7_408_221;
@@ -21,24 +22,15 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
         checksum text not null,
         applied_at timestamptz(3) not null default now()
       )`;
-    const rows = await connection<{ id: number; checksum: string }[]>`
+    const applied = await connection<AppliedMigration[]>`
       select id, checksum from schema_migrations`;
-    const applied = new Map(rows.map((row) => [row.id, row.checksum]));
-    for (const migration of migrations) {
-      const checksum = checksumOf(migration);
-      const known = applied.get(migration.id);
-      if (known === checksum) continue;
-      if (known !== undefined) {
-        throw new Error(
-          `Migration ${migration.id} (${migration.name}) changed after it was applied.`,
-        );
-      }
+    for (const migration of pendingMigrations(migrations, applied)) {
       await connection`begin`;
       try {
         await connection.unsafe(migration.text).simple();
         await connection`
           insert into schema_migrations (id, name, checksum)
-          values (${migration.id}, ${migration.name}, ${checksum})`;
+          values (${migration.id}, ${migration.name}, ${checksumOf(migration)})`;
         await connection`commit`;
       } catch (error) {
         await connection`rollback`;
@@ -51,6 +43,3 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
     connection.release();
   }
 }
-
-const checksumOf = (migration: Migration): string =>
-  new Bun.CryptoHasher("sha256").update(migration.text).digest("hex");

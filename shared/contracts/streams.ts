@@ -20,6 +20,10 @@ export const CLICKS_STREAM = "CLICKS";
 /** Subject of every page of clicks. */
 export const CLICKS_SUBJECT = "clicks.page";
 
+/** Pages that can never be stored, kept for an operator to look at. */
+const DEAD_CLICKS_STREAM = "CLICKS_DLQ";
+export const DEAD_CLICKS_SUBJECT = "clicks_dlq.page";
+
 /** All subjects of the links feed. */
 export const LINKS_SUBJECTS = "links.>";
 
@@ -74,6 +78,18 @@ export const ensureClicksStream = (manager: JetStreamManager, bytesMax: number):
     discard: DiscardPolicy.New,
     max_age: nanos(CLICKS_MAX_AGE_HOURS * 60 * MINUTE_MS),
     max_bytes: bytesMax,
+    duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
+  });
+
+/** Creates the stream of pages that were set aside, where it does not exist. Nothing there expires. */
+export const ensureDeadClicksStream = (manager: JetStreamManager): Promise<void> =>
+  ensureStream(manager, {
+    name: DEAD_CLICKS_STREAM,
+    description: "Pages of clicks that ClickHouse refused, with the reason",
+    subjects: [DEAD_CLICKS_SUBJECT],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
     duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
   });
 

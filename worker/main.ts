@@ -1,0 +1,90 @@
+/** The worker process. `bun worker/main.ts` works; `bun worker/main.ts migrate` updates the schema and exits. */
+import postgres from "postgres";
+
+import { loadConfig } from "../shared/env.ts";
+import { ownHosts } from "../shared/hosts.ts";
+import { startInternalServer } from "../shared/internal-server.ts";
+import { createLifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLog } from "../shared/log.ts";
+import { openNats } from "../shared/nats.ts";
+import { openClickHouse } from "./clickhouse.ts";
+import { configSchema, migrateConfigSchema } from "./config.ts";
+import { startConsumer } from "./consumer.ts";
+import { startCounters } from "./counters.ts";
+import { createEnrich } from "./enrich/enrich.ts";
+import { openGeo } from "./enrich/geo.ts";
+import { createAgentParser } from "./enrich/user-agent.ts";
+import { createVisitorHash } from "./enrich/visitor.ts";
+import { createMetrics } from "./metrics.ts";
+import { migrateClickHouse } from "./migrations/migrate.ts";
+import { storePage } from "./store.ts";
+
+async function migrate(): Promise<void> {
+  const config = loadConfig(migrateConfigSchema, process.env);
+  const client = openClickHouse(config.CLICKHOUSE_URL);
+  await migrateClickHouse(client, createLog("worker", config.LOG_LEVEL));
+  await client.close();
+}
+
+async function work(): Promise<void> {
+  const config = loadConfig(configSchema, process.env);
+  const log = createLog("worker", config.LOG_LEVEL);
+  const lifecycle = createLifecycle(log);
+  const metrics = createMetrics();
+
+  const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
+  lifecycle.onStop("clickhouse", () => clickhouse.close());
+  const sql = postgres(config.DATABASE_URL, {
+    max: 2,
+    connect_timeout: 2,
+    backoff: () => 1,
+    onnotice: () => undefined,
+    connection: { application_name: "shorthop-worker" },
+  });
+  lifecycle.onStop("postgres", () => sql.end({ timeout: 2 }));
+  const nats = openNats({ url: config.NATS_URL, name: "worker", log });
+  lifecycle.onStop("nats", nats.close);
+  const geo = await openGeo(config.GEOIP_DATABASES, (path, error) =>
+    log.warn({ path, error }, "geoip_database_missing"),
+  );
+  const counters = startCounters({ sql, clickhouse, log });
+  lifecycle.onStop("counters", () => counters.stop());
+  const consumer = startConsumer({
+    nats: nats.connection,
+    streamBytesMax: config.CLICKS_BYTES_MAX,
+    log,
+    enrich: createEnrich({
+      geo,
+      parseAgent: createAgentParser(),
+      visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
+      ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
+    }),
+    async store(page, rows) {
+      const done = metrics.insertSeconds.startTimer();
+      await storePage(clickhouse, page, rows);
+      done();
+    },
+    onStored: counters.touch,
+    count: metrics.count,
+  });
+  lifecycle.onStop("consumer", () => consumer.stop());
+
+  metrics.gauge("pages_pending", "Pages that wait in JetStream", consumer.pending);
+  metrics.gauge("counters_waiting", "Links whose figures wait to be written", counters.waiting);
+  metrics.gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
+  const internal = startInternalServer({
+    host: config.WORKER_METRICS_HOST,
+    port: config.WORKER_METRICS_PORT,
+    registry: metrics.registry,
+    readiness: () => ({
+      process: lifecycle.stopping() ? "stopping" : "ok",
+      clicks: consumer.state(),
+      counters: counters.state(),
+    }),
+  });
+  lifecycle.onStop("internal server", () => internal.stop());
+  const geoip = geo.databases().map(({ path, built }) => `${path} of ${built.toISOString()}`);
+  log.info({ internal_url: internal.url.origin, geoip }, "listening");
+}
+
+await runMain(process.argv[2] === "migrate" ? migrate : work);

@@ -1,0 +1,5 @@
+/** The schema of ClickHouse, step by step. Steps are only ever added: an applied one never changes. */
+import type { Migration } from "../../shared/migrations.ts";
+import clicks from "./0001_clicks.sql" with { type: "text" };
+
+export const migrations: readonly Migration[] = [{ id: 1, name: "clicks", text: clicks }];
