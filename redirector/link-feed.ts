@@ -59,6 +59,8 @@ export function startLinkFeed({ nats, cache, log }: LinkFeedDeps): LinkFeed {
       log.warn("feed_position_lost");
       cache.clear();
     });
+    lag = info.state.last_seq - cursor.sequence;
+    if (lag === 0) state = "ok";
     const reader = await manager.consumers.add(LINKS_STREAM, {
       ack_policy: AckPolicy.None,
       deliver_policy: DeliverPolicy.StartSequence,

@@ -36,7 +36,7 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
         await connection`rollback`;
         throw error;
       }
-      log.info({ id: migration.id, name: migration.name }, "migration_applied");
+      log.info({ migration: migration.name }, "migration_applied");
     }
   } finally {
     await connection`select pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => undefined);

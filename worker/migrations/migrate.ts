@@ -31,7 +31,7 @@ export async function migrateClickHouse(client: ClickHouseClient, log: Log): Pro
       columns: ["id", "name", "checksum"],
       format: "JSONEachRow",
     });
-    log.info({ id, name }, "migration_applied");
+    log.info({ migration: name }, "migration_applied");
   }
 }
 

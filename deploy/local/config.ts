@@ -1,0 +1,32 @@
+/** What the local stack can be told: by environment variables and two options. */
+import { join, resolve } from "node:path";
+
+import * as z from "zod";
+
+import { envPort, envUrl } from "../../shared/env.ts";
+
+export const PROJECT_DIR = join(import.meta.dir, "../..");
+
+export const configSchema = z.object({
+  /** Where everything is kept. */
+  SHORTHOP_DATA_DIR: z
+    .string()
+    .default(join(PROJECT_DIR, ".local"))
+    .transform((path) => resolve(path)),
+  LOG_LEVEL: z.string().default("info"),
+  /** Parts that run elsewhere; what is not set is started here. */
+  DATABASE_URL: envUrl(["postgres", "postgresql"]).optional(),
+  NATS_URL: envUrl(["nats", "tls"]).optional(),
+  CLICKHOUSE_URL: envUrl(["http", "https"]).optional(),
+  /** Ports to take when they are free; 0 takes any. */
+  API_PORT: envPort(3000),
+  REDIRECTOR_PORT: envPort(8080),
+  API_METRICS_PORT: envPort(9101),
+  REDIRECTOR_METRICS_PORT: envPort(9102),
+  WORKER_METRICS_PORT: envPort(9103),
+  POSTGRES_PORT: envPort(54_329),
+  NATS_PORT: envPort(4222),
+  CLICKHOUSE_PORT: envPort(8123),
+});
+
+export type StackConfig = z.output<typeof configSchema>;
