@@ -25,7 +25,7 @@ export type Range = {
   to: number;
   /** In order, none missing. The first may start before `from`. */
   buckets: Bucket[];
-  /** Local days the range touches. */
+  /** Local days the range touches; 24 hours count as one. */
   days: number;
 };
 
@@ -74,8 +74,8 @@ function hourRange(zone: string, now: number): Range {
     at = hour.epochMilliseconds - 1;
   }
   const from = buckets[0]?.start ?? now;
-  const days = localDate(from, zone).until(localDate(now, zone)).days + 1;
-  return { period: "24h", from, to: nextHour(now, zone), buckets, days };
+
+  return { period: "24h", from, to: nextHour(now, zone), buckets, days: 1 };
 }
 
 const nextHour = (at: number, zone: string): number =>

@@ -1,0 +1,438 @@
+/**
+ * Goal: the main job works end to end, over HTTP alone and with real parts: a link is made, it
+ * redirects, its click is in the analytics.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { call, errorAnswer, linkAnswer, summaryAnswer } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+/** How late a click may be seen. */
+const CLICK_VISIBLE_MS = 3_000;
+
+const IPHONE =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1";
+
+let stack: Stack;
+let key: string;
+
+beforeAll(async () => {
+  stack = await startStack();
+  key = stack.info().api_key;
+});
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const short = (path: string) => `${stack.info().short_url}${path}`;
+
+async function createLink(body: Record<string, unknown>) {
+  const { status, body: link } = await call(api("/v1/links"), { key, body });
+  expect(status).toBe(201);
+  return linkAnswer.parse(link);
+}
+
+const summaryOf = async (id: string, query = "") =>
+  summaryAnswer.parse((await call(api(`/v1/analytics/${id}${query}`), { key })).body);
+
+describe("a short link", () => {
+  test("is made, redirects at once, and its click is in the analytics within three seconds", async () => {
+    const created = await call(api("/v1/links"), {
+      key,
+      body: { url: " https://example.com/landing?a=1 ", title: "Landing", utm_source: "mail" },
+    });
+    expect(created.status).toBe(201);
+    const link = linkAnswer.parse(created.body);
+    expect(created.headers.get("location")).toBe(`/v1/links/${link.id}`);
+    expect(link).toMatchObject({
+      original_url: "https://example.com/landing?a=1",
+      short_url: short(`/${link.alias}`),
+      title: "Landing",
+      clicks: 0,
+      expires_at: null,
+    });
+    expect(link.id).toMatch(/^link_[0-9a-hjkmnp-tv-z]{26}$/);
+    expect(link.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+    const redirect = await call(link.short_url, {
+      headers: {
+        "user-agent": IPHONE,
+        "x-forwarded-for": "8.8.8.8",
+        referer: "https://news.example.com/a",
+      },
+    });
+    expect(redirect.status).toBe(302);
+    expect(redirect.headers.get("location")).toBe(
+      "https://example.com/landing?a=1&utm_source=mail",
+    );
+    expect(redirect.headers.get("cache-control")).toBe("private, no-store");
+    expect(redirect.body).toBe("");
+
+    await eventually(async () => {
+      const { summary, clicks_over_time, period } = await summaryOf(link.id);
+      expect(summary).toEqual({
+        total_clicks: 1,
+        unique_clicks: 1,
+        avg_daily_clicks: 0,
+        bot_clicks: 0,
+      });
+      expect(period).toBe("30d");
+      expect(clicks_over_time).toHaveLength(30);
+      expect(clicks_over_time.at(-1)).toMatchObject({ clicks: 1, unique: 1 });
+    }, CLICK_VISIBLE_MS);
+    await eventually(async () => {
+      const { status, body } = await call(api(`/v1/links/${link.id}`), { key });
+      expect(status).toBe(200);
+      expect(body).toEqual({
+        ...link,
+        clicks: 1,
+        unique_clicks: 1,
+        updated_at: link.created_at,
+        has_password: false,
+      });
+    }, CLICK_VISIBLE_MS);
+  });
+
+  test("counts every redirect once, tells visitors apart and keeps bots beside", async () => {
+    const link = await createLink({ url: "https://example.com/many" });
+    const visit = (address: string, agent: string) =>
+      call(link.short_url, { headers: { "x-forwarded-for": address, "user-agent": agent } });
+    for (const address of ["81.2.69.142", "8.8.8.8", "8.8.4.4"]) {
+      for (let i = 0; i < 20; i++) expect((await visit(address, IPHONE)).status).toBe(302);
+    }
+    for (let i = 0; i < 3; i++)
+      await visit(
+        "66.249.66.1",
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+      );
+    await fetch(link.short_url, { method: "HEAD", redirect: "manual" });
+    await eventually(async () => {
+      const { summary, clicks_over_time } = await summaryOf(link.id, "?period=24h");
+      expect(summary).toMatchObject({ total_clicks: 60, unique_clicks: 3, bot_clicks: 3 });
+      expect(clicks_over_time).toHaveLength(24);
+      expect(clicks_over_time.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(60);
+    }, CLICK_VISIBLE_MS);
+  });
+
+  test("has the alias it was given, and nobody else gets that alias", async () => {
+    await createLink({ url: "https://example.com/first", alias: "Only_One-1" });
+    const again = await call(api("/v1/links"), {
+      key,
+      body: { url: "https://example.com/2", alias: "Only_One-1" },
+    });
+    expect(again.status).toBe(400);
+    expect(errorAnswer.parse(again.body).error.code).toBe("alias_taken");
+    expect((await call(short("/Only_One-1"))).headers.get("location")).toBe(
+      "https://example.com/first",
+    );
+    expect((await call(short("/only_one-1"))).status).toBe(404);
+  });
+
+  test("stops at its expiry", async () => {
+    const link = await createLink({
+      url: "https://example.com/soon",
+      expires_at: new Date(Date.now() + 1_000).toISOString(),
+    });
+    expect((await call(link.short_url)).status).toBe(302);
+    await eventually(async () => expect((await call(link.short_url)).status).toBe(410), 3_000);
+  });
+
+  test("with a password asks for it, and takes no other", async () => {
+    const link = await createLink({ url: "https://example.com/secret", password: "päss word" });
+    const post = (password: string) =>
+      call(link.short_url, {
+        body: new URLSearchParams({ password }).toString(),
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+      });
+    expect((await call(link.short_url)).status).toBe(401);
+    expect((await post("wrong")).status).toBe(401);
+    const right = await post("päss word");
+    expect([right.status, right.headers.get("location")]).toEqual([
+      302,
+      "https://example.com/secret",
+    ]);
+    const { body } = await call(api(`/v1/links/${link.id}`), { key });
+    expect(body).toMatchObject({ has_password: true });
+    expect(JSON.stringify(body)).not.toContain("argon2");
+  });
+
+  test("redirects at once on the redirector after every one of a hundred creates", async () => {
+    const account = await createAccount("enterprise", {
+      endpoints: { "POST /v1/links": 1_000 },
+      minute: 1_000,
+    });
+    for (let i = 0; i < 100; i++) {
+      const { body } = await call(api("/v1/links"), {
+        key: account,
+        body: { url: `https://example.com/${i}` },
+      });
+      const redirect = await call(linkAnswer.parse(body).short_url);
+      expect(redirect.headers.get("location")).toBe(`https://example.com/${i}`);
+    }
+  });
+});
+
+describe("the short domain", () => {
+  test.each([
+    ["GET", "/nothing-here", 404],
+    ["GET", "/a/b", 404],
+    ["GET", "/", 200],
+    ["GET", "/robots.txt", 200],
+    ["GET", "/favicon.ico", 204],
+    ["DELETE", "/nothing-here", 405],
+  ])("%s %s is %i", async (method, path, status) => {
+    const answer = await call(short(path), { method });
+    expect(answer.status).toBe(status);
+    if (status === 405) expect(answer.headers.get("allow")).toBe("GET, HEAD");
+  });
+
+  test("a host that is not served here has no links", async () => {
+    const link = await createLink({ url: "https://example.com/host" });
+    expect((await call(link.short_url, { headers: { host: "elsewhere.example" } })).status).toBe(
+      404,
+    );
+  });
+});
+
+describe("the API", () => {
+  const url = "https://example.com/";
+
+  test.each<[string, unknown, number, string]>([
+    ["no URL", {}, 400, "invalid_request"],
+    ["a number for URL", { url: 5 }, 400, "invalid_request"],
+    ["an unknown field", { url, colour: "red" }, 400, "invalid_request"],
+    ["an array", [], 400, "invalid_request"],
+    ["broken JSON", "{", 400, "invalid_request"],
+    ["not a URL", { url: "nonsense" }, 400, "invalid_url"],
+    ["a script", { url: "javascript:alert(1)" }, 400, "invalid_url"],
+    ["user and password", { url: "https://a:b@example.com/" }, 400, "invalid_url"],
+    ["a reserved alias", { url, alias: "healthz" }, 400, "invalid_alias"],
+    ["an alias with a slash", { url, alias: "a/b" }, 400, "invalid_alias"],
+    ["a past expiry", { url, expires_at: "2020-01-01T00:00:00Z" }, 400, "invalid_request"],
+    [
+      "an expiry without a zone",
+      { url, expires_at: "2099-01-01T00:00:00" },
+      400,
+      "invalid_request",
+    ],
+    ["a NUL in the title", { url, title: "a\u0000b" }, 400, "invalid_request"],
+    ["too long a password", { url, password: "x".repeat(129) }, 400, "invalid_request"],
+    ["too large a body", { url, title: "x".repeat(1_100_000) }, 413, "payload_too_large"],
+  ])("refuses %s", async (_name, body, status, code) => {
+    const answer = await call(api("/v1/links"), { key, body });
+    expect(errorAnswer.parse(answer.body).error.code).toBe(code);
+    expect(answer.status).toBe(status);
+    expectLimitHeaders(answer.headers);
+  });
+
+  test("refuses a link to itself", async () => {
+    const answer = await call(api("/v1/links"), { key, body: { url: short("/x") } });
+    expect(errorAnswer.parse(answer.body).error.code).toBe("invalid_url");
+  });
+
+  test.each<[string, string, string, string | undefined, number, string]>([
+    ["no key", "GET", "/v1/limits", undefined, 401, "unauthorized"],
+    ["a malformed key", "GET", "/v1/limits", "sk_live_nonsense", 401, "unauthorized"],
+    ["no key and a bad body", "POST", "/v1/links", undefined, 401, "unauthorized"],
+    ["an unknown path", "GET", "/v1/nothing", undefined, 404, "not_found"],
+    ["an unknown path outside /v1", "GET", "/nothing", undefined, 404, "not_found"],
+    ["a wrong method", "DELETE", "/v1/limits", undefined, 405, "method_not_allowed"],
+  ])(
+    "answers %s with the envelope and the limit headers",
+    async (_name, method, path, badKey, status, code) => {
+      const answer = await call(api(path), {
+        method,
+        key: badKey,
+        ...(method === "POST" ? { body: "{" } : {}),
+      });
+      expect(errorAnswer.parse(answer.body).error.code).toBe(code);
+      expect(answer.status).toBe(status);
+      expectLimitHeaders(answer.headers);
+      if (status === 401) expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      if (status === 405) expect(answer.headers.get("allow")).toBe("GET");
+    },
+  );
+
+  test("knows no link of another account, of the other mode, or none at all", async () => {
+    const link = await createLink({ url });
+    const stranger = await createAccount("free");
+    const { key: testKey } = await admin<{ key: string }>([
+      "keys",
+      "create",
+      "--account",
+      await demoAccount(),
+      "--name",
+      "t",
+      "--type",
+      "test",
+      "--scopes",
+      "links:read,analytics:read",
+    ]);
+    expect(testKey).toStartWith("sk_test_");
+    for (const other of [stranger, testKey]) {
+      for (const path of [`/v1/links/${link.id}`, `/v1/analytics/${link.id}`]) {
+        const answer = await call(api(path), { key: other });
+        expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([
+          404,
+          "not_found",
+        ]);
+      }
+    }
+    expect((await call(api("/v1/links/link_nonsense"), { key })).status).toBe(404);
+  });
+
+  test.each([
+    "?period=1h",
+    "?timezone=Mars/Base",
+    "?start_date=soon",
+    "?start_date=2026-02-01&end_date=2026-01-01",
+  ])("refuses the analytics query %s", async (query) => {
+    const link = await createLink({ url });
+    const answer = await call(api(`/v1/analytics/${link.id}${query}`), { key });
+    expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([
+      400,
+      "invalid_request",
+    ]);
+  });
+});
+
+describe("keys and limits", () => {
+  test("a revoked key is refused by the very next request", async () => {
+    const { id, key: doomed } = await admin<{ id: string; key: string }>([
+      "keys",
+      "create",
+      "--account",
+      await demoAccount(),
+      "--name",
+      "doomed",
+      "--type",
+      "live",
+      "--scopes",
+      "links:read",
+    ]);
+    expect((await call(api("/v1/limits"), { key: doomed })).status).toBe(200);
+    await admin(["keys", "revoke", id]);
+    const answer = await call(api("/v1/limits"), { key: doomed });
+    expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([
+      403,
+      "key_revoked",
+    ]);
+  });
+
+  test("a key without the scope is refused", async () => {
+    const { key: reader } = await admin<{ key: string }>([
+      "keys",
+      "create",
+      "--account",
+      await demoAccount(),
+      "--name",
+      "reader",
+      "--type",
+      "live",
+      "--scopes",
+      "links:read",
+    ]);
+    const answer = await call(api("/v1/links"), {
+      key: reader,
+      body: { url: "https://example.com/" },
+    });
+    expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([403, "forbidden"]);
+    expectLimitHeaders(answer.headers);
+  });
+
+  test("a window takes exactly what it allows, however many come at once", async () => {
+    const limited = await createAccount("enterprise", { minute: 25, burst: 1_000 });
+    const answers = await Promise.all(
+      Array.from({ length: 80 }, () => call(api("/v1/links/link_none"), { key: limited })),
+    );
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(25);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(55);
+    for (const { headers, body } of refused) {
+      const { error } = errorAnswer.parse(body);
+      expect(error.code).toBe("rate_limited");
+      expect(String(error.retry_after)).toBe(headers.get("retry-after") ?? "");
+      expect(headers.get("x-ratelimit-policy")).toBe("25;w=60");
+      expect(headers.get("x-ratelimit-remaining")).toBe("0");
+    }
+  });
+
+  test("the demo account is on the business plan with the specified limits", async () => {
+    const { body } = await call(api("/v1/limits"), { key });
+    const { plan, limits } = limitsAnswer(body);
+    expect(plan).toBe("business");
+    expect(
+      Object.fromEntries(limits.map(({ name, limit, window }) => [name, [limit, window]])),
+    ).toEqual({
+      burst: [100, 1],
+      minute: [1_000, 60],
+      day: [100_000, 86_400],
+      "POST /v1/links": [100, 3_600],
+      "POST /v1/analytics/bulk": [10, 60],
+      "GET /v1/analytics/*": [120, 60],
+      "POST /v1/domains": [10, 3_600],
+    });
+  });
+});
+
+function limitsAnswer(body: unknown) {
+  // The shape is what the test is about; a wrong one fails in the comparison.
+  return body as { plan: string; limits: { name: string; limit: number; window: number }[] };
+}
+
+function expectLimitHeaders(headers: Headers): void {
+  expect(headers.get("x-request-id")).toBeTruthy();
+  const limit = Number(headers.get("x-ratelimit-limit"));
+  expect(limit).toBeGreaterThan(0);
+  expect(Number(headers.get("x-ratelimit-remaining"))).toBeLessThanOrEqual(limit);
+  expect(Number(headers.get("x-ratelimit-reset"))).toBeGreaterThan(Date.now() / 1_000 - 2);
+  expect(headers.get("x-ratelimit-policy")).toMatch(new RegExp(`^${limit};w=\\d+$`));
+}
+
+/** Runs the operator's command line and gives what it printed. */
+async function admin<Result>(args: string[]): Promise<Result> {
+  const child = Bun.spawn([process.execPath, "api/admin/main.ts", ...args, "--json"], {
+    cwd: `${import.meta.dir}/../..`,
+    env: { ...process.env, DATABASE_URL: "", SHORTHOP_DATA_DIR: stack.dataDir },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, problem, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (code !== 0) throw new Error(`shorthop admin ${args.join(" ")}: ${problem}`);
+  return JSON.parse(out);
+}
+
+async function createAccount(plan: string, limits?: unknown): Promise<string> {
+  const own = limits === undefined ? [] : ["--limits", JSON.stringify(limits)];
+  const made = await admin<Record<string, string>>([
+    "accounts",
+    "create",
+    "--name",
+    "N",
+    "--plan",
+    plan,
+    ...own,
+    "--key",
+  ]);
+  expect(Object.keys(made)).toEqual(["id", "plan", "key"]);
+  return made["key"] ?? "";
+}
+
+let sharedAccount: Promise<string> | undefined;
+
+/** An account to make keys in: the demo account's id is not told anywhere. */
+async function demoAccount(): Promise<string> {
+  sharedAccount ??= admin<{ id: string }>([
+    "accounts",
+    "create",
+    "--name",
+    "Shared",
+    "--plan",
+    "business",
+  ]).then(({ id }) => id);
+  return await sharedAccount;
+}

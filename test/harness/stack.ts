@@ -1,0 +1,159 @@
+/** A whole stack of a test's own: real parts, free ports, a data directory that goes with it. */
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+
+import * as z from "zod";
+
+import { findNatsServer } from "../../deploy/local/nats.ts";
+import { removePlace } from "../../deploy/local/postgres-place.ts";
+import { eventually } from "./eventually.ts";
+
+export const PROJECT_DIR = join(import.meta.dir, "../..");
+
+const START_TIMEOUT_MS = 120_000;
+
+const stackInfo = z.object({
+  api_url: z.string(),
+  short_url: z.string(),
+  api_key: z.string(),
+  api_metrics_url: z.string(),
+  redirector_metrics_url: z.string(),
+  worker_metrics_url: z.string(),
+  database_url: z.string(),
+  nats_url: z.string(),
+  clickhouse_url: z.string(),
+  pids: z.object({
+    api: z.int().nullable(),
+    worker: z.int().nullable(),
+    redirector: z.int().nullable(),
+    postgres: z.int().nullable(),
+    nats: z.int().nullable(),
+    clickhouse: z.int().nullable(),
+  }),
+});
+
+export type StackInfo = z.output<typeof stackInfo>;
+
+export type Stack = {
+  /** What `stack.json` says now: process numbers change when a process is restarted. */
+  info(): StackInfo;
+  dataDir: string;
+  supervisor: Bun.Subprocess;
+  output(): string;
+  /** Stops it by a signal and gives its exit code; what it kept stays. */
+  stop(signal?: NodeJS.Signals): Promise<number>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+type StackOptions = { env?: Record<string, string>; dataDir?: string; args?: string[] };
+
+const FREE_PORTS = {
+  API_PORT: "0",
+  REDIRECTOR_PORT: "0",
+  API_METRICS_PORT: "0",
+  REDIRECTOR_METRICS_PORT: "0",
+  WORKER_METRICS_PORT: "0",
+  POSTGRES_PORT: "0",
+  NATS_PORT: "0",
+  CLICKHOUSE_PORT: "0",
+};
+
+/** A new data directory; `removeDataDir` takes it away with all that belongs to it. */
+export function createDataDir({ reachable = true } = {}): string {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-test-"));
+  // As root, PostgreSQL runs as another user; where that one may not pass, it is set up elsewhere.
+  if (reachable) chmodSync(dir, 0o755);
+  return join(dir, "data");
+}
+
+export function removeDataDir(dataDir: string): void {
+  removePlace(join(dataDir, "postgres"));
+  rmSync(dirname(dataDir), { recursive: true, force: true });
+}
+
+/** The supervisor alone, started and not waited for. */
+export async function spawnSupervisor({
+  env = {},
+  dataDir = createDataDir(),
+  args = [],
+}: StackOptions = {}) {
+  const inherited = Object.entries(process.env).filter(([name]) => !/_URL$/.test(name));
+  const bin = dirname(await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log));
+  const supervisor = Bun.spawn(
+    [process.execPath, join(PROJECT_DIR, "deploy/local/main.ts"), ...args],
+    {
+      env: {
+        ...Object.fromEntries(inherited),
+        ...FREE_PORTS,
+        PATH: `${bin}${delimiter}${process.env["PATH"]}`,
+        SHORTHOP_DATA_DIR: dataDir,
+        ...env,
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
+  let text = "";
+  for (const stream of [supervisor.stdout, supervisor.stderr])
+    void collect(stream, (part) => (text += part));
+  return { supervisor, dataDir, output: () => text };
+}
+
+/** Starts a stack and waits until it is ready; shows its output when it does not get there. */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const { supervisor, dataDir, output } = await spawnSupervisor(options);
+  const path = join(dataDir, "stack.json");
+  await eventually(async () => {
+    if (supervisor.exitCode === null && !existsSync(path))
+      throw new Error(`Not ready:\n${output()}`);
+  }, START_TIMEOUT_MS);
+  if (supervisor.exitCode !== null) throw new Error(`The stack ended:\n${output()}`);
+
+  async function stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number> {
+    if (supervisor.exitCode === null) supervisor.kill(signal);
+    return await supervisor.exited;
+  }
+
+  return {
+    info: () => stackInfo.parse(JSON.parse(readFileSync(path, "utf8"))),
+    dataDir,
+    supervisor,
+    output,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      if (options.dataDir === undefined) removeDataDir(dataDir);
+    },
+  };
+}
+
+/** Every process on this machine whose command line or environment names the directory (Linux). */
+export function processesOf(dataDir: string): { pid: number; command: string }[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const pid = Number(name);
+      if (pid === process.pid) return [];
+      const command = readProc(pid, "cmdline");
+      // A zombie's files are empty: it has ended.
+      return `${command}${readProc(pid, "environ")}`.includes(dataDir) ? [{ pid, command }] : [];
+    });
+}
+
+function readProc(pid: number, file: "cmdline" | "environ"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8").replaceAll("\0", " ");
+  } catch {
+    return "";
+  }
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  take: (part: string) => void,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
+}
