@@ -1,7 +1,7 @@
 /** The redirector's figures for Prometheus. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 
-import type { Journal } from "./journal/journal.ts";
+import { DROP_REASONS, type Journal } from "./journal/journal.ts";
 import type { Publisher } from "./journal/publisher.ts";
 import type { LinkCache } from "./link-cache.ts";
 import type { LinkFeed } from "./link-feed.ts";
@@ -40,16 +40,12 @@ export function createMetrics({ cache, feed, journal, publisher }: MetricsDeps) 
   gauge("journal_bytes", "Bytes that wait in the journal", () => journal.stats().pendingBytes);
   gauge("pages_pending", "Sealed pages that wait for JetStream", () => publisher.pending());
   gauge("pages_published", "Pages that JetStream acknowledged", () => publisher.published());
-  new Gauge({
-    name: "shorthop_redirector_clicks_dropped",
-    help: "Clicks lost, by reason",
-    labelNames: ["reason"],
-    registers,
-    collect() {
-      for (const [reason, count] of Object.entries(journal.stats().dropped)) {
-        this.set({ reason }, count);
-      }
-    },
-  });
+  for (const reason of DROP_REASONS) {
+    gauge(
+      `clicks_dropped_${reason}`,
+      `Clicks lost: ${reason}`,
+      () => journal.stats().dropped[reason],
+    );
+  }
   return { registry, onAnswer: (decision: string) => answers.inc({ decision }) };
 }

@@ -97,8 +97,7 @@ export function createHandler(deps: ServerDeps) {
         return new Response(null, { status: 204, headers: { "cache-control": "max-age=86400" } });
       case "method_not_allowed":
         return messagePage("method_not_allowed", { allow: decision.allow });
-      case "expired":
-      case "not_found":
+      default:
         return messagePage(decision.kind);
     }
   }

@@ -56,6 +56,7 @@ async function reportStatus(connection: NatsConnection, log: Log): Promise<void>
   for await (const status of connection.status()) {
     if (status.type === Events.Disconnect) log.warn("nats_disconnected");
     if (status.type === Events.Reconnect) log.info("nats_reconnected");
-    if (status.type === Events.Error) log.warn({ reason: String(status.data) }, "nats_error");
+    if (status.type === Events.Error)
+      log.warn({ reason: JSON.stringify(status.data) }, "nats_error");
   }
 }

@@ -24,13 +24,18 @@ describe("API keys", () => {
 
   test("a key with any one character mistyped is turned away", () => {
     fc.assert(
-      fc.property(anyMode, fc.nat(), fc.constantFrom(..."0Aaz9Z_-"), (mode, at, typo) => {
-        const { key } = generateKey(mode);
-        const position = at % key.length;
-        const mistyped = key.slice(0, position) + typo + key.slice(position + 1);
-        fc.pre(mistyped !== key);
-        expect(parseKey(mistyped)).toBeUndefined();
-      }),
+      fc.property(
+        anyMode,
+        fc.nat(),
+        fc.constantFrom("0", "A", "a", "z", "9", "Z", "_", "-"),
+        (mode, at, typo) => {
+          const { key } = generateKey(mode);
+          const position = at % key.length;
+          const mistyped = key.slice(0, position) + typo + key.slice(position + 1);
+          fc.pre(mistyped !== key);
+          expect(parseKey(mistyped)).toBeUndefined();
+        },
+      ),
     );
   });
 

@@ -59,7 +59,7 @@ function toApiError(
   if (error instanceof ValidationError) {
     if (error.type !== "response") return invalidRequest(error);
     // The error itself holds the whole answer, which must not get into the log.
-    const cause = new Error(`The answer does not fit its schema: ${error.customError ?? ""}`);
+    const cause = new Error(`The answer does not fit its schema: ${issueOf(error)?.message}`);
     return new ApiError("internal", INTERNAL_MESSAGE, { cause });
   }
   if (isUnavailable(error) || isClickHouseUnavailable(error)) return unavailable(error);
@@ -89,7 +89,7 @@ function pathMatches(pattern: string, pathname: string): boolean {
 
 /** Names the first field that is wrong and what is allowed there. */
 function invalidRequest(error: ValidationError): ApiError {
-  const issue = issueSchema.safeParse(error.valueError).data;
+  const issue = issueOf(error);
   const unknown = issue?.keys?.[0];
   if (unknown !== undefined) {
     return new ApiError("invalid_request", `Unknown field "${unknown}".`);
@@ -99,6 +99,8 @@ function invalidRequest(error: ValidationError): ApiError {
   const where = field === "" ? `the ${error.type}` : `"${field}"`;
   return new ApiError("invalid_request", `Invalid value for ${where}: ${what}.`);
 }
+
+const issueOf = (error: ValidationError) => issueSchema.safeParse(error.valueError).data;
 
 /** The part of a zod issue that an answer is made of. */
 const issueSchema = z.object({

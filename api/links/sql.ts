@@ -22,7 +22,7 @@ export async function insertLink(
   link: NewLink,
   draft: RecordDraft,
 ): Promise<{ version: number; outboxId: number }> {
-  const [row] = await sql<[{ version: number; outbox_id: number }]>`
+  const [row] = await sql<[{ version: string; outbox_id: string }]>`
     with alias_lock as materialized (
       select pg_advisory_xact_lock(hashtextextended(${draft.domain + "/" + link.alias}, 1)) is null as held
     ), drawn as materialized (

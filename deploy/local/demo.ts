@@ -40,7 +40,7 @@ export async function createDemoKey(databaseUrl: string): Promise<string> {
 }
 
 /** What to show when everything runs. */
-export const banner = (stack: StackFile): string => `
+export const banner = (stack: Pick<StackFile, "api_url" | "short_url" | "api_key">): string => `
   Shorthop is ready.
 
     API           ${stack.api_url}/v1

@@ -66,11 +66,26 @@ await runMain(async () => {
   const supervisor = createSupervisor({
     output,
     processes,
-    onRestart: () => writeStackFile(),
+    onRestart: writeStackFile,
     onFatal: (reason) => void stop(reason),
   });
-  let writeStackFile: () => void = () => undefined;
+  let stack: Omit<StackFile, "pids"> | undefined;
   let stopping = false;
+
+  /** Written when the stack is ready, and again whenever a process has got another number. */
+  function writeStackFile(): void {
+    if (stack === undefined) return;
+    const pids = {
+      api: supervisor.pidOf("api"),
+      worker: supervisor.pidOf("worker"),
+      redirector: supervisor.pidOf("redirector"),
+      postgres: supervisor.pidOf("postgres"),
+      nats: supervisor.pidOf("nats"),
+      clickhouse: supervisor.pidOf("clickhouse"),
+    };
+    const file: StackFile = { ...stack, pids };
+    writePrivate(paths.stack, `${JSON.stringify(file, undefined, 2)}\n`);
+  }
 
   async function stop(reason: string, code = 1): Promise<void> {
     if (stopping) return;
@@ -118,34 +133,20 @@ await runMain(async () => {
       secrets.demoKey = await createDemoKey(urls.database);
       saveSecrets(paths.secrets, secrets);
     }
-    const { api, short, database, nats, clickhouse } = urls;
-    const stack: Omit<StackFile, "pids"> = {
-      api_url: api,
-      short_url: short,
+    stack = {
+      api_url: urls.api,
+      short_url: urls.short,
       api_key: secrets.demoKey,
       api_metrics_url: metricsUrl(metrics.api),
       redirector_metrics_url: metricsUrl(metrics.redirector),
       worker_metrics_url: metricsUrl(metrics.worker),
-      database_url: database,
-      nats_url: nats,
-      clickhouse_url: clickhouse,
+      database_url: urls.database,
+      nats_url: urls.nats,
+      clickhouse_url: urls.clickhouse,
     };
-    const complete = (): StackFile => ({
-      ...stack,
-      pids: {
-        api: supervisor.pidOf("api"),
-        worker: supervisor.pidOf("worker"),
-        redirector: supervisor.pidOf("redirector"),
-        postgres: supervisor.pidOf("postgres"),
-        nats: supervisor.pidOf("nats"),
-        clickhouse: supervisor.pidOf("clickhouse"),
-      },
-    });
-    writeStackFile = () =>
-      writePrivate(paths.stack, `${JSON.stringify(complete(), undefined, 2)}\n`);
     writeStackFile();
     output.say(`Ready after ${seconds(Date.now() - started)}.`);
-    console.log(banner(complete()));
+    console.log(banner(stack));
   } catch (error) {
     await stop(error instanceof Error ? error.message : String(error));
   }

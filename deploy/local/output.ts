@@ -22,7 +22,7 @@ export type Output = {
   last(name: string): string[];
 };
 
-export type OutputOptions = { logDir: string; colour: boolean; write?: (text: string) => void };
+export type OutputOptions = { logDir: string; colour: boolean; write?: (text: string) => unknown };
 
 export function createOutput({
   logDir,
@@ -48,7 +48,7 @@ export function createOutput({
   }
 
   return {
-    say: (line) => void write(`${prefix("shorthop")}${line}\n`),
+    say: (line) => write(`${prefix("shorthop")}${line}\n`),
     line(name, line) {
       const path = join(logDir, `${name}.log`);
       if (!kept.has(name)) shorten(path);

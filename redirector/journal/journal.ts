@@ -23,7 +23,10 @@ import { adoptPages, pagePath, type SealedPage } from "./files.ts";
 /** A page is sealed at this age, however few clicks it holds: what bounds how late a click is seen. */
 const PAGE_AGE_MAX_MS = 100;
 
-export type DropReason = "journal_full" | "disk_error";
+/** Why a click could not be recorded. */
+export const DROP_REASONS = ["journal_full", "disk_error"] as const;
+
+type DropReason = (typeof DROP_REASONS)[number];
 
 export type JournalStats = {
   /** Clicks taken in, and clicks lost by reason, since the start. */

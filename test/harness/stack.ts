@@ -78,7 +78,7 @@ export async function spawnSupervisor({
   dataDir = createDataDir(),
   args = [],
 }: StackOptions = {}) {
-  const inherited = Object.entries(process.env).filter(([name]) => !/_URL$/.test(name));
+  const inherited = Object.entries(process.env).filter(([name]) => !name.endsWith("_URL"));
   const bin = dirname(await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log));
   const supervisor = Bun.spawn(
     [process.execPath, join(PROJECT_DIR, "deploy/local/main.ts"), ...args],
@@ -103,8 +103,11 @@ export async function spawnSupervisor({
 
 /** Starts a stack and waits until it is ready; shows its output when it does not get there. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
-  const { supervisor, dataDir, output } = await spawnSupervisor(options);
+  const dataDir = options.dataDir ?? createDataDir();
   const path = join(dataDir, "stack.json");
+  // One that a killed supervisor left would look like readiness.
+  rmSync(path, { force: true });
+  const { supervisor, output } = await spawnSupervisor({ ...options, dataDir });
   await eventually(async () => {
     if (supervisor.exitCode === null && !existsSync(path))
       throw new Error(`Not ready:\n${output()}`);
