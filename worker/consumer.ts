@@ -27,9 +27,12 @@ import type { ClickRow } from "./enrich/enrich.ts";
 
 const CONSUMER = "worker";
 
-/** Longer than the slowest insert; a page in hand is kept by telling JetStream so in time. */
-const ACK_WAIT_MS = 60_000;
-const KEEP_ALIVE_MS = 15_000;
+/**
+ * How soon the pages of a killed worker go to another one. A page in hand is kept for longer by
+ * telling JetStream so in time; one that is handed out twice all the same is stored once.
+ */
+const ACK_WAIT_MS = 10_000;
+const KEEP_ALIVE_MS = 3_000;
 
 /** Pages out with all workers together, and in this one's hands at once. */
 const ACK_PENDING_MAX = 256;

@@ -11,7 +11,7 @@ import { banner, createDemoKey, keyWorks } from "./demo.ts";
 import { createOutput } from "./output.ts";
 import { choosePortsFor, startParts } from "./parts.ts";
 import { removePlace } from "./postgres-place.ts";
-import { endLeftover, openProcessFile, readLeftovers } from "./processes.ts";
+import { endLeftover, openProcessFile, type ProcessEntry, readLeftovers } from "./processes.ts";
 import { loadSecrets, saveSecrets, writePrivate } from "./secrets.ts";
 import { appServices, metricsUrl, migrationRuns, type StackFile, STOP_ORDER } from "./stack.ts";
 import { createSupervisor, seconds } from "./supervisor.ts";
@@ -43,7 +43,7 @@ await runMain(async () => {
     );
     process.exit(1);
   }
-  for (const leftover of leftovers.children) {
+  for (const leftover of inStopOrder(leftovers.children)) {
     console.log(
       `Ending ${leftover.name} (process ${leftover.pid}), left running by an earlier start.`,
     );
@@ -151,3 +151,8 @@ await runMain(async () => {
     await stop(error instanceof Error ? error.message : String(error));
   }
 });
+
+/** Whoever is to finish work must find its databases still running. */
+function inStopOrder(leftovers: readonly ProcessEntry[]): ProcessEntry[] {
+  return STOP_ORDER.flatMap((name) => leftovers.filter((leftover) => leftover.name === name));
+}
