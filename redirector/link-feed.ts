@@ -139,7 +139,11 @@ export function startLinkFeed({ nats, cache, log }: LinkFeedDeps): LinkFeed {
  * stream has not been set back; else the cache is `lost`, and reading starts at the end: what is asked
  * for then is fetched. Sequences missing in between are states that later ones replaced.
  */
-export function resume(cursor: Cursor | undefined, info: StreamInfo, lost: () => void): Cursor {
+export function resume(
+  cursor: Cursor | undefined,
+  info: Pick<StreamInfo, "created"> & { state: { last_seq: number } },
+  lost: () => void,
+): Cursor {
   const { last_seq } = info.state;
   if (cursor !== undefined) {
     if (cursor.stream === info.created && last_seq >= cursor.sequence) return cursor;

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { ActiveLink } from "../shared/contracts/link-record.ts";
+import { decide, locationOf, type ShortRequest } from "./decision.ts";
+
+const link = (change: Partial<ActiveLink> = {}): ActiveLink => ({
+  state: "active",
+  version: 1,
+  domain: "",
+  alias: "abc",
+  link_id: "0190a5a2-0000-7000-8000-000000000001",
+  account_id: "0190a5a2-0000-7000-8000-000000000002",
+  mode: "live",
+  destination: "https://example.com/a?x=1",
+  expires_at: null,
+  password_hash: null,
+  forward_query: false,
+  ...change,
+});
+
+const get = (change: Partial<ShortRequest> = {}): ShortRequest => ({
+  method: "GET",
+  path: "/abc",
+  query: "",
+  domain: "",
+  ...change,
+});
+
+const NOW = 1_000;
+
+describe("the decision", () => {
+  test("a link in memory redirects, for GET and HEAD alike", () => {
+    const known = link();
+    for (const method of ["GET", "HEAD"]) {
+      expect(decide(get({ method }), NOW, () => known)).toEqual({
+        kind: "redirect",
+        link: known,
+        location: known.destination,
+      });
+    }
+  });
+
+  test("expiry is judged as the request comes", () => {
+    const expiring = link({ expires_at: NOW });
+    expect(decide(get(), NOW - 1, () => expiring).kind).toBe("redirect");
+    expect(decide(get(), NOW, () => expiring).kind).toBe("expired");
+  });
+
+  test.each<[string, Partial<ShortRequest>, ActiveLink | null | undefined, string]>([
+    ["a link that is not in memory", {}, undefined, "miss"],
+    ["a link known to be deleted", {}, null, "not_found"],
+    ["a host that is not served", { domain: undefined }, link(), "not_found"],
+    ["a path that is no alias", { path: "/a/b" }, link(), "not_found"],
+    ["an alias with an escape", { path: "/%61bc" }, link(), "not_found"],
+    ["the root", { path: "/" }, link(), "root"],
+    ["robots.txt", { path: "/robots.txt" }, link(), "robots"],
+    ["the icon", { path: "/favicon.ico" }, link(), "favicon"],
+    ["a link with a password", {}, link({ password_hash: "x" }), "password"],
+    ["a password that is sent", { method: "POST" }, link({ password_hash: "x" }), "password"],
+    ["an expired link with a password", {}, link({ password_hash: "x", expires_at: 1 }), "expired"],
+    ["a form sent to a plain link", { method: "POST" }, link(), "method_not_allowed"],
+    ["another method", { method: "PUT" }, link(), "method_not_allowed"],
+    ["a form sent to the root", { method: "POST", path: "/" }, link(), "method_not_allowed"],
+  ])("%s", (_name, request, known, kind) => {
+    expect(decide(get(request), NOW, () => known).kind).toBe(kind as never);
+  });
+
+  test("no request makes it throw, and a look-up is only made for a well-formed alias", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.string(), (method, path, query) => {
+        const asked: string[] = [];
+        decide({ method, path: `/${path}`, query, domain: "" }, NOW, (_domain, alias) => {
+          asked.push(alias);
+          return undefined;
+        });
+        for (const alias of asked) expect(alias).toMatch(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/);
+      }),
+    );
+  });
+});
+
+describe("forwarding the query", () => {
+  test("is for links that want it", () => {
+    expect(locationOf(link(), "y=2")).toBe("https://example.com/a?x=1");
+    expect(locationOf(link({ forward_query: true }), "y=2&y=3")).toBe(
+      "https://example.com/a?x=1&y=2&y=3",
+    );
+  });
+
+  test("never replaces what the link itself says", () => {
+    expect(locationOf(link({ forward_query: true }), "x=9&y=2")).toBe(
+      "https://example.com/a?x=1&y=2",
+    );
+  });
+});
