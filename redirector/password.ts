@@ -15,7 +15,7 @@ const TRIES = { perAddress: 10, perLink: 100, seconds: 60, keysMax: 50_000 };
 /** The most bytes of a posted form: a password of 128 characters in its longest encoding, and its name. */
 const FORM_BYTES_MAX = 2_048;
 
-export type PasswordResult = "right" | "wrong" | "limited";
+type PasswordResult = "right" | "wrong" | "limited";
 
 export type PasswordCheck = (
   link: ActiveLink,

@@ -14,7 +14,7 @@ export type FixedWindowOptions = {
   now?: () => number;
 };
 
-export type FixedWindowState = {
+type FixedWindowState = {
   spent: number;
   /** Unix milliseconds at which the window closes. */
   resetsAt: number;

@@ -2,7 +2,7 @@
 import type { Registry } from "prom-client";
 
 /** What readiness found: `ok`, or the reason why a part is not ready. */
-export type Readiness = Record<string, string>;
+type Readiness = Record<string, string>;
 
 export type InternalServerOptions = {
   host: string;

@@ -5,7 +5,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Sql } from "../postgres.ts";
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
-export type Plan = (typeof PLANS)[number];
+type Plan = (typeof PLANS)[number];
 
 const allowance = z.int().positive();
 
@@ -27,8 +27,6 @@ export const accountLimits = z.strictObject({
 export type AccountLimits = z.output<typeof accountLimits>;
 
 export type NewAccount = { name: string; plan: Plan; limits: AccountLimits };
-
-export type AccountService = ReturnType<typeof createAccountService>;
 
 export function createAccountService({ sql }: { sql: Sql }) {
   /** Opens an account and returns its id. */

@@ -5,7 +5,7 @@
 import { ApiError } from "../http/errors.ts";
 
 export const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
-export type Period = (typeof PERIODS)[number];
+type Period = (typeof PERIODS)[number];
 
 export type PeriodQuery = {
   period?: Period | undefined;
@@ -15,7 +15,7 @@ export type PeriodQuery = {
 };
 
 /** One step of the axis: its local date (or date and time of the hour), and its first instant. */
-export type Bucket = { label: string; start: number };
+type Bucket = { label: string; start: number };
 
 export type Range = {
   /** As the answer names it: the period, or `custom`. */

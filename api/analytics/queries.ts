@@ -4,7 +4,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Range } from "./period.ts";
 
-export type Counts = { clicks: number; unique: number; bots: number };
+type Counts = { clicks: number; unique: number; bots: number };
 
 export type SummaryCounts = {
   total: Counts;

@@ -7,7 +7,7 @@ import type { KeyParts } from "./api-key.ts";
 import type { Scope } from "./scopes.ts";
 
 /** Endpoints with a window of their own beside the plan's. */
-export type EndpointLimit =
+type EndpointLimit =
   "POST /v1/links" | "POST /v1/analytics/bulk" | "GET /v1/analytics/*" | "POST /v1/domains";
 
 export type AccessRule = {

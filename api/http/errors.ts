@@ -1,7 +1,7 @@
 /** The errors a client can meet: one table of codes, one envelope, one class to throw. */
 
 /** Every error code of /v1 with its status. `docs/errors.md` explains each. */
-export const ERROR_STATUS = {
+const ERROR_STATUS = {
   invalid_request: 400,
   invalid_url: 400,
   invalid_alias: 400,

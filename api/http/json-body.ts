@@ -2,7 +2,7 @@
 import { ApiError } from "./errors.ts";
 
 /** The most bytes a body may have. */
-export const BODY_BYTES_MAX = 1024 * 1024;
+const BODY_BYTES_MAX = 1024 * 1024;
 
 /**
  * Reads and parses the body. Throws `unsupported_media_type` when it is not declared as JSON in

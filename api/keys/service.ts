@@ -7,8 +7,6 @@ import type { Sql } from "../postgres.ts";
 
 export type NewApiKey = { accountId: Uuid; name: string; mode: Mode; scopes: readonly Scope[] };
 
-export type KeyService = ReturnType<typeof createKeyService>;
-
 export function createKeyService({ sql }: { sql: Sql }) {
   /**
    * Makes a key. The value in the answer is the only time it is known: what is stored cannot give it

@@ -8,7 +8,7 @@ export type Utm = {
   utm_content: string | null;
 };
 
-export const UTM_FIELDS = [
+const UTM_FIELDS = [
   "utm_source",
   "utm_medium",
   "utm_campaign",

@@ -13,7 +13,7 @@ export type StackUrls = {
   clickhouse: string;
 };
 
-export type MetricsPorts = { api: number; redirector: number; worker: number };
+type MetricsPorts = { api: number; redirector: number; worker: number };
 
 /** In the order they stop: whoever takes work first, what holds the data last. */
 export const STOP_ORDER = [

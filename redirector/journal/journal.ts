@@ -28,7 +28,7 @@ export const DROP_REASONS = ["journal_full", "disk_error"] as const;
 
 type DropReason = (typeof DROP_REASONS)[number];
 
-export type JournalStats = {
+type JournalStats = {
   /** Clicks taken in, and clicks lost by reason, since the start. */
   recorded: number;
   dropped: Record<DropReason, number>;

@@ -31,7 +31,7 @@ export type ActiveLink = {
 };
 
 /** A short link that is gone: its alias was freed by a deletion or a rename. */
-export type DeletedLink = { state: "deleted"; version: number; domain: string; alias: string };
+type DeletedLink = { state: "deleted"; version: number; domain: string; alias: string };
 
 export type LinkRecord = ActiveLink | DeletedLink;
 

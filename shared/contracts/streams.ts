@@ -25,10 +25,10 @@ const DEAD_CLICKS_STREAM = "CLICKS_DLQ";
 export const DEAD_CLICKS_SUBJECT = "clicks_dlq.page";
 
 /** All subjects of the links feed. */
-export const LINKS_SUBJECTS = "links.>";
+const LINKS_SUBJECTS = "links.>";
 
 /** How long a page of clicks waits for a worker before it expires. */
-export const CLICKS_MAX_AGE_HOURS = 72;
+const CLICKS_MAX_AGE_HOURS = 72;
 
 /** How long JetStream remembers a page's id; the ClickHouse token catches what is older. */
 const CLICKS_DUPLICATE_WINDOW_MINUTES = 60;

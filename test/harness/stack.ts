@@ -9,7 +9,7 @@ import { findNatsServer } from "../../deploy/local/nats.ts";
 import { removePlace } from "../../deploy/local/postgres-place.ts";
 import { eventually } from "./eventually.ts";
 
-export const PROJECT_DIR = join(import.meta.dir, "../..");
+const PROJECT_DIR = join(import.meta.dir, "../..");
 
 const START_TIMEOUT_MS = 120_000;
 
@@ -33,7 +33,7 @@ const stackInfo = z.object({
   }),
 });
 
-export type StackInfo = z.output<typeof stackInfo>;
+type StackInfo = z.output<typeof stackInfo>;
 
 export type Stack = {
   /** What `stack.json` says now: process numbers change when a process is restarted. */

@@ -1,5 +1,5 @@
 /** What a click was made with, and whether by a person: all that is read off a user agent string. */
-import { createIsbotFromList, isbotMatches, isbotPattern, isbotPatterns, list } from "isbot";
+import { isbot, isbotMatches } from "isbot";
 import { LRUCache } from "lru-cache";
 import { UAParser } from "ua-parser-js";
 
@@ -22,43 +22,8 @@ const UNKNOWN = "Unknown";
  * Libraries and tools that people's own programs use. They are no crawlers: a script that follows a
  * link counts like its owner.
  */
-const GENERIC_CLIENTS = [
-  "curl/8.5.0",
-  "Wget/1.21.4",
-  "python-requests/2.31.0",
-  "Python-urllib/3.11",
-  "python-httpx/0.27.0",
-  "aiohttp/3.9.1",
-  "Python/3.11 aiohttp/3.9.1",
-  "Go-http-client/1.1",
-  "okhttp/4.12.0",
-  "axios/1.6.2",
-  "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)",
-  "undici",
-  "node",
-  "Bun/1.4.5",
-  "Deno/2.0.0",
-  "Java/17.0.1",
-  "Java-http-client/17.0.1",
-  "Apache-HttpClient/4.5.13 (Java/11.0.9)",
-  "libwww-perl/6.67",
-  "PostmanRuntime/7.36.0",
-  "insomnia/8.4.5",
-  "HTTPie/3.2.2",
-  "Ruby",
-  "Faraday v2.7.0",
-  "GuzzleHttp/7",
-  "reqwest/0.11",
-  "Dart/3.2 (dart:io)",
-];
-
-const isBot = createIsbotFromList(withoutGenericClients());
-
-/** isbot's patterns but for those that know a generic client, unless they mean crawlers by word. */
-function withoutGenericClients(): string[] {
-  const generic = new Set(GENERIC_CLIENTS.flatMap((client) => isbotPatterns(client)));
-  return list.filter((pattern) => !generic.has(pattern));
-}
+const GENERIC_CLIENT =
+  /^(?:curl|wget|python|python-requests|python-urllib|python-httpx|aiohttp|go-http-client|okhttp|axios|node|node-fetch|undici|bun|deno|java|java-http-client|apache-httpclient|libwww-perl|postmanruntime|insomnia|httpie|ruby|faraday|guzzlehttp|reqwest|dart|got|superagent|php|http\.rb|lynx|links|elinks|w3m|apachebench|hey|oha|k6|vegeta|autocannon|wrk)(?:[/ ]|$)/i;
 
 const OS_NAMES: Record<string, string> = { "Mac OS": "macOS", "Chromium OS": "ChromeOS" };
 
@@ -101,7 +66,7 @@ export function parseAgent(userAgent: string): Agent {
     browser: browser.name?.replace(/^Mobile /, "") ?? UNKNOWN,
     os: osName,
     device: deviceOf(device.type, osName),
-    bot: isBot(userAgent) ? botReason(userAgent) : undefined,
+    bot: isbot(userAgent) && !GENERIC_CLIENT.test(userAgent) ? botReason(userAgent) : undefined,
   };
 }
 
@@ -110,8 +75,10 @@ function deviceOf(type: string | undefined, os: string): Device {
   return type === undefined && DESKTOP_SYSTEMS.has(os) ? "desktop" : "other";
 }
 
-/** The longest match says most; isbot's pattern stands in where a match is empty. */
+/** The longest name among isbot's matches says most; an address within the string says nothing. */
 function botReason(userAgent: string): string {
-  const longest = isbotMatches(userAgent).toSorted((a, b) => b.length - a.length)[0];
-  return (longest ?? isbotPattern(userAgent) ?? "bot").toLowerCase().slice(0, 64);
+  const longest = isbotMatches(userAgent)
+    .filter((match) => /^[a-z]/i.test(match) && !/^https?/i.test(match))
+    .toSorted((a, b) => b.length - a.length)[0];
+  return (longest ?? "bot").toLowerCase().slice(0, 64);
 }

@@ -12,7 +12,7 @@ import type { Statement } from "./statement.ts";
 const RUNNING_MAX = 4;
 const WAITING_MAX = 256;
 
-export type EngineResult = {
+type EngineResult = {
   bytes: Uint8Array;
   rowsRead: number;
   bytesRead: number;
