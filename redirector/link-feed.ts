@@ -2,7 +2,7 @@
  * Keeps the cache true to the links feed: follows every change by a cursor of its own, and fetches
  * what is not in memory. When it cannot tell what it has missed, it empties the cache rather than guess.
  */
-import { AckPolicy, DeliverPolicy, type NatsConnection, type StreamInfo } from "nats";
+import { AckPolicy, DeliverPolicy, Events, type NatsConnection, type StreamInfo } from "nats";
 
 import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
 import { ensureLinksStream, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
@@ -18,6 +18,7 @@ const RETRY_MS = 250;
 const READER_INACTIVE_NS = 30_000_000_000;
 
 const NOT_FOUND = 404;
+const FETCH_RETRY_MS = 50;
 
 /** A fetch that takes longer fails; the request is then answered 503. */
 const FETCH_TIMEOUT_MS = 2_000;
@@ -89,6 +90,7 @@ export function startLinkFeed({ nats, cache, log }: LinkFeedDeps): LinkFeed {
 
   async function run(): Promise<void> {
     const connection = await nats;
+    void watchConnection(connection);
     while (!stopped) {
       try {
         await follow(connection);
@@ -102,20 +104,27 @@ export function startLinkFeed({ nats, cache, log }: LinkFeedDeps): LinkFeed {
   }
 
   async function fetchLink(domain: string, alias: string): Promise<boolean> {
-    const connection = await within(FETCH_TIMEOUT_MS, nats);
-    const answer = await connection.request(
-      `$JS.API.DIRECT.GET.${LINKS_STREAM}.${linkSubject(domain, alias)}`,
-      undefined,
-      { timeout: FETCH_TIMEOUT_MS },
-    );
-    // JetStream answers without data when it has no message: 404 is the answer "no such link".
-    const status = answer.data.length === 0 ? answer.headers?.code : undefined;
-    if (status !== undefined && status !== NOT_FOUND)
-      throw new Error(`JetStream answered ${status}.`);
-    const record = decodeLinkRecord(answer.data);
-    if (record === undefined) return false;
-    cache.put(record);
-    return true;
+    const deadline = Date.now() + FETCH_TIMEOUT_MS;
+    for (;;) {
+      const left = deadline - Date.now();
+      try {
+        const record = await readLink(await within(left, nats), linkSubject(domain, alias), left);
+        if (record === undefined) return false;
+        cache.put(record);
+        return true;
+      } catch (error) {
+        // A server that has just come back answers before its streams do.
+        if (Date.now() + FETCH_RETRY_MS >= deadline) throw error;
+        await Bun.sleep(FETCH_RETRY_MS);
+      }
+    }
+  }
+
+  async function watchConnection(connection: NatsConnection): Promise<void> {
+    for await (const { type } of connection.status()) {
+      // Ready again only after the stream itself has said that nothing is missing.
+      if (type === Events.Disconnect) state = "disconnected";
+    }
   }
 
   void run();
@@ -150,6 +159,26 @@ export function resume(
     lost();
   }
   return { stream: info.created, sequence: last_seq };
+}
+
+/** One direct get: the last state of a short link, or undefined when there is none. */
+async function readLink(
+  connection: NatsConnection,
+  subject: string,
+  timeout: number,
+): Promise<LinkRecord | undefined> {
+  const answer = await connection.request(
+    `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`,
+    undefined,
+    {
+      timeout: Math.max(1, timeout),
+    },
+  );
+  // JetStream answers without data when it has no message: 404 is the answer "no such link".
+  const status = answer.data.length === 0 ? answer.headers?.code : undefined;
+  if (status === NOT_FOUND) return undefined;
+  if (status !== undefined) throw new Error(`JetStream answered ${status}.`);
+  return decodeLinkRecord(answer.data);
 }
 
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
