@@ -35,7 +35,7 @@ describe("periods", () => {
   test("24 hours are the current local hour and the 23 before it", () => {
     const range = resolveRange({ period: "24h", timezone: "Asia/Kathmandu" }, CREATED, NOW);
     expect(range.buckets).toHaveLength(24);
-    expect(range.buckets.at(-1)).toEqual({
+    expect(range.buckets.at(-1)).toMatchObject({
       label: "2026-11-20T20:00",
       start: at("2026-11-20T14:15Z"),
     });
@@ -83,6 +83,26 @@ describe("periods", () => {
   });
 
   test.each([
+    ["Pacific/Chatham", "2025-09-27T14:00Z", ["02:00", "03:00"], [45, 15]],
+    ["Australia/Lord_Howe", "2026-04-04T15:00Z", ["01:00", "01:00"], [60, 30]],
+    ["America/New_York", "2026-11-01T06:00Z", ["01:00", "01:00"], [60, 60]],
+  ])(
+    "an hour in which the clocks change in %s is cut there",
+    (timezone, change, labels, minutes) => {
+      const { buckets } = resolveRange(
+        { period: "24h", timezone },
+        CREATED,
+        at(change) + 5 * 3_600_000,
+      );
+      const i = buckets.findIndex(({ start }) => start === at(change));
+      const around = buckets.slice(i - 1, i + 1);
+      expect(around.map(({ label }) => label.slice(11))).toEqual(labels);
+      const ends = [at(change), buckets[i + 1]?.start ?? 0];
+      expect(around.map(({ start }, n) => ((ends[n] ?? 0) - start) / 60_000)).toEqual(minutes);
+    },
+  );
+
+  test.each([
     [{ timezone: "Mars/Base" }, "timezone"],
     [{ timezone: "+02:00" }, "timezone"],
     [{ start_date: "soon" }, "start_date"],
@@ -113,11 +133,12 @@ describe("periods", () => {
             expect(length).toBeLessThanOrEqual(period === "24h" ? 2 * 3_600_000 : 26 * 3_600_000);
           }
           expect(starts.every((start) => start % 900_000 === 0)).toBe(true);
+          expect(buckets).toHaveLength({ "24h": 24, "7d": 7, "30d": 30, "90d": 90 }[period]);
           expect(new Set(starts).size).toBe(starts.length);
           if (period === "7d") expect(to - from).toBeLessThanOrEqual(7 * DAY_MS + 2 * 3_600_000);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 2_000 },
     );
   });
 });

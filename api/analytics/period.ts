@@ -30,6 +30,7 @@ export type Range = {
 };
 
 const HOURS = 24;
+const HOUR_MS = 3_600_000;
 const PERIOD_DAYS = { "7d": 7, "30d": 30, "90d": 90 } as const;
 const DEFAULT_PERIOD = "30d";
 const SPAN_YEARS_MAX = 5;
@@ -61,28 +62,31 @@ export function resolveRange(query: PeriodQuery, createdAt: number, now: number)
 
 /** The current local hour and the 23 before it. */
 function hourRange(zone: string, now: number): Range {
-  const buckets: Bucket[] = [];
-  let at = now;
-  for (let i = 0; i < HOURS; i++) {
-    const hour = Temporal.Instant.fromEpochMilliseconds(at)
-      .toZonedDateTimeISO(zone)
-      .round({ smallestUnit: "hour", roundingMode: "floor" });
-    buckets.unshift({
-      label: hour.toPlainDateTime().toString({ smallestUnit: "minute" }),
-      start: hour.epochMilliseconds,
-    });
-    at = hour.epochMilliseconds - 1;
+  const current = hourAt(now, zone);
+  const buckets = [current];
+  while (buckets.length < HOURS) {
+    buckets.unshift(hourAt((buckets[0] ?? current).start - 1, zone));
   }
-  const from = buckets[0]?.start ?? now;
-
-  return { period: "24h", from, to: nextHour(now, zone), buckets, days: 1 };
+  const from = (buckets[0] ?? current).start;
+  return { period: "24h", from, to: current.end, buckets, days: 1 };
 }
 
-const nextHour = (at: number, zone: string): number =>
-  Temporal.Instant.fromEpochMilliseconds(at)
-    .toZonedDateTimeISO(zone)
-    .round({ smallestUnit: "hour", roundingMode: "floor" })
-    .add({ hours: 1 }).epochMilliseconds;
+/**
+ * The local hour that holds an instant. Where the clocks change within an hour, as they do by half an
+ * hour on Lord Howe or at a quarter to three on Chatham, each part of it is an hour of its own.
+ */
+function hourAt(at: number, zone: string): Bucket & { end: number } {
+  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
+  const past = (local.minute * 60 + local.second) * 1_000 + local.millisecond;
+  const before = local.getTimeZoneTransition("previous")?.epochMilliseconds ?? -Infinity;
+  const after = local.getTimeZoneTransition("next")?.epochMilliseconds ?? Infinity;
+  const label = local.toPlainDateTime().with({ minute: 0 }).toString({ smallestUnit: "minute" });
+  return {
+    label,
+    start: Math.max(at - past, before),
+    end: Math.min(at - past + HOUR_MS, after),
+  };
+}
 
 function customRange(
   start: string | undefined,
