@@ -12,6 +12,8 @@ import { createApp } from "./app.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startLinkFeed } from "./feed/link-feed.ts";
+import { createKeyService } from "./keys/service.ts";
+import { startCleaning } from "./limits/cleaning.ts";
 import { createLinkService } from "./links/service.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { openPostgres } from "./postgres.ts";
@@ -37,6 +39,8 @@ async function serve(): Promise<void> {
   const feed = startLinkFeed({ sql, nats: nats.connection, log });
   lifecycle.onStop("link feed", feed.stop);
 
+  lifecycle.onStop("cleaning", startCleaning(sql, log));
+
   const shortUrl = new URL(config.SHORT_URL);
   const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl };
   const links = createLinkService({ sql, feed, targetRules });
@@ -45,6 +49,7 @@ async function serve(): Promise<void> {
     sql,
     clientAddress: createClientAddress(config.TRUSTED_PROXIES),
     links,
+    keys: createKeyService({ sql }),
     analytics: createAnalyticsService({ clickhouse, links }),
     shortUrl: shortUrl.origin,
   });

@@ -8,6 +8,7 @@ import { ApiError } from "../http/errors.ts";
 import { readJsonBody } from "../http/json-body.ts";
 import type { Call, RequestContext } from "../http/request-context.ts";
 import type { AnonymousLimit } from "../limits/anonymous.ts";
+import type { Refusals } from "../limits/refusals.ts";
 import {
   rateLimited,
   rateLimitHeaders,
@@ -16,25 +17,32 @@ import {
   tightest,
 } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
+import { accessDetail } from "./access-rules.ts";
 import { parseKey } from "./api-key.ts";
-import { type AccessRule, authorize, type Principal, type Verdict } from "./authorize.ts";
+import { type AccessRule, authorize, type KnownVerdict, type Principal } from "./authorize.ts";
 
-type AuthDeps = { sql: Sql; anonymousLimit: AnonymousLimit; requestContext: RequestContext };
+type AuthDeps = {
+  sql: Sql;
+  anonymousLimit: AnonymousLimit;
+  refusals: Refusals;
+  requestContext: RequestContext;
+};
 
 const UNREAD_BODY = Object.freeze({});
 
 export type AuthPlugin = ReturnType<typeof authPlugin>;
 
 /** The plugin with the `access` rule and the `jsonBody` of a route. */
-export const authPlugin = ({ sql, anonymousLimit, requestContext }: AuthDeps) =>
+export const authPlugin = ({ requestContext, ...deps }: AuthDeps) =>
   new Elysia({ name: "auth" })
     .use(requestContext)
     .macro({
       access: (rule: AccessRule) => ({
+        detail: accessDetail(rule),
         async transform({ call, request, set }) {
           if (call === undefined) throw new Error("The request context is missing.");
           const header = request.headers.get("authorization");
-          const verdict = await identify({ sql, anonymousLimit }, call, header, rule);
+          const verdict = await identify(deps, call, header, rule);
           call.principal = verdict.principal;
           call.windows = verdict.windows;
           Object.assign(set.headers, describeLimits(verdict));
@@ -42,11 +50,12 @@ export const authPlugin = ({ sql, anonymousLimit, requestContext }: AuthDeps) =>
         },
       }),
       /** Stands behind `access`, so that a body is neither read nor judged for a stranger. */
-      jsonBody: (_wanted: true) => ({
+      jsonBody: (presence: "required" | "optional") => ({
         // Elysia would read the body before the caller is known; this leaves it unread until then.
         parse: () => UNREAD_BODY,
         async transform(context) {
-          context.body = await readJsonBody(context.request);
+          const absent = presence === "optional" && context.request.body === null;
+          context.body = absent ? {} : await readJsonBody(context.request);
         },
       }),
     })
@@ -58,11 +67,9 @@ export function principalOf(call: Call | undefined): Principal {
   return call.principal;
 }
 
-type KnownVerdict = Exclude<Verdict, { verdict: "unknown" }>;
-
 /** Finds out who calls; throws `unauthorized`, without a query where the form of the key tells. */
 async function identify(
-  { sql, anonymousLimit }: Pick<AuthDeps, "sql" | "anonymousLimit">,
+  { sql, anonymousLimit, refusals }: Omit<AuthDeps, "requestContext">,
   call: Call,
   header: string | null,
   rule: AccessRule,
@@ -72,18 +79,25 @@ async function identify(
   }
   const key = parseKey(bearerToken(header) ?? "");
   // Whoever has used up the limit of an address by guessing is not worth a query.
-  const guessing = anonymousLimit.exhausted(call.address);
-  const verdict = key === undefined || guessing ? undefined : await authorize(sql, key, rule);
-  if (verdict === undefined || verdict.verdict === "unknown") {
-    throw unauthorized("The API key is not valid.");
-  }
+  if (key === undefined || anonymousLimit.exhausted(call.address)) throw invalidKey();
+  // By the whole key: a guessed secret must not be answered like the real one.
+  const id = key.lookup + key.secretHash.toString("base64");
+  const refusal = refusals.find(id, rule);
+  if (refusal !== undefined) return refusal;
+  const verdict = await authorize(sql, key, rule, refusals.take(id));
+  if (verdict === undefined) throw invalidKey();
+  refusals.note(id, rule, verdict);
   return verdict;
 }
 
+/** On a refusal the headers describe what refuses, else the window nearest to its end. */
 function describeLimits(verdict: KnownVerdict): Record<string, string> {
   const window =
     verdict.verdict === "limited" ? refusing(verdict.windows) : tightest(verdict.windows);
-  return window === undefined ? {} : rateLimitHeaders(window);
+  if (window === undefined) return {};
+  const { suspendedUntil } = verdict;
+  if (verdict.verdict !== "suspended" || suspendedUntil === null) return rateLimitHeaders(window);
+  return rateLimitHeaders({ ...window, spent: window.allowed, resetsAt: suspendedUntil });
 }
 
 function throwUnlessOk(verdict: KnownVerdict, rule: AccessRule): void {
@@ -96,6 +110,8 @@ function throwUnlessOk(verdict: KnownVerdict, rule: AccessRule): void {
       throw unauthorized("The API key has expired.");
     case "forbidden":
       throw new ApiError("forbidden", `The API key lacks the scope ${rule.scope}.`);
+    case "barred":
+      throw new ApiError("forbidden", "The account is suspended.");
     case "suspended": {
       const wait = secondsUntil(verdict.suspendedUntil ?? verdict.now, verdict.now);
       throw new ApiError("rate_limited", `API access is suspended. Try again in ${wait} seconds.`, {
@@ -109,6 +125,8 @@ function throwUnlessOk(verdict: KnownVerdict, rule: AccessRule): void {
     }
   }
 }
+
+const invalidKey = (): ApiError => unauthorized("The API key is not valid.");
 
 const unauthorized = (message: string): ApiError =>
   new ApiError("unauthorized", message, { headers: { "www-authenticate": "Bearer" } });

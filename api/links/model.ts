@@ -3,18 +3,15 @@ import * as z from "zod";
 
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { plainText } from "../http/fields.ts";
 import type { Utm } from "./destination.ts";
 
-const utmValue = z
-  .string()
-  .max(255)
-  .refine(hasNoControls, "must not hold control characters")
-  .nullish();
+const utmValue = plainText(255).nullish();
 
 export const createLinkBody = z.strictObject({
   url: z.string(),
   alias: z.string().nullish(),
-  title: z.string().max(255).refine(hasNoControls, "must not hold control characters").nullish(),
+  title: plainText(255).nullish(),
   expires_at: z.iso.datetime({ offset: true }).nullish(),
   password: z.string().min(1).max(128).nullish(),
   utm_source: utmValue,
@@ -81,7 +78,3 @@ export const toFullLink = (row: LinkRow, shortUrl: string): z.output<typeof full
   updated_at: row.updated_at.toISOString(),
   has_password: row.password_hash !== null,
 });
-
-function hasNoControls(text: string): boolean {
-  return !/\p{Cc}/u.test(text);
-}

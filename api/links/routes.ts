@@ -26,7 +26,7 @@ export const linkRoutes = ({ auth, links, shortUrl }: LinkRoutesDeps) =>
       },
       {
         access: { scope: "links:write", limit: "POST /v1/links", cost: 1 },
-        jsonBody: true,
+        jsonBody: "required",
         body: createLinkBody,
         response: { 201: createdLink },
       },

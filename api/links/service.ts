@@ -3,6 +3,7 @@ import { type ActiveLink, DEFAULT_DOMAIN, type Mode } from "../../shared/contrac
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { LinkFeed } from "../feed/link-feed.ts";
 import { ApiError, notFound } from "../http/errors.ts";
+import { futureInstant } from "../http/fields.ts";
 import { isUniqueViolation, type Sql } from "../postgres.ts";
 import { aliasProblem, generateAlias, GENERATED_LENGTH } from "./alias.ts";
 import { destinationOf } from "./destination.ts";
@@ -47,7 +48,7 @@ export function createLinkService({ sql, feed, targetRules }: LinkServiceDeps) {
       target_url: target.href,
       title: body.title ?? null,
       password_hash: await hashPassword(body.password ?? undefined),
-      expires_at: futureInstant(body.expires_at ?? undefined, created_at),
+      expires_at: futureInstant("expires_at", body.expires_at, created_at),
       utm_source: body.utm_source ?? null,
       utm_medium: body.utm_medium ?? null,
       utm_campaign: body.utm_campaign ?? null,
@@ -124,12 +125,3 @@ const toRecord = (link: NewLink): Omit<ActiveLink, "version"> => ({
 
 const hashPassword = async (password: string | undefined): Promise<string | null> =>
   password === undefined ? null : await Bun.password.hash(password, PASSWORD_HASHING);
-
-function futureInstant(text: string | undefined, now: Date): Date | null {
-  if (text === undefined) return null;
-  const instant = new Date(text);
-  if (!(instant.getTime() > now.getTime())) {
-    throw new ApiError("invalid_request", 'Invalid value for "expires_at": must be in the future.');
-  }
-  return instant;
-}

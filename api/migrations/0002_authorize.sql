@@ -1,3 +1,13 @@
+-- How many refusals within how long lead to a suspension, and how long that lasts.
+create table suspension_rule (
+  singleton boolean primary key default true check (singleton),
+  minute_limits_refused integer not null,
+  within_seconds integer not null,
+  suspended_seconds integer not null
+);
+
+insert into suspension_rule (minute_limits_refused, within_seconds, suspended_seconds) values (10, 600, 600);
+
 -- Authenticates a key, checks a scope and spends one request from every window that applies, or
 -- from none when any refuses: all of it in one round trip, by the database's clock.
 --
@@ -5,12 +15,14 @@
 -- p_scope           the scope the endpoint asks for; null for none
 -- p_endpoint        the endpoint's own window (endpoint_limits.endpoint); null for none, '*' for all
 -- p_cost            how many requests to spend; 0 looks and spends nothing
+-- p_refused         requests that the calling process refused by itself since it last asked: whoever
+--                   keeps on exceeding limits is suspended for a while
 --
--- verdict: ok, unknown, revoked, expired, forbidden, suspended or limited. Every verdict but
--- unknown brings the state of the windows: [{name, allowed, seconds, spent, resets_at}], instants
--- in Unix milliseconds.
+-- verdict: ok, unknown, revoked, expired, forbidden, suspended, barred (by an operator, until lifted)
+-- or limited. Every verdict but unknown brings the state of the windows: [{name, allowed, seconds,
+-- spent, resets_at}], instants in Unix milliseconds.
 create function authorize_request(
-  p_lookup text, p_hash bytea, p_scope text, p_endpoint text, p_cost integer
+  p_lookup text, p_hash bytea, p_scope text, p_endpoint text, p_cost integer, p_refused integer
 ) returns table (
   verdict text, key_id uuid, account_id uuid, mode text, scopes text[], plan text,
   now_ms float8, suspended_until_ms float8, windows jsonb
@@ -19,6 +31,9 @@ declare
   k record;
   v_now timestamptz;
   v_nonce bytea := uuid_send(gen_random_uuid());
+  v_refused integer := p_refused;
+  v_refusals integer;
+  v_rule record;
 begin
   select api_key.id, api_key.account_id, api_key.mode, api_key.scopes, api_key.secret_hash,
          api_key.expires_at, api_key.revoked_at, api_key.last_used_at,
@@ -47,8 +62,9 @@ begin
   verdict := case
     when k.revoked_at <= v_now then 'revoked'
     when k.expires_at <= v_now then 'expired'
+    when k.suspended_until = 'infinity' then 'barred'
     when p_scope is not null and not p_scope = any (k.scopes) then 'forbidden'
-    when k.suspended_until > v_now then 'suspended'
+    when k.suspended_until > v_now and p_cost > 0 then 'suspended'
     else 'ok'
   end;
 
@@ -87,6 +103,30 @@ begin
     into verdict, windows
     from ruling;
 
+  if verdict = 'limited' then
+    v_refused := v_refused + 1;
+  end if;
+  if v_refused > 0 then
+    select * into v_rule from suspension_rule;
+    insert into rate_windows as r (account_id, mode, name, opened_at, spent)
+    values (k.account_id, k.mode, 'refused', v_now, v_refused)
+    on conflict on constraint rate_windows_pkey
+       do update set
+         spent = case when r.opened_at + make_interval(secs => v_rule.within_seconds) > v_now
+                      then r.spent else 0 end + excluded.spent,
+         opened_at = case when r.opened_at + make_interval(secs => v_rule.within_seconds) > v_now
+                          then r.opened_at else excluded.opened_at end
+    returning spent into v_refusals;
+    if v_refusals > v_rule.minute_limits_refused * k.per_minute
+       and (k.suspended_until is null or k.suspended_until <= v_now) then
+      k.suspended_until := v_now + make_interval(secs => v_rule.suspended_seconds);
+      update accounts set suspended_until = k.suspended_until where id = k.account_id;
+      -- What led to this suspension does not lead to the next.
+      delete from rate_windows r
+       where r.account_id = k.account_id and r.mode = k.mode and r.name = 'refused';
+    end if;
+  end if;
+
   -- Coarse on purpose: one logged write a minute at most, whatever the traffic.
   if verdict = 'ok' and (k.last_used_at is null or k.last_used_at < v_now - interval '1 minute') then
     update api_keys set last_used_at = v_now where id = k.id;
@@ -98,7 +138,7 @@ begin
   scopes := k.scopes;
   plan := k.plan;
   now_ms := extract(epoch from v_now) * 1000;
-  suspended_until_ms := extract(epoch from k.suspended_until) * 1000;
+  suspended_until_ms := extract(epoch from nullif(k.suspended_until, 'infinity')) * 1000;
   return next;
 end
 $$;

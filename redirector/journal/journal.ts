@@ -65,7 +65,8 @@ export function openJournal({
   onError,
   onForeign,
 }: JournalOptions): Journal {
-  mkdirSync(dir, { recursive: true });
+  // Addresses of people are in there until a page is delivered.
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
   // Random, never a host name or a process id: a repeated id would make new clicks look like old ones.
   const journalId = newUuid();
   const scratch = Buffer.allocUnsafe(RECORD_BYTES_MAX);

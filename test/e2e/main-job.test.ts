@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
+import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { call, errorAnswer, linkAnswer, summaryAnswer } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
@@ -157,7 +158,7 @@ describe("a short link", () => {
   });
 
   test("redirects at once on the redirector after every one of a hundred creates", async () => {
-    const account = await createAccount("enterprise", {
+    const { key: account } = await createAccount(stack, "enterprise", {
       endpoints: { "POST /v1/links": 1_000 },
       minute: 1_000,
     });
@@ -255,19 +256,13 @@ describe("the API", () => {
 
   test("knows no link of another account, of the other mode, or none at all", async () => {
     const link = await createLink({ url });
-    const stranger = await createAccount("free");
-    const { key: testKey } = await admin<{ key: string }>([
-      "keys",
-      "create",
-      "--account",
-      await demoAccount(),
-      "--name",
-      "t",
-      "--type",
-      "test",
-      "--scopes",
+    const { key: stranger } = await createAccount(stack, "free");
+    const { key: testKey } = await createKey(
+      stack,
+      await sharedAccountId(),
       "links:read,analytics:read",
-    ]);
+      { type: "test" },
+    );
     expect(testKey).toStartWith("sk_test_");
     for (const other of [stranger, testKey]) {
       for (const path of [`/v1/links/${link.id}`, `/v1/analytics/${link.id}`]) {
@@ -298,20 +293,9 @@ describe("the API", () => {
 
 describe("keys and limits", () => {
   test("a revoked key is refused by the very next request", async () => {
-    const { id, key: doomed } = await admin<{ id: string; key: string }>([
-      "keys",
-      "create",
-      "--account",
-      await demoAccount(),
-      "--name",
-      "doomed",
-      "--type",
-      "live",
-      "--scopes",
-      "links:read",
-    ]);
+    const { id, key: doomed } = await createKey(stack, await sharedAccountId(), "links:read");
     expect((await call(api("/v1/limits"), { key: doomed })).status).toBe(200);
-    await admin(["keys", "revoke", id]);
+    await admin(stack, ["keys", "revoke", id]);
     const answer = await call(api("/v1/limits"), { key: doomed });
     expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([
       403,
@@ -320,18 +304,7 @@ describe("keys and limits", () => {
   });
 
   test("a key without the scope is refused", async () => {
-    const { key: reader } = await admin<{ key: string }>([
-      "keys",
-      "create",
-      "--account",
-      await demoAccount(),
-      "--name",
-      "reader",
-      "--type",
-      "live",
-      "--scopes",
-      "links:read",
-    ]);
+    const { key: reader } = await createKey(stack, await sharedAccountId(), "links:read");
     const answer = await call(api("/v1/links"), {
       key: reader,
       body: { url: "https://example.com/" },
@@ -341,7 +314,7 @@ describe("keys and limits", () => {
   });
 
   test("a window takes exactly what it allows, however many come at once", async () => {
-    const limited = await createAccount("enterprise", { minute: 25, burst: 1_000 });
+    const { key: limited } = await createAccount(stack, "enterprise", { minute: 25, burst: 1_000 });
     const answers = await Promise.all(
       Array.from({ length: 80 }, () => call(api("/v1/links/link_none"), { key: limited })),
     );
@@ -389,50 +362,10 @@ function expectLimitHeaders(headers: Headers): void {
   expect(headers.get("x-ratelimit-policy")).toMatch(new RegExp(`^${limit};w=\\d+$`));
 }
 
-/** Runs the operator's command line and gives what it printed. */
-async function admin<Result>(args: string[]): Promise<Result> {
-  const child = Bun.spawn([process.execPath, "api/admin/main.ts", ...args, "--json"], {
-    cwd: `${import.meta.dir}/../..`,
-    env: { ...process.env, DATABASE_URL: "", SHORTHOP_DATA_DIR: stack.dataDir },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, problem, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  if (code !== 0) throw new Error(`shorthop admin ${args.join(" ")}: ${problem}`);
-  return JSON.parse(out);
-}
-
-async function createAccount(plan: string, limits?: unknown): Promise<string> {
-  const own = limits === undefined ? [] : ["--limits", JSON.stringify(limits)];
-  const made = await admin<Record<string, string>>([
-    "accounts",
-    "create",
-    "--name",
-    "N",
-    "--plan",
-    plan,
-    ...own,
-    "--key",
-  ]);
-  expect(Object.keys(made)).toEqual(["id", "plan", "key"]);
-  return made["key"] ?? "";
-}
-
 let sharedAccount: Promise<string> | undefined;
 
 /** An account to make keys in: the demo account's id is not told anywhere. */
-async function demoAccount(): Promise<string> {
-  sharedAccount ??= admin<{ id: string }>([
-    "accounts",
-    "create",
-    "--name",
-    "Shared",
-    "--plan",
-    "business",
-  ]).then(({ id }) => id);
+async function sharedAccountId(): Promise<string> {
+  sharedAccount ??= createAccount(stack, "business").then(({ id }) => id);
   return await sharedAccount;
 }

@@ -9,7 +9,7 @@ import { findNatsServer } from "../../deploy/local/nats.ts";
 import { removePlace } from "../../deploy/local/postgres-place.ts";
 import { eventually } from "./eventually.ts";
 
-const PROJECT_DIR = join(import.meta.dir, "../..");
+export const PROJECT_DIR = join(import.meta.dir, "../..");
 
 const START_TIMEOUT_MS = 120_000;
 

@@ -1,0 +1,83 @@
+/** `shorthop admin keys …` */
+import { type Command, Option } from "commander";
+
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { type Scope, SCOPES } from "../auth/scopes.ts";
+import { toKeyAnswer } from "../keys/model.ts";
+import { createKeyService } from "../keys/service.ts";
+import { parseCount, parseId, parseInstant, parseName, parseScopes } from "./arguments.ts";
+import { mustExist, print, printList, withDatabase } from "./run.ts";
+
+type CreateOptions = {
+  account: Uuid;
+  name: string;
+  type: "live" | "test";
+  scopes: Scope[];
+  expires?: Date;
+  json: boolean;
+};
+
+export function addKeyCommands(program: Command): void {
+  const keys = program.command("keys").description("API keys");
+
+  keys
+    .command("create")
+    .description("Make an API key; its value is printed this once")
+    .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"))
+    .requiredOption("--name <name>", "what the key is for", parseName)
+    .addOption(
+      new Option("--type <type>", "live or test").choices(["live", "test"]).default("live"),
+    )
+    .requiredOption("--scopes <list>", `comma-separated: ${SCOPES.join(", ")}`, parseScopes)
+    .option("--expires <instant>", "when it stops working", parseInstant)
+    .option("--json", "print JSON", false)
+    .action((options: CreateOptions) =>
+      withDatabase(async (sql) => {
+        const { row, key } = await createKeyService({ sql }).make({
+          accountId: options.account,
+          name: options.name,
+          mode: options.type,
+          scopes: options.scopes,
+          expiresAt: options.expires ?? null,
+        });
+        print(options.json, { id: encodeId("key", row.id), key });
+      }),
+    );
+
+  keys
+    .command("list")
+    .description("Show an account's keys; their values cannot be shown again")
+    .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"))
+    .option("--json", "print JSON", false)
+    .action((options: { account: Uuid; json: boolean }) =>
+      withDatabase(async (sql) => {
+        const rows = await createKeyService({ sql }).listAll(options.account);
+        printList(options.json, rows.map(toKeyAnswer));
+      }),
+    );
+
+  keys
+    .command("revoke")
+    .description("Revoke an API key from the next request on")
+    .argument("<id>", "the key's id (key_…)", parseId("key"))
+    .option("--json", "print JSON", false)
+    .action((id: Uuid, options: { json: boolean }) =>
+      withDatabase(async (sql) => {
+        mustExist(await createKeyService({ sql }).revokeAny(id), "key");
+        print(options.json, { id: encodeId("key", id), revoked: true });
+      }),
+    );
+
+  keys
+    .command("rotate")
+    .description("Replace an API key by a new one like it; the new value is printed this once")
+    .argument("<id>", "the key's id (key_…)", parseId("key"))
+    .option("--grace <seconds>", "how long the old key goes on working", parseCount, 0)
+    .option("--json", "print JSON", false)
+    .action((id: Uuid, options: { grace: number; json: boolean }) =>
+      withDatabase(async (sql) => {
+        const { row, key } = await createKeyService({ sql }).rotateAny(id, options.grace);
+        print(options.json, { id: encodeId("key", row.id), key });
+      }),
+    );
+}

@@ -1,0 +1,38 @@
+/** What every command does: connect, work, print, disconnect. */
+import { openPostgres, type Sql } from "../postgres.ts";
+import { findDatabaseUrl } from "./database.ts";
+
+/** What a command prints: one record, or a list of them. */
+type Result = Record<string, unknown>;
+
+/** Runs `work` on the database, and closes it whatever happens. */
+export async function withDatabase(work: (sql: Sql) => Promise<void>): Promise<void> {
+  const sql = openPostgres(await findDatabaseUrl(process.env), 1);
+  try {
+    await work(sql);
+  } finally {
+    await sql.end({ timeout: 2 });
+  }
+}
+
+/** Prints to standard output: JSON, or a line a field. */
+export function print(json: boolean, result: Result): void {
+  console.log(json ? JSON.stringify(result) : lines(result).join("\n"));
+}
+
+/** Prints a list: a JSON array, or the records with an empty line between them. */
+export function printList(json: boolean, results: readonly Result[]): void {
+  console.log(
+    json ? JSON.stringify(results) : results.map((result) => lines(result).join("\n")).join("\n\n"),
+  );
+}
+
+const lines = (result: Result): string[] =>
+  Object.entries(result).map(
+    ([name, value]) => `${name}\t${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+
+/** Fails a command whose subject does not exist. */
+export function mustExist(found: boolean, what: string): void {
+  if (!found) throw new Error(`The ${what} does not exist.`);
+}

@@ -1,0 +1,25 @@
+/** Rules that fields of several resources share. */
+import * as z from "zod";
+
+import { ApiError } from "./errors.ts";
+
+/** Text of one line: control characters are refused. */
+export const plainText = (lengthMax: number) =>
+  z
+    .string()
+    .max(lengthMax)
+    .refine((text) => !/\p{Cc}/u.test(text), "must not hold control characters");
+
+/** Reads an instant that must lie in the future; null for none. Throws `invalid_request`. */
+export function futureInstant(
+  field: string,
+  text: string | null | undefined,
+  now: Date,
+): Date | null {
+  if (text === null || text === undefined) return null;
+  const instant = new Date(text);
+  if (!(instant.getTime() > now.getTime())) {
+    throw new ApiError("invalid_request", `Invalid value for "${field}": must be in the future.`);
+  }
+  return instant;
+}

@@ -1,0 +1,80 @@
+/** API keys as clients see them. The value of a key is in the answer that made it, and nowhere else. */
+import * as z from "zod";
+
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { SCOPES } from "../auth/scopes.ts";
+import { plainText } from "../http/fields.ts";
+
+/** The longest time an old key may go on working beside the one that replaces it: a week. */
+const GRACE_SECONDS_MAX = 7 * 86_400;
+
+export const createKeyBody = z.strictObject({
+  name: plainText(255).min(1),
+  type: z.enum(["live", "test"]).optional(),
+  scopes: z.array(z.enum(SCOPES)).min(1),
+  expires_at: z.iso.datetime({ offset: true }).nullish(),
+});
+
+export type CreateKeyBody = z.output<typeof createKeyBody>;
+
+export const rotateKeyBody = z.strictObject({
+  grace_seconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0),
+});
+
+export const listQuery = z.object({
+  page: z.coerce.number().int().min(1).max(1_000_000).default(1),
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+});
+
+export const keyAnswer = z.object({
+  id: z.string(),
+  name: z.string(),
+  type: z.enum(["live", "test"]),
+  prefix: z.string(),
+  scopes: z.array(z.string()),
+  created_at: z.iso.datetime(),
+  last_used_at: z.iso.datetime().nullable(),
+  expires_at: z.iso.datetime().nullable(),
+  revoked_at: z.iso.datetime().nullable(),
+});
+
+export const newKeyAnswer = keyAnswer.extend({ key: z.string() });
+
+export const keyListAnswer = z.object({
+  data: z.array(keyAnswer),
+  pagination: z.object({
+    page: z.int(),
+    limit: z.int(),
+    total: z.int(),
+    total_pages: z.int(),
+  }),
+});
+
+export const revokedAnswer = z.object({ success: z.boolean(), message: z.string() });
+
+/** A key as PostgreSQL holds it. */
+export type KeyRow = {
+  id: Uuid;
+  account_id: Uuid;
+  name: string;
+  mode: Mode;
+  prefix: string;
+  scopes: string[];
+  created_at: Date;
+  last_used_at: Date | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+};
+
+export const toKeyAnswer = (row: KeyRow): z.output<typeof keyAnswer> => ({
+  id: encodeId("key", row.id),
+  name: row.name,
+  type: row.mode,
+  prefix: row.prefix,
+  scopes: row.scopes,
+  created_at: row.created_at.toISOString(),
+  last_used_at: row.last_used_at?.toISOString() ?? null,
+  expires_at: row.expires_at?.toISOString() ?? null,
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+});

@@ -1,0 +1,552 @@
+/**
+ * Goal: whoever may not, cannot; whoever may, can exactly as often as the plan says, whatever the
+ * number of API processes; and what is secret stays secret.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import postgres from "postgres";
+import * as z from "zod";
+
+import { generateKey } from "../../api/auth/api-key.ts";
+import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
+import { type Answer, call, errorAnswer, linkAnswer } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ApiProcess, startApi } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const ALL_SCOPES =
+  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write";
+
+/** Longest patience with a service whose database has gone. */
+const UNAVAILABLE_WITHIN_MS = 2_000;
+
+let stack: Stack;
+let second: ApiProcess;
+let account: NewAccount;
+const secrets: string[] = [];
+
+beforeAll(async () => {
+  stack = await startStack();
+  second = await startApi(stack);
+  account = await createAccount(stack, "enterprise", {
+    minute: 100_000,
+    burst: 100_000,
+    endpoints: { "POST /v1/links": 100_000, "GET /v1/analytics/*": 100_000 },
+  });
+  secrets.push(account.key, stack.info().api_key);
+});
+afterAll(async () => {
+  await second.stop();
+  await stack[Symbol.asyncDispose]();
+});
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const codeOf = ({ status, body }: Answer) => [status, errorAnswer.parse(body).error.code];
+
+async function keyWith(
+  scopes: string,
+  options: Parameters<typeof createKey>[3] = {},
+): Promise<string> {
+  const { key } = await createKey(stack, account.id, scopes, options);
+  secrets.push(key);
+  return key;
+}
+
+/** Every endpoint, with the scope it asks for; `:link` and `:key` stand for ids. */
+const ENDPOINTS: [string, string, string | null, unknown?][] = [
+  ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
+  ["GET", "/v1/links/:link", "links:read"],
+  ["GET", "/v1/analytics/:link", "analytics:read"],
+  ["GET", "/v1/keys", "keys:read"],
+  ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
+  ["GET", "/v1/keys/:key", "keys:read"],
+  ["POST", "/v1/keys/:key/rotate", "keys:write", {}],
+  ["DELETE", "/v1/keys/:key", "keys:write"],
+  ["GET", "/v1/limits", null],
+];
+
+async function createTargets(owner: string, type: "live" | "test" = "live") {
+  const { body } = await call(api("/v1/links"), {
+    key: owner,
+    body: { url: "https://example.com/target" },
+  });
+  const made = await call(api("/v1/keys"), {
+    key: owner,
+    body: { name: "target", type, scopes: ["links:read"] },
+  });
+  const key = z.object({ id: z.string(), key: z.string() }).parse(made.body);
+  secrets.push(key.key);
+  return { link: linkAnswer.parse(body).id, key: key.id };
+}
+
+function expectLimitHeaders({ headers }: Answer): void {
+  for (const name of ["limit", "remaining", "reset"]) {
+    expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/);
+  }
+  expect(headers.get("x-ratelimit-policy")).toMatch(/^\d+;w=\d+$/);
+  expect(headers.get("x-request-id")).toBeTruthy();
+}
+
+describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
+  const send = (key: string | undefined, targets = { link: "link_none", key: "key_none" }) =>
+    call(api(path.replace(":link", targets.link).replace(":key", targets.key)), {
+      method,
+      key,
+      body,
+    });
+
+  test("takes no stranger", async () => {
+    const unknown = generateKey("live").key;
+    for (const key of [undefined, "nonsense", account.key.slice(0, -1), unknown]) {
+      const answer = await send(key);
+      expect(codeOf(answer)).toEqual([401, "unauthorized"]);
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      expectLimitHeaders(answer);
+    }
+  });
+
+  test("takes no key that was revoked or has expired", async () => {
+    const { id, key: revoked } = await createKey(stack, account.id, ALL_SCOPES);
+    await admin(stack, ["keys", "revoke", id]);
+    const refused = await send(revoked);
+    expect(codeOf(refused)).toEqual([403, "key_revoked"]);
+    expectLimitHeaders(refused);
+    const expired = await keyWith(ALL_SCOPES, { more: ["--expires", "2020-01-01T00:00:00Z"] });
+    expect(codeOf(await send(expired))).toEqual([401, "unauthorized"]);
+    secrets.push(revoked);
+  });
+
+  test("takes no key without its scope", async () => {
+    if (scope === null) return expect((await send(await keyWith("links:read"))).status).toBe(200);
+    const others = ALL_SCOPES.split(",").filter((other) => other !== scope);
+    const answer = await send(await keyWith(others.join(",")));
+    expect(codeOf(answer)).toEqual([403, "forbidden"]);
+    expect(JSON.stringify(answer.body)).toContain(scope);
+    expectLimitHeaders(answer);
+  });
+
+  test("knows nothing of other accounts and of the other mode", async () => {
+    if (!path.includes(":")) return;
+    const stranger = await createAccount(stack, "pro");
+    secrets.push(stranger.key);
+    const own = await createTargets(account.key);
+    expect(codeOf(await send(stranger.key, own))).toEqual([404, "not_found"]);
+    expect(codeOf(await send(await keyWith(ALL_SCOPES, { type: "test" }), own))).toEqual([
+      404,
+      "not_found",
+    ]);
+    expect(codeOf(await send(account.key))).toEqual([404, "not_found"]);
+  });
+
+  test("takes its owner", async () => {
+    const answer = await send(account.key, await createTargets(account.key));
+    expect([200, 201]).toContain(answer.status);
+    const made = z.object({ key: z.string() }).safeParse(answer.body).data;
+    if (made !== undefined) secrets.push(made.key);
+    expectLimitHeaders(answer);
+  });
+});
+
+const keyRecord = z.strictObject({
+  id: z.string().startsWith("key_"),
+  name: z.string(),
+  type: z.enum(["live", "test"]),
+  prefix: z.string().length(12),
+  scopes: z.array(z.string()),
+  created_at: z.string(),
+  last_used_at: z.string().nullable(),
+  expires_at: z.string().nullable(),
+  revoked_at: z.string().nullable(),
+});
+const newKeyRecord = keyRecord.extend({ key: z.string() });
+
+describe("keys", () => {
+  const make = async (body: Record<string, unknown>) => {
+    const answer = await call(api("/v1/keys"), { key: account.key, body });
+    expect(answer.status).toBe(201);
+    const made = newKeyRecord.parse(answer.body);
+    expect(answer.headers.get("location")).toBe(`/v1/keys/${made.id}`);
+    secrets.push(made.key);
+    return made;
+  };
+
+  test("are made, shown without their value, used, and revoked", async () => {
+    const { key, ...record } = await make({
+      name: "CI",
+      scopes: ["links:read", "links:read"],
+      expires_at: "2099-01-01T00:00:00Z",
+    });
+    expect(record).toMatchObject({
+      name: "CI",
+      type: "live",
+      scopes: ["links:read"],
+      last_used_at: null,
+      revoked_at: null,
+    });
+    expect(key).toStartWith(record.prefix);
+    const path = api(`/v1/keys/${record.id}`);
+    expect((await call(path, { key: account.key })).body).toEqual(record);
+    await call(api("/v1/limits"), { key });
+    expect(
+      keyRecord.parse((await call(path, { key: account.key })).body).last_used_at,
+    ).toBeString();
+    const revoked = await call(path, { key: account.key, method: "DELETE" });
+    expect(revoked.body).toEqual({ success: true, message: expect.any(String) });
+    expect(codeOf(await call(api("/v1/limits"), { key }))).toEqual([403, "key_revoked"]);
+    expect((await call(path, { key: account.key, method: "DELETE" })).status).toBe(200);
+  });
+
+  test("can only grant what their maker has, in its own mode", async () => {
+    const narrow = await keyWith("keys:write,links:read");
+    const ask = (body: Record<string, unknown>) => call(api("/v1/keys"), { key: narrow, body });
+    expect((await ask({ name: "n", scopes: ["links:read"] })).status).toBe(201);
+    expect(codeOf(await ask({ name: "n", scopes: ["links:write"] }))).toEqual([403, "forbidden"]);
+    expect(codeOf(await ask({ name: "n", type: "test", scopes: ["links:read"] }))).toEqual([
+      403,
+      "forbidden",
+    ]);
+    const wide = await make({ name: "wide", scopes: ["links:write"] });
+    const rotated = await call(api(`/v1/keys/${wide.id}/rotate`), { key: narrow, method: "POST" });
+    expect(codeOf(rotated)).toEqual([403, "forbidden"]);
+  });
+
+  test("are rotated: the old one works for its grace and no longer, the new one at once", async () => {
+    const old = await make({ name: "rotating", scopes: ["links:read"] });
+    const answer = await call(api(`/v1/keys/${old.id}/rotate`), {
+      key: account.key,
+      body: { grace_seconds: 1 },
+    });
+    const made = newKeyRecord.parse(answer.body);
+    secrets.push(made.key);
+    expect(made).toMatchObject({ name: "rotating", scopes: ["links:read"] });
+    expect(made.id).not.toBe(old.id);
+    expect((await call(api("/v1/limits"), { key: made.key })).status).toBe(200);
+    expect((await call(api("/v1/limits"), { key: old.key })).status).toBe(200);
+    await eventually(
+      async () => expect((await call(api("/v1/limits"), { key: old.key })).status).toBe(403),
+      3_000,
+    );
+    const again = await call(api(`/v1/keys/${old.id}/rotate`), {
+      key: account.key,
+      method: "POST",
+    });
+    expect(codeOf(again)).toEqual([400, "invalid_request"]);
+  });
+
+  test("are listed by pages, newest first", async () => {
+    const owner = await createAccount(stack, "business");
+    secrets.push(owner.key);
+    const names = ["a", "b", "c"];
+    for (const name of names) {
+      const { body } = await call(api("/v1/keys"), {
+        key: owner.key,
+        body: { name, scopes: ["links:read"] },
+      });
+      secrets.push(newKeyRecord.parse(body).key);
+    }
+    const page = async (n: number) => {
+      const { body } = await call(api(`/v1/keys?limit=3&page=${n}`), { key: owner.key });
+      return z
+        .object({ data: z.array(keyRecord), pagination: z.record(z.string(), z.int()) })
+        .parse(body);
+    };
+    const first = await page(1);
+    expect(first.pagination).toEqual({ page: 1, limit: 3, total: 4, total_pages: 2 });
+    expect(first.data.map(({ name }) => name)).toEqual(["c", "b", "a"]);
+    expect((await page(2)).data.map(({ name }) => name)).toEqual(["First key"]);
+    expect((await page(3)).data).toEqual([]);
+  });
+
+  test.each([
+    {},
+    { name: "", scopes: ["links:read"] },
+    { name: "n", scopes: [] },
+    { name: "n", scopes: ["everything"] },
+    { name: "n", scopes: ["links:read"], type: "prod" },
+    { name: "n", scopes: ["links:read"], expires_at: "2020-01-01T00:00:00Z" },
+    { name: "n", scopes: ["links:read"], colour: "red" },
+  ])("are not made of %o", async (body) => {
+    expect(codeOf(await call(api("/v1/keys"), { key: account.key, body }))).toEqual([
+      400,
+      "invalid_request",
+    ]);
+  });
+});
+
+describe("revocation", () => {
+  test("is at once, on every process, under fifty connections", async () => {
+    const { id, key } = await createKey(stack, account.id, "links:read");
+    secrets.push(key);
+    let revokedAt = Infinity;
+    let late = 0;
+    let before = 0;
+    let refused = 0;
+    await Promise.all([
+      ...Array.from({ length: 50 }, async (_, i) => {
+        const url = `${i % 2 === 0 ? stack.info().api_url : second.url}/v1/links/link_none`;
+        while (refused < 500) {
+          const startedAt = performance.now();
+          const { status } = await call(url, { key });
+          if (status === 404) {
+            if (startedAt > revokedAt) late++;
+            else before++;
+          } else if (status === 403) refused++;
+        }
+      }),
+      (async () => {
+        while (before < 200) await Bun.sleep(5);
+        expect(
+          (await call(api(`/v1/keys/${id}`), { key: account.key, method: "DELETE" })).status,
+        ).toBe(200);
+        revokedAt = performance.now();
+      })(),
+    ]);
+    expect(before).toBeGreaterThanOrEqual(200);
+    expect(late).toBe(0);
+  });
+});
+
+describe("limits", () => {
+  /** Fifty clients over all processes, each waiting as long as it is told, until a minute is used up. */
+  async function useUp(urls: readonly string[], key: string, path: string) {
+    const granted: Answer[] = [];
+    const refused: Answer[] = [];
+    const clients = Array.from({ length: 50 }, async (_, i) => {
+      for (;;) {
+        const answer = await call(`${urls[i % urls.length]}${path}`, { key });
+        expectLimitHeaders(answer);
+        if (answer.status !== 429) {
+          granted.push(answer);
+          continue;
+        }
+        refused.push(answer);
+        const { error } = errorAnswer.parse(answer.body);
+        expect(error.code).toBe("rate_limited");
+        expect(answer.headers.get("retry-after")).toBe(String(error.retry_after));
+        expect(answer.headers.get("x-ratelimit-remaining")).toBe("0");
+        expect(answer.headers.get("content-type")).toStartWith("application/json");
+        if ((error.retry_after ?? 0) > 1) return;
+        await Bun.sleep(1_000);
+      }
+    });
+    await Promise.all(clients);
+    return { granted: granted.length, refused };
+  }
+
+  test.each([
+    ["free", 2],
+    ["pro", 4],
+    ["business", 4],
+  ] as const)("of the plan %s are exact over %i processes", async (plan, processes) => {
+    const perMinute = { free: 60, pro: 300, business: 1_000 }[plan];
+    const { key } = await createAccount(stack, plan);
+    secrets.push(key);
+    const more = await Promise.all(Array.from({ length: processes - 2 }, () => startApi(stack)));
+    const urls = [stack.info().api_url, second.url, ...more.map(({ url }) => url)];
+    const { granted, refused } = await useUp(urls, key, "/v1/links/link_none");
+    await Promise.all(more.map((process) => process.stop()));
+    expect(granted).toBe(perMinute);
+    expect(
+      refused.some(({ headers }) => headers.get("x-ratelimit-policy") === `${perMinute};w=60`),
+    ).toBe(true);
+  });
+
+  test.each([
+    ["GET /v1/analytics/*", "GET", "/v1/analytics/link_none", 120, 60],
+    ["POST /v1/links", "POST", "/v1/links", 100, 3_600],
+  ] as const)("of the endpoint %s are exact", async (_name, method, path, allowed, seconds) => {
+    const { key } = await createAccount(stack, "enterprise", { minute: 10_000, burst: 10_000 });
+    secrets.push(key);
+    const body = method === "POST" ? { url: "https://example.com/limited" } : undefined;
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, i) =>
+        call(`${i % 2 === 0 ? stack.info().api_url : second.url}${path}`, { method, key, body }),
+      ),
+    );
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(200 - allowed);
+    for (const { headers } of refused)
+      expect(headers.get("x-ratelimit-policy")).toBe(`${allowed};w=${seconds}`);
+    // The rest of the API goes on.
+    expect((await call(api("/v1/links/link_none"), { key })).status).toBe(404);
+  });
+
+  test("let whoever waits as told go on at once", async () => {
+    const { key } = await createAccount(stack, "enterprise", { burst: 3, minute: 1_000 });
+    secrets.push(key);
+    const hit = () => call(api("/v1/links/link_none"), { key });
+    let answer = await hit();
+    while (answer.status !== 429) answer = await hit();
+    await Bun.sleep(1_000 * Number(answer.headers.get("retry-after")));
+    expect((await hit()).status).toBe(404);
+  });
+
+  test("are told without being spent", async () => {
+    const { key } = await createAccount(stack, "free");
+    secrets.push(key);
+    const limitsNow = async () =>
+      z
+        .object({
+          limits: z.array(z.object({ name: z.string(), limit: z.int(), remaining: z.int() })),
+        })
+        .parse((await call(api("/v1/limits"), { key })).body).limits;
+    for (let i = 0; i < 20; i++) await limitsNow();
+    expect((await limitsNow()).every(({ limit, remaining }) => limit === remaining)).toBe(true);
+    await call(api("/v1/links/link_none"), { key });
+    const minute = (await limitsNow()).find(({ name }) => name === "minute");
+    expect(minute).toEqual({ name: "minute", limit: 60, remaining: 59 });
+  });
+
+  test("of requests without a key are kept by address", async () => {
+    const from = (address: string) =>
+      call(api("/v1/limits"), { headers: { "x-forwarded-for": address } });
+    const answers = await Promise.all(Array.from({ length: 70 }, () => from("203.0.113.77")));
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(60);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
+    expect((await from("203.0.113.78")).status).toBe(401);
+  });
+
+  test("that are exceeded again and again lead to a suspension, which an operator can lift", async () => {
+    const { id, key } = await createAccount(stack, "enterprise", { minute: 2, burst: 1_000 });
+    secrets.push(key);
+    const hit = () => call(api("/v1/links/link_none"), { key });
+    const suspended = await eventually(async () => {
+      const answers = await Promise.all(Array.from({ length: 10 }, hit));
+      const found = answers.find(({ body }) => JSON.stringify(body).includes("suspended"));
+      if (found === undefined) throw new Error("Not suspended yet.");
+      return found;
+    }, 20_000);
+    expect(codeOf(suspended)).toEqual([429, "rate_limited"]);
+    expect(Number(suspended.headers.get("retry-after"))).toBeGreaterThan(590);
+    await admin(stack, ["accounts", "suspend", id, "--minutes", "0"]);
+    await admin(stack, ["accounts", "set-plan", id, "--plan", "business"]);
+    await eventually(async () => expect((await hit()).status).toBe(404), 5_000);
+    await admin(stack, ["accounts", "suspend", id]);
+    await eventually(async () => expect(codeOf(await hit())).toEqual([403, "forbidden"]), 5_000);
+  });
+});
+
+describe("the command line", () => {
+  test("lists accounts and keys without their values, and rotates", async () => {
+    const accounts = await admin<{ id: string; plan: string }[]>(stack, ["accounts", "list"]);
+    expect(accounts).toContainEqual(
+      expect.objectContaining({ id: account.id, plan: "enterprise" }),
+    );
+    const { id, key } = await createKey(stack, account.id, "links:read");
+    const rotated = await admin<{ id: string; key: string }>(stack, ["keys", "rotate", id]);
+    secrets.push(key, rotated.key);
+    expect(Object.keys(rotated)).toEqual(["id", "key"]);
+    expect((await call(api("/v1/limits"), { key })).status).toBe(403);
+    expect((await call(api("/v1/limits"), { key: rotated.key })).status).toBe(200);
+    const { out } = await runAdmin(stack, ["keys", "list", "--account", account.id]);
+    expect(out).toContain(rotated.id);
+    expect(out).not.toContain(rotated.key);
+  });
+
+  test.each([
+    [["accounts", "create", "--name", "x", "--plan", "gold"], 2, "gold"],
+    [["accounts", "create", "--plan", "free"], 2, "--name"],
+    [
+      ["accounts", "create", "--name", "x", "--plan", "free", "--limits", '{"minute":5}'],
+      1,
+      "enterprise",
+    ],
+    [
+      ["accounts", "create", "--name", "x", "--plan", "enterprise", "--limits", '{"minute":0}'],
+      2,
+      "JSON",
+    ],
+    [["keys", "revoke", "key_nonsense"], 2, "key_"],
+    [["keys", "revoke", "key_01m7xx1r0feg6ayt089t7p6rr5"], 1, "does not exist"],
+    [["nonsense"], 2, "nonsense"],
+    [["--help"], 0, ""],
+  ] as const)("%p exits with %i", async (args, code, problem) => {
+    const ran = await runAdmin(stack, args);
+    expect(ran.code).toBe(code);
+    expect(ran.problem).toContain(problem);
+    if (code !== 0) expect(ran.out).toBe("");
+  });
+});
+
+describe("without PostgreSQL", () => {
+  test("the API says so in time, and recovers by itself", async () => {
+    await using parts = await startStack();
+    const { api_url, api_key, pids } = parts.info();
+    const postmaster = Number(pids.postgres);
+    const family = [postmaster, ...childrenOf(postmaster)];
+    for (const pid of family) process.kill(pid, "SIGSTOP");
+    const started = performance.now();
+    const answer = await call(`${api_url}/v1/links/link_none`, { key: api_key });
+    const took = performance.now() - started;
+    for (const pid of family) process.kill(pid, "SIGCONT");
+    expect(codeOf(answer)).toEqual([503, "unavailable"]);
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    expectLimitHeaders(answer);
+    expect(took).toBeLessThan(UNAVAILABLE_WITHIN_MS);
+    await eventually(async () => {
+      expect((await call(`${api_url}/v1/links/link_none`, { key: api_key })).status).toBe(404);
+    }, 10_000);
+  });
+
+  test("that is not there at all, the API says so too", async () => {
+    const alone = await startApi(stack, { DATABASE_URL: "postgres://u:p@127.0.0.1:9/x" });
+    const started = performance.now();
+    const answer = await call(`${alone.url}/v1/limits`, { key: account.key });
+    expect(performance.now() - started).toBeLessThan(UNAVAILABLE_WITHIN_MS);
+    expect(codeOf(answer)).toEqual([503, "unavailable"]);
+    expect((await call(`${alone.url}/v1/limits`, { key: "nonsense" })).status).toBe(401);
+    await alone.stop();
+  });
+});
+
+test("no key and no password is anywhere in the database or the logs", async () => {
+  const password = "correct-horse-battery-staple";
+  await call(api("/v1/links"), {
+    key: account.key,
+    body: { url: "https://example.com/secret", password },
+  });
+  const made = newKeyRecord.parse(
+    (await call(api("/v1/keys"), { key: account.key, body: { name: "n", scopes: ["links:read"] } }))
+      .body,
+  );
+  const rotated = newKeyRecord.parse(
+    (await call(api(`/v1/keys/${made.id}/rotate`), { key: account.key, method: "POST" })).body,
+  );
+  secrets.push(made.key, rotated.key, await keyWith("links:read"));
+  // Used, refused and answered with an error as well: whatever is logged then must not hold them.
+  for (const key of secrets) await call(api("/v1/links"), { key, body: { url: "nonsense" } });
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  const tables = await sql<{ name: string }[]>`
+    select table_name as name from information_schema.tables where table_schema = 'public'`;
+  expect(tables.length).toBeGreaterThan(8);
+  let dump = "";
+  for (const { name } of tables) {
+    const rows = await sql<{ row: string }[]>`select t::text as row from ${sql(name)} t`;
+    dump += rows.map(({ row }) => row).join("\n");
+  }
+  await sql.end();
+  const logs = join(stack.dataDir, "logs");
+  for (const file of readdirSync(logs)) dump += readFileSync(join(logs, file), "utf8");
+  dump += second.output();
+  expect(dump).toContain("example.com/secret");
+  expect(dump).not.toContain(password);
+  // The secret part, whole or in good part: the public part may well be there.
+  for (const key of secrets) expect(dump).not.toContain(key.slice(20, 40));
+});
+
+/** Processes that a process has started (Linux). */
+function childrenOf(parent: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /s, "");
+        return Number(stat.split(" ")[1]) === parent;
+      } catch {
+        return false;
+      }
+    });
+}

@@ -1,0 +1,59 @@
+/** Further processes of the product beside those of a stack. */
+import { join } from "node:path";
+
+import { PROJECT_DIR, type Stack } from "./stack.ts";
+
+export type ApiProcess = {
+  url: string;
+  metricsUrl: string;
+  pid: number;
+  stop(): Promise<void>;
+  output(): string;
+};
+
+/** Starts one more API process on the stack's databases, or on what `env` says instead. */
+export async function startApi(
+  stack: Stack,
+  env: Record<string, string> = {},
+): Promise<ApiProcess> {
+  const { database_url, nats_url, clickhouse_url, short_url } = stack.info();
+  const child = Bun.spawn([process.execPath, join(PROJECT_DIR, "api/main.ts")], {
+    env: {
+      ...process.env,
+      API_HOST: "127.0.0.1",
+      API_PORT: "0",
+      API_METRICS_PORT: "0",
+      DATABASE_URL: database_url,
+      NATS_URL: nats_url,
+      CLICKHOUSE_URL: clickhouse_url,
+      SHORT_URL: short_url,
+      TRUSTED_PROXIES: "127.0.0.1",
+      ...env,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let output = "";
+  const listening = Promise.withResolvers<{ url: string; metricsUrl: string }>();
+  void (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stdout) {
+      output += decoder.decode(chunk, { stream: true });
+      const found = /"url":"([^"]+)","internal_url":"([^"]+)"/.exec(output);
+      if (found?.[1] !== undefined && found[2] !== undefined)
+        listening.resolve({ url: found[1], metricsUrl: found[2] });
+    }
+    listening.reject(new Error(`The API did not start:\n${output}`));
+  })();
+  const urls = await listening.promise;
+  return {
+    ...urls,
+    pid: child.pid,
+    output: () => output,
+    async stop() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+}
