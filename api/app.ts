@@ -6,6 +6,8 @@ import type { Log } from "../shared/log.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
 import type { AnalyticsService } from "./analytics/service.ts";
 import { requireAccessRules } from "./auth/access-rules.ts";
+import { authorizeAll } from "./auth/authorize.ts";
+import { createAuthorizer } from "./auth/authorizer.ts";
 import { authPlugin } from "./auth/plugin.ts";
 import { errorPlugin } from "./http/error-plugin.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
@@ -32,14 +34,18 @@ export type AppDeps = {
 export function createApp({ log, sql, clientAddress, links, analytics, keys, shortUrl }: AppDeps) {
   const anonymousLimit = createAnonymousLimit();
   const requestContext = requestContextPlugin(clientAddress);
-  const auth = authPlugin({ sql, anonymousLimit, refusals: createRefusals(), requestContext });
+  const refusals = createRefusals();
+  const authorize = createAuthorizer((id, key, rule, wanted) =>
+    authorizeAll(sql, key, rule, wanted, refusals.take(id)),
+  );
+  const auth = authPlugin({ authorize, anonymousLimit, refusals, requestContext });
   let routes: { method: string; path: string }[] = [];
   const app = new Elysia({ name: "api", normalize: false })
     .use(errorPlugin({ log, anonymousLimit, clientAddress, routes: () => routes }))
     .use(linkRoutes({ auth, links, shortUrl }))
     .use(analyticsRoutes({ auth, analytics }))
     .use(keyRoutes({ auth, keys }))
-    .use(limitRoutes({ auth }));
+    .use(limitRoutes({ auth, sql }));
   requireAccessRules(app.routes);
   routes = app.routes;
   return app;

@@ -6,7 +6,7 @@ import { type AccountLimits, createAccountService, PLANS } from "../accounts/ser
 import { SCOPES } from "../auth/scopes.ts";
 import { createKeyService } from "../keys/service.ts";
 import { parseCount, parseId, parseLimits, parseName } from "./arguments.ts";
-import { mustExist, print, printList, withDatabase } from "./run.ts";
+import { mustExist, print, printList, type WithDatabase } from "./run.ts";
 
 type Plan = (typeof PLANS)[number];
 type PlanOptions = { plan: Plan; limits: AccountLimits; json: boolean };
@@ -14,7 +14,7 @@ type PlanOptions = { plan: Plan; limits: AccountLimits; json: boolean };
 const planOption = () =>
   new Option("--plan <plan>", "the account's plan").choices(PLANS).makeOptionMandatory();
 
-export function addAccountCommands(program: Command): void {
+export function addAccountCommands(program: Command, withDatabase: WithDatabase): void {
   const accounts = program.command("accounts").description("Customers and their plans");
 
   accounts

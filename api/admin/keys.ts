@@ -6,7 +6,7 @@ import { type Scope, SCOPES } from "../auth/scopes.ts";
 import { toKeyAnswer } from "../keys/model.ts";
 import { createKeyService } from "../keys/service.ts";
 import { parseCount, parseId, parseInstant, parseName, parseScopes } from "./arguments.ts";
-import { mustExist, print, printList, withDatabase } from "./run.ts";
+import { mustExist, print, printList, type WithDatabase } from "./run.ts";
 
 type CreateOptions = {
   account: Uuid;
@@ -17,7 +17,7 @@ type CreateOptions = {
   json: boolean;
 };
 
-export function addKeyCommands(program: Command): void {
+export function addKeyCommands(program: Command, withDatabase: WithDatabase): void {
   const keys = program.command("keys").description("API keys");
 
   keys

@@ -6,14 +6,19 @@ import { findDatabaseUrl } from "./database.ts";
 type Result = Record<string, unknown>;
 
 /** Runs `work` on the database, and closes it whatever happens. */
-export async function withDatabase(work: (sql: Sql) => Promise<void>): Promise<void> {
-  const sql = openPostgres(await findDatabaseUrl(process.env), 1);
-  try {
-    await work(sql);
-  } finally {
-    await sql.end({ timeout: 2 });
-  }
-}
+export type WithDatabase = (work: (sql: Sql) => Promise<void>) => Promise<void>;
+
+/** On the database that the environment names. */
+export const createWithDatabase =
+  (env: Record<string, string | undefined>): WithDatabase =>
+  async (work) => {
+    const sql = openPostgres(await findDatabaseUrl(env), 1);
+    try {
+      await work(sql);
+    } finally {
+      await sql.end({ timeout: 2 });
+    }
+  };
 
 /** Prints to standard output: JSON, or a line a field. */
 export function print(json: boolean, result: Result): void {

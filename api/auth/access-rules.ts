@@ -1,12 +1,11 @@
 /** No route without a rule of who may call it. */
-import type { DocumentDecoration } from "elysia";
 
 import type { AccessRule } from "./authorize.ts";
 
 type Route = { method: string; path: string; hooks: { detail?: { security?: unknown } } };
 
 /** What a route's access rule adds to its documentation, which is also where it is found again. */
-export const accessDetail = ({ scope }: AccessRule): DocumentDecoration => ({
+export const accessDetail = ({ scope }: AccessRule) => ({
   security: [{ apiKey: scope === null ? [] : [scope] }],
 });
 

@@ -14,8 +14,8 @@ type EndpointLimit =
 export type AccessRule = {
   /** The scope the endpoint asks for; null for none. */
   scope: Scope | null;
-  /** The endpoint's own window; null for none, `*` for those of all endpoints. */
-  limit: EndpointLimit | "*" | null;
+  /** The endpoint's own window; null for none. */
+  limit: EndpointLimit | null;
   /** How many requests it spends: 1, or 0 for a look at the limits. */
   cost: 0 | 1;
 };
@@ -41,6 +41,7 @@ export type KnownVerdict = {
 
 type Row = {
   verdict: KnownVerdict["verdict"] | "unknown";
+  granted: number;
   key_id: Uuid;
   account_id: Uuid;
   mode: Mode;
@@ -48,32 +49,51 @@ type Row = {
   plan: string;
   now_ms: number;
   suspended_until_ms: number | null;
-  windows: { name: string; allowed: number; seconds: number; spent: number; resets_at: number }[];
+  burst_allowed: number;
+  burst_spent: number;
+  burst_resets_ms: number;
+  minute_allowed: number;
+  minute_spent: number;
+  minute_resets_ms: number;
+  day_allowed: number;
+  day_spent: number;
+  day_resets_ms: number;
+  endpoint_allowed: number;
+  endpoint_seconds: number;
+  endpoint_spent: number;
+  endpoint_resets_ms: number;
 };
 
 /** PostgreSQL is given up on after this long: a request without an answer helps nobody. */
 const TIMEOUT_MS = 1_500;
 
+/** What one round trip says of requests of one key under one rule. */
+export type Ruling = KnownVerdict & {
+  /** How many of the requests are granted; the windows are as they stand after the last of them. */
+  granted: number;
+};
+
 /**
- * One round trip: see `migrations/0002_authorize.sql`. `refused` is how many requests of the key this
- * process refused by itself. Undefined when there is no such key; throws `unavailable` in time when
- * PostgreSQL does not answer.
+ * One round trip for `wanted` requests: see `migrations/0002_authorize.sql`. `refused` is how many
+ * requests of the key this process refused by itself. Undefined when there is no such key; throws
+ * `unavailable` in time when PostgreSQL does not answer.
  */
-export async function authorize(
+export async function authorizeAll(
   sql: Sql,
   key: KeyParts,
   rule: AccessRule,
+  wanted: number,
   refused: number,
-): Promise<KnownVerdict | undefined> {
+): Promise<Ruling | undefined> {
   const [row] = await withinTime(
     sql<[Row]>`
-      select verdict, key_id, account_id, mode, scopes, plan, now_ms, suspended_until_ms, windows
-        from authorize_request(${key.lookup}, ${key.secretHash}, ${rule.scope}, ${rule.limit}, ${rule.cost},
-                               ${refused})`,
+      select * from authorize_request(${key.lookup}, ${key.secretHash}, ${rule.scope}, ${rule.limit},
+                                      ${wanted}, ${refused})`,
   );
   if (row.verdict === "unknown") return undefined;
   return {
     verdict: row.verdict,
+    granted: row.granted,
     principal: {
       keyId: row.key_id,
       accountId: row.account_id,
@@ -83,8 +103,50 @@ export async function authorize(
     },
     now: row.now_ms,
     suspendedUntil: row.suspended_until_ms,
-    windows: row.windows.map(({ resets_at, ...window }) => ({ ...window, resetsAt: resets_at })),
+    windows: windowsOf(row, rule.limit),
   };
+}
+
+function windowsOf(row: Row, endpoint: EndpointLimit | null): LimitWindow[] {
+  const windows = [
+    limitWindow("burst", row.burst_allowed, 1, row.burst_spent, row.burst_resets_ms),
+    limitWindow("minute", row.minute_allowed, 60, row.minute_spent, row.minute_resets_ms),
+    limitWindow("day", row.day_allowed, 86_400, row.day_spent, row.day_resets_ms),
+  ];
+  if (endpoint === null) return windows;
+  const { endpoint_allowed, endpoint_seconds, endpoint_spent, endpoint_resets_ms } = row;
+  windows.push(
+    limitWindow(endpoint, endpoint_allowed, endpoint_seconds, endpoint_spent, endpoint_resets_ms),
+  );
+  return windows;
+}
+
+const limitWindow = (
+  name: string,
+  allowed: number,
+  seconds: number,
+  spent: number,
+  resetsAt: number,
+): LimitWindow => ({
+  name,
+  allowed,
+  seconds,
+  spent,
+  resetsAt,
+});
+
+/** The windows of all endpoints of an account and mode, as they stand; spends nothing. */
+export async function endpointWindows(
+  sql: Sql,
+  { accountId, mode }: Principal,
+): Promise<LimitWindow[]> {
+  const rows = await sql<
+    { name: string; allowed: number; seconds: number; spent: number; resets_ms: number }[]
+  >`
+    select name, allowed, seconds, spent, resets_ms from endpoint_limits_of(${accountId}, ${mode})`;
+  return rows.map((row) =>
+    limitWindow(row.name, row.allowed, row.seconds, row.spent, row.resets_ms),
+  );
 }
 
 function withinTime<T>(query: PromiseLike<T>): Promise<T> {

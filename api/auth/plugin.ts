@@ -16,13 +16,13 @@ import {
   secondsUntil,
   tightest,
 } from "../limits/windows.ts";
-import type { Sql } from "../postgres.ts";
 import { accessDetail } from "./access-rules.ts";
 import { parseKey } from "./api-key.ts";
-import { type AccessRule, authorize, type KnownVerdict, type Principal } from "./authorize.ts";
+import type { AccessRule, KnownVerdict, Principal } from "./authorize.ts";
+import type { Authorize } from "./authorizer.ts";
 
 type AuthDeps = {
-  sql: Sql;
+  authorize: Authorize;
   anonymousLimit: AnonymousLimit;
   refusals: Refusals;
   requestContext: RequestContext;
@@ -69,7 +69,7 @@ export function principalOf(call: Call | undefined): Principal {
 
 /** Finds out who calls; throws `unauthorized`, without a query where the form of the key tells. */
 async function identify(
-  { sql, anonymousLimit, refusals }: Omit<AuthDeps, "requestContext">,
+  { authorize, anonymousLimit, refusals }: Omit<AuthDeps, "requestContext">,
   call: Call,
   header: string | null,
   rule: AccessRule,
@@ -84,7 +84,7 @@ async function identify(
   const id = key.lookup + key.secretHash.toString("base64");
   const refusal = refusals.find(id, rule);
   if (refusal !== undefined) return refusal;
-  const verdict = await authorize(sql, key, rule, refusals.take(id));
+  const verdict = await authorize(id, key, rule);
   if (verdict === undefined) throw invalidKey();
   refusals.note(id, rule, verdict);
   return verdict;

@@ -10,9 +10,15 @@ const AGE_HOURS = 25;
 /** Starts cleaning in the background; gives what stops it. Several processes may clean at once. */
 export function startCleaning(sql: Sql, log: Log): () => void {
   const timer = setInterval(() => {
-    sql`delete from rate_windows where opened_at < clock_timestamp() - make_interval(hours => ${AGE_HOURS})`.catch(
-      (error: unknown) => log.warn({ error }, "rate_windows_not_cleaned"),
-    );
+    clean(sql).catch((error: unknown) => log.warn({ error }, "windows_not_cleaned"));
   }, INTERVAL_MS);
   return () => clearInterval(timer);
+}
+
+async function clean(sql: Sql): Promise<void> {
+  await sql`
+    delete from plan_windows
+     where greatest(day_opened_at, refused_opened_at) < clock_timestamp() - make_interval(hours => ${AGE_HOURS})`;
+  await sql`
+    delete from endpoint_windows where opened_at < clock_timestamp() - make_interval(hours => ${AGE_HOURS})`;
 }

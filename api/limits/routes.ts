@@ -2,7 +2,9 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import { endpointWindows } from "../auth/authorize.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
+import type { Sql } from "../postgres.ts";
 import { remaining } from "./windows.ts";
 
 const limitsAnswer = z.object({
@@ -18,18 +20,22 @@ const limitsAnswer = z.object({
   ),
 });
 
-export const limitRoutes = ({ auth }: { auth: AuthPlugin }) =>
+export const limitRoutes = ({ auth, sql }: { auth: AuthPlugin; sql: Sql }) =>
   new Elysia({ name: "limits", prefix: "/v1/limits" }).use(auth).get(
     "",
-    ({ call }) => ({
-      plan: principalOf(call).plan,
-      limits: (call?.windows ?? []).map((window) => ({
-        name: window.name,
-        limit: window.allowed,
-        remaining: remaining(window),
-        window: window.seconds,
-        reset: Math.ceil(window.resetsAt / 1_000),
-      })),
-    }),
-    { access: { scope: null, limit: "*", cost: 0 }, response: { 200: limitsAnswer } },
+    async ({ call }) => {
+      const principal = principalOf(call);
+      const windows = [...(call?.windows ?? []), ...(await endpointWindows(sql, principal))];
+      return {
+        plan: principal.plan,
+        limits: windows.map((window) => ({
+          name: window.name,
+          limit: window.allowed,
+          remaining: remaining(window),
+          window: window.seconds,
+          reset: Math.ceil(window.resetsAt / 1_000),
+        })),
+      };
+    },
+    { access: { scope: null, limit: null, cost: 0 }, response: { 200: limitsAnswer } },
   );

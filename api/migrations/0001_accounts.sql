@@ -57,13 +57,29 @@ create table api_keys (
 
 create index api_keys_by_account on api_keys (account_id, created_at desc, id desc);
 
--- One row a window that an account's requests spend from. Unlogged: a crash of the server forgets
--- the open windows and nothing else, and a request writes no log record.
-create unlogged table rate_windows (
+-- The open windows that an account's requests spend from: those of the plan in one row, so that a
+-- request locks and writes one row, and those of endpoints in a row each. Unlogged: a crash of the
+-- server forgets the open windows and nothing else, and a request writes no log record.
+create unlogged table plan_windows (
   account_id uuid not null,
   mode text not null,
-  name text not null,
+  burst_opened_at timestamptz not null default '-infinity',
+  burst_spent integer not null default 0,
+  minute_opened_at timestamptz not null default '-infinity',
+  minute_spent integer not null default 0,
+  day_opened_at timestamptz not null default '-infinity',
+  day_spent integer not null default 0,
+  -- Refusals, which lead to a suspension when there are too many.
+  refused_opened_at timestamptz not null default '-infinity',
+  refused integer not null default 0,
+  primary key (account_id, mode)
+) with (fillfactor = 20);
+
+create unlogged table endpoint_windows (
+  account_id uuid not null,
+  mode text not null,
+  endpoint text not null,
   opened_at timestamptz not null,
   spent integer not null,
-  primary key (account_id, mode, name)
-) with (fillfactor = 50);
+  primary key (account_id, mode, endpoint)
+) with (fillfactor = 20);

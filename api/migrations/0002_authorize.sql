@@ -8,39 +8,42 @@ create table suspension_rule (
 
 insert into suspension_rule (minute_limits_refused, within_seconds, suspended_seconds) values (10, 600, 600);
 
--- Authenticates a key, checks a scope and spends one request from every window that applies, or
--- from none when any refuses: all of it in one round trip, by the database's clock.
+-- Authenticates a key, checks a scope and spends requests from every window that applies: all of it
+-- in one round trip, by the database's clock. Of several requests asked for at once as many are
+-- granted as every window takes; each of them spends from all windows or from none.
 --
 -- p_lookup, p_hash  public part of the key, and SHA-256 of its secret part
 -- p_scope           the scope the endpoint asks for; null for none
--- p_endpoint        the endpoint's own window (endpoint_limits.endpoint); null for none, '*' for all
--- p_cost            how many requests to spend; 0 looks and spends nothing
+-- p_endpoint        the endpoint's own window (endpoint_limits.endpoint); null for none
+-- p_wanted          how many requests to spend; 0 looks and spends nothing
 -- p_refused         requests that the calling process refused by itself since it last asked: whoever
 --                   keeps on exceeding limits is suspended for a while
 --
 -- verdict: ok, unknown, revoked, expired, forbidden, suspended, barred (by an operator, until lifted)
--- or limited. Every verdict but unknown brings the state of the windows: [{name, allowed, seconds,
--- spent, resets_at}], instants in Unix milliseconds.
+-- or limited, which means that none was granted. Every verdict but unknown brings the windows: how
+-- many requests each allows, how many are spent, and when it closes, in Unix milliseconds.
 create function authorize_request(
-  p_lookup text, p_hash bytea, p_scope text, p_endpoint text, p_cost integer, p_refused integer
-) returns table (
-  verdict text, key_id uuid, account_id uuid, mode text, scopes text[], plan text,
-  now_ms float8, suspended_until_ms float8, windows jsonb
+  p_lookup text, p_hash bytea, p_scope text, p_endpoint text, p_wanted integer, p_refused integer,
+  out verdict text, out granted integer, out key_id uuid, out account_id uuid, out mode text, out scopes text[],
+  out plan text, out now_ms float8, out suspended_until_ms float8,
+  out burst_allowed integer, out burst_spent integer, out burst_resets_ms float8,
+  out minute_allowed integer, out minute_spent integer, out minute_resets_ms float8,
+  out day_allowed integer, out day_spent integer, out day_resets_ms float8,
+  out endpoint_allowed integer, out endpoint_seconds integer, out endpoint_spent integer,
+  out endpoint_resets_ms float8
 ) language plpgsql as $$
 declare
   k record;
+  w plan_windows;
+  e record;
+  v_rule record;
   v_now timestamptz;
   v_nonce bytea := uuid_send(gen_random_uuid());
   v_refused integer := p_refused;
-  v_refusals integer;
-  v_rule record;
 begin
   select api_key.id, api_key.account_id, api_key.mode, api_key.scopes, api_key.secret_hash,
          api_key.expires_at, api_key.revoked_at, api_key.last_used_at,
-         account.plan, account.suspended_until, account.limits,
-         coalesce((account.limits ->> 'burst')::integer, p.per_second) as per_second,
-         coalesce((account.limits ->> 'minute')::integer, p.per_minute) as per_minute,
-         coalesce((account.limits ->> 'day')::integer, p.per_day) as per_day
+         account.plan, account.suspended_until, account.limits, p.per_second, p.per_minute, p.per_day
     into k
     from api_keys api_key
     join accounts account on account.id = api_key.account_id
@@ -49,14 +52,19 @@ begin
 
   -- Hashing both sides with a fresh nonce makes the time of the comparison tell nothing.
   if not found or sha256(k.secret_hash || v_nonce) <> sha256(p_hash || v_nonce) then
-    return query select 'unknown', null::uuid, null::uuid, null::text, null::text[], null::text,
-                        null::float8, null::float8, null::jsonb;
+    verdict := 'unknown';
+    granted := 0;
     return;
   end if;
 
   -- One request of an account and mode at a time, across all API processes. The clock is read
   -- under the lock, so that a window never seems to open before the one it follows.
-  perform pg_advisory_xact_lock(hashtextextended(k.account_id::text || k.mode, 0));
+  loop
+    select * into w from plan_windows pw
+     where pw.account_id = k.account_id and pw.mode = k.mode for update;
+    exit when found;
+    insert into plan_windows (account_id, mode) values (k.account_id, k.mode) on conflict do nothing;
+  end loop;
   v_now := clock_timestamp();
 
   verdict := case
@@ -64,67 +72,94 @@ begin
     when k.expires_at <= v_now then 'expired'
     when k.suspended_until = 'infinity' then 'barred'
     when p_scope is not null and not p_scope = any (k.scopes) then 'forbidden'
-    when k.suspended_until > v_now and p_cost > 0 then 'suspended'
+    when k.suspended_until > v_now and p_wanted > 0 then 'suspended'
     else 'ok'
   end;
 
-  with applicable (name, allowed, seconds) as (
-    values ('burst', k.per_second, 1), ('minute', k.per_minute, 60), ('day', k.per_day, 86400)
-    union all
-    select e.endpoint, coalesce((k.limits -> 'endpoints' ->> e.endpoint)::integer, e.allowed), e.seconds
-      from endpoint_limits e
-     where e.endpoint = p_endpoint or p_endpoint = '*'
-  ), state as materialized (
-    select a.name, a.allowed, a.seconds,
-           case when w.open then w.opened_at else v_now end as opened_at,
-           case when w.open then w.spent else 0 end as spent
-      from applicable a
-      left join lateral (
-        select r.opened_at, r.spent, r.opened_at + make_interval(secs => a.seconds) > v_now as open
-          from rate_windows r
-         where r.account_id = k.account_id and r.mode = k.mode and r.name = a.name
-      ) w on true
-  ), ruling as materialized (
-    select verdict = 'ok' and bool_and(s.spent + p_cost <= s.allowed) as granted from state s
-  ), spend as (
-    insert into rate_windows as r (account_id, mode, name, opened_at, spent)
-    select k.account_id, k.mode, s.name, s.opened_at, s.spent + p_cost
-      from state s, ruling
-     where ruling.granted and p_cost > 0
-    on conflict on constraint rate_windows_pkey
-       do update set opened_at = excluded.opened_at, spent = excluded.spent
-  )
-  select case when verdict = 'ok' and not ruling.granted then 'limited' else verdict end,
-         (select jsonb_agg(jsonb_build_object(
-                   'name', s.name, 'allowed', s.allowed, 'seconds', s.seconds,
-                   'spent', s.spent + case when ruling.granted then p_cost else 0 end,
-                   'resets_at', extract(epoch from s.opened_at + make_interval(secs => s.seconds)) * 1000))
-            from state s)
-    into verdict, windows
-    from ruling;
-
-  if verdict = 'limited' then
-    v_refused := v_refused + 1;
+  burst_allowed := k.per_second;
+  minute_allowed := k.per_minute;
+  day_allowed := k.per_day;
+  if k.limits <> '{}' then
+    burst_allowed := coalesce((k.limits ->> 'burst')::integer, burst_allowed);
+    minute_allowed := coalesce((k.limits ->> 'minute')::integer, minute_allowed);
+    day_allowed := coalesce((k.limits ->> 'day')::integer, day_allowed);
   end if;
+
+  -- A window that has closed opens anew with this request.
+  if w.burst_opened_at <= v_now - interval '1 second' then
+    w.burst_opened_at := v_now;
+    w.burst_spent := 0;
+  end if;
+  if w.minute_opened_at <= v_now - interval '60 seconds' then
+    w.minute_opened_at := v_now;
+    w.minute_spent := 0;
+  end if;
+  if w.day_opened_at <= v_now - interval '86400 seconds' then
+    w.day_opened_at := v_now;
+    w.day_spent := 0;
+  end if;
+  granted := least(p_wanted, burst_allowed - w.burst_spent, minute_allowed - w.minute_spent,
+                   day_allowed - w.day_spent);
+
+  if p_endpoint is not null then
+    select l.allowed, l.seconds, ew.opened_at, coalesce(ew.spent, 0) as spent into e
+      from endpoint_limits l
+      left join endpoint_windows ew
+        on ew.account_id = k.account_id and ew.mode = k.mode and ew.endpoint = l.endpoint
+       and ew.opened_at > v_now - make_interval(secs => l.seconds)
+     where l.endpoint = p_endpoint;
+    e.opened_at := coalesce(e.opened_at, v_now);
+    endpoint_allowed := coalesce((k.limits -> 'endpoints' ->> p_endpoint)::integer, e.allowed);
+    endpoint_seconds := e.seconds;
+    granted := least(granted, endpoint_allowed - e.spent);
+  end if;
+
+  if verdict <> 'ok' then
+    granted := 0;
+  else
+    -- A limit that was lowered may have been overspent already.
+    granted := greatest(granted, 0);
+    v_refused := v_refused + p_wanted - granted;
+    if granted = 0 and p_wanted > 0 then
+      verdict := 'limited';
+    end if;
+  end if;
+  if granted > 0 then
+    w.burst_spent := w.burst_spent + granted;
+    w.minute_spent := w.minute_spent + granted;
+    w.day_spent := w.day_spent + granted;
+    if p_endpoint is not null then
+      e.spent := e.spent + granted;
+      insert into endpoint_windows as ew (account_id, mode, endpoint, opened_at, spent)
+      values (k.account_id, k.mode, p_endpoint, e.opened_at, e.spent)
+      on conflict on constraint endpoint_windows_pkey
+         do update set opened_at = excluded.opened_at, spent = excluded.spent;
+    end if;
+  end if;
+
   if v_refused > 0 then
     select * into v_rule from suspension_rule;
-    insert into rate_windows as r (account_id, mode, name, opened_at, spent)
-    values (k.account_id, k.mode, 'refused', v_now, v_refused)
-    on conflict on constraint rate_windows_pkey
-       do update set
-         spent = case when r.opened_at + make_interval(secs => v_rule.within_seconds) > v_now
-                      then r.spent else 0 end + excluded.spent,
-         opened_at = case when r.opened_at + make_interval(secs => v_rule.within_seconds) > v_now
-                          then r.opened_at else excluded.opened_at end
-    returning spent into v_refusals;
-    if v_refusals > v_rule.minute_limits_refused * k.per_minute
+    if w.refused_opened_at <= v_now - make_interval(secs => v_rule.within_seconds) then
+      w.refused_opened_at := v_now;
+      w.refused := 0;
+    end if;
+    w.refused := w.refused + v_refused;
+    if w.refused > v_rule.minute_limits_refused * minute_allowed
        and (k.suspended_until is null or k.suspended_until <= v_now) then
       k.suspended_until := v_now + make_interval(secs => v_rule.suspended_seconds);
       update accounts set suspended_until = k.suspended_until where id = k.account_id;
       -- What led to this suspension does not lead to the next.
-      delete from rate_windows r
-       where r.account_id = k.account_id and r.mode = k.mode and r.name = 'refused';
+      w.refused := 0;
     end if;
+  end if;
+
+  if v_refused > 0 or granted > 0 then
+    update plan_windows pw
+       set burst_opened_at = w.burst_opened_at, burst_spent = w.burst_spent,
+           minute_opened_at = w.minute_opened_at, minute_spent = w.minute_spent,
+           day_opened_at = w.day_opened_at, day_spent = w.day_spent,
+           refused_opened_at = w.refused_opened_at, refused = w.refused
+     where pw.account_id = k.account_id and pw.mode = k.mode;
   end if;
 
   -- Coarse on purpose: one logged write a minute at most, whatever the traffic.
@@ -139,6 +174,33 @@ begin
   plan := k.plan;
   now_ms := extract(epoch from v_now) * 1000;
   suspended_until_ms := extract(epoch from nullif(k.suspended_until, 'infinity')) * 1000;
-  return next;
+  burst_spent := w.burst_spent;
+  burst_resets_ms := extract(epoch from w.burst_opened_at) * 1000 + 1000;
+  minute_spent := w.minute_spent;
+  minute_resets_ms := extract(epoch from w.minute_opened_at) * 1000 + 60000;
+  day_spent := w.day_spent;
+  day_resets_ms := extract(epoch from w.day_opened_at) * 1000 + 86400000;
+  if p_endpoint is not null then
+    endpoint_spent := e.spent;
+    endpoint_resets_ms := extract(epoch from e.opened_at) * 1000 + e.seconds * 1000;
+  end if;
 end
+$$;
+
+-- The windows of all endpoints of an account and mode, as they stand; spends nothing.
+create function endpoint_limits_of(p_account_id uuid, p_mode text)
+returns table (name text, allowed integer, seconds integer, spent integer, resets_ms float8)
+language sql stable as $$
+  select l.endpoint,
+         coalesce((account.limits -> 'endpoints' ->> l.endpoint)::integer, l.allowed),
+         l.seconds,
+         coalesce(w.spent, 0),
+         extract(epoch from coalesce(w.opened_at, clock_timestamp()) + make_interval(secs => l.seconds)) * 1000
+    from accounts account
+   cross join endpoint_limits l
+    left join endpoint_windows w
+      on w.account_id = account.id and w.mode = p_mode and w.endpoint = l.endpoint
+     and w.opened_at > clock_timestamp() - make_interval(secs => l.seconds)
+   where account.id = p_account_id
+   order by l.endpoint
 $$;

@@ -163,15 +163,6 @@ const keyRecord = z.strictObject({
 const newKeyRecord = keyRecord.extend({ key: z.string() });
 
 describe("keys", () => {
-  const make = async (body: Record<string, unknown>) => {
-    const answer = await call(api("/v1/keys"), { key: account.key, body });
-    expect(answer.status).toBe(201);
-    const made = newKeyRecord.parse(answer.body);
-    expect(answer.headers.get("location")).toBe(`/v1/keys/${made.id}`);
-    secrets.push(made.key);
-    return made;
-  };
-
   test("are made, shown without their value, used, and revoked", async () => {
     const { key, ...record } = await make({
       name: "CI",
@@ -309,32 +300,6 @@ describe("revocation", () => {
 });
 
 describe("limits", () => {
-  /** Fifty clients over all processes, each waiting as long as it is told, until a minute is used up. */
-  async function useUp(urls: readonly string[], key: string, path: string) {
-    const granted: Answer[] = [];
-    const refused: Answer[] = [];
-    const clients = Array.from({ length: 50 }, async (_, i) => {
-      for (;;) {
-        const answer = await call(`${urls[i % urls.length]}${path}`, { key });
-        expectLimitHeaders(answer);
-        if (answer.status !== 429) {
-          granted.push(answer);
-          continue;
-        }
-        refused.push(answer);
-        const { error } = errorAnswer.parse(answer.body);
-        expect(error.code).toBe("rate_limited");
-        expect(answer.headers.get("retry-after")).toBe(String(error.retry_after));
-        expect(answer.headers.get("x-ratelimit-remaining")).toBe("0");
-        expect(answer.headers.get("content-type")).toStartWith("application/json");
-        if ((error.retry_after ?? 0) > 1) return;
-        await Bun.sleep(1_000);
-      }
-    });
-    await Promise.all(clients);
-    return { granted: granted.length, refused };
-  }
-
   test.each([
     ["free", 2],
     ["pro", 4],
@@ -400,12 +365,10 @@ describe("limits", () => {
   });
 
   test("of requests without a key are kept by address", async () => {
-    const from = (address: string) =>
-      call(api("/v1/limits"), { headers: { "x-forwarded-for": address } });
-    const answers = await Promise.all(Array.from({ length: 70 }, () => from("203.0.113.77")));
+    const answers = await Promise.all(Array.from({ length: 70 }, () => limitsFrom("203.0.113.77")));
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(60);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
-    expect((await from("203.0.113.78")).status).toBe(401);
+    expect((await limitsFrom("203.0.113.78")).status).toBe(401);
   });
 
   test("that are exceeded again and again lead to a suspension, which an operator can lift", async () => {
@@ -550,3 +513,43 @@ function childrenOf(parent: number): number[] {
       }
     });
 }
+
+/** Makes a key by the API. */
+async function make(body: Record<string, unknown>) {
+  const answer = await call(api("/v1/keys"), { key: account.key, body });
+  expect(answer.status).toBe(201);
+  const made = newKeyRecord.parse(answer.body);
+  expect(answer.headers.get("location")).toBe(`/v1/keys/${made.id}`);
+  secrets.push(made.key);
+  return made;
+}
+
+/** Fifty clients over all processes, each waiting as long as it is told, until a minute is used up. */
+async function useUp(urls: readonly string[], key: string, path: string) {
+  const granted: Answer[] = [];
+  const refused: Answer[] = [];
+  const clients = Array.from({ length: 50 }, async (_, i) => {
+    for (;;) {
+      const answer = await call(`${urls[i % urls.length]}${path}`, { key });
+      expectLimitHeaders(answer);
+      if (answer.status !== 429) {
+        granted.push(answer);
+        continue;
+      }
+      refused.push(answer);
+      const { error } = errorAnswer.parse(answer.body);
+      expect(error.code).toBe("rate_limited");
+      expect(answer.headers.get("retry-after")).toBe(String(error.retry_after));
+      expect(answer.headers.get("x-ratelimit-remaining")).toBe("0");
+      expect(answer.headers.get("content-type")).toStartWith("application/json");
+      if ((error.retry_after ?? 0) > 1) return;
+      await Bun.sleep(1_000);
+    }
+  });
+  await Promise.all(clients);
+  return { granted: granted.length, refused };
+}
+
+/** A request without a key from an address. */
+const limitsFrom = (address: string): Promise<Answer> =>
+  call(api("/v1/limits"), { headers: { "x-forwarded-for": address } });
