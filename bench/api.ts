@@ -20,7 +20,7 @@ const PLENTY = 1_000_000_000;
 
 await using stack = await startStack();
 const { api_url, database_url, pids } = stack.info();
-const { key } = await createAccount(stack, "enterprise", {
+const { id: account, key } = await createAccount(stack, "enterprise", {
   minute: PLENTY,
   day: PLENTY,
   burst: PLENTY,
@@ -31,7 +31,7 @@ const { body } = await call(`${api_url}/v1/links`, {
 });
 const path = `/v1/links/${linkAnswer.parse(body).id}`;
 const headers = { authorization: `Bearer ${key}` };
-const bare = await startBare(database_url);
+const bare = await startBare({ DATABASE_URL: database_url, ACCOUNT: account });
 const apiPid = pids.api ?? 0;
 
 const load = { connections: CONNECTIONS, seconds: SECONDS, headers };
@@ -65,9 +65,9 @@ publish({
   ],
 });
 
-async function startBare(databaseUrl: string): Promise<{ url: string; pid: number }> {
+async function startBare(env: Record<string, string>): Promise<{ url: string; pid: number }> {
   const child = Bun.spawn([process.execPath, `${import.meta.dir}/api-bare.ts`], {
-    env: { ...process.env, DATABASE_URL: databaseUrl },
+    env: { ...process.env, ...env },
     stdout: "pipe",
   });
   for await (const chunk of child.stdout) {
