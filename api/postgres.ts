@@ -3,6 +3,9 @@ import postgres from "postgres";
 
 export type Sql = postgres.Sql;
 
+/** A connection within a transaction. */
+export type Transaction = postgres.TransactionSql;
+
 /** Rejects a query that waits for longer than this, so that a stuck database becomes a 503. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 

@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import type { LinkService, Owner } from "../links/service.ts";
+import type { LinkService } from "../links/service.ts";
 import type { Summary } from "./model.ts";
 import { type PeriodQuery, resolveRange } from "./period.ts";
 import { countClicks } from "./queries.ts";
@@ -13,7 +13,11 @@ export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 
 export function createAnalyticsService({ clickhouse, links }: AnalyticsServiceDeps) {
   /** Totals and time series of a link; throws `not_found` and `invalid_request`. */
-  async function summary(owner: Owner, id: Uuid | undefined, query: PeriodQuery): Promise<Summary> {
+  async function summary(
+    owner: Parameters<LinkService["get"]>[0],
+    id: Uuid | undefined,
+    query: PeriodQuery,
+  ): Promise<Summary> {
     const link = await links.get(owner, id);
     const range = resolveRange(query, link.created_at.getTime(), Date.now());
     const { total, buckets } = await countClicks(clickhouse, link.id, range);

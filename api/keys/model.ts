@@ -5,6 +5,7 @@ import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { SCOPES } from "../auth/scopes.ts";
 import { plainText } from "../http/fields.ts";
+import { paginationAnswer } from "../http/pages.ts";
 
 /** The longest time an old key may go on working beside the one that replaces it: a week. */
 const GRACE_SECONDS_MAX = 7 * 86_400;
@@ -20,11 +21,6 @@ export type CreateKeyBody = z.output<typeof createKeyBody>;
 
 export const rotateKeyBody = z.strictObject({
   grace_seconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0),
-});
-
-export const listQuery = z.object({
-  page: z.coerce.number().int().min(1).max(1_000_000).default(1),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
 });
 
 export const keyAnswer = z.object({
@@ -43,12 +39,7 @@ export const newKeyAnswer = keyAnswer.extend({ key: z.string() });
 
 export const keyListAnswer = z.object({
   data: z.array(keyAnswer),
-  pagination: z.object({
-    page: z.int(),
-    limit: z.int(),
-    total: z.int(),
-    total_pages: z.int(),
-  }),
+  pagination: paginationAnswer,
 });
 
 export const revokedAnswer = z.object({ success: z.boolean(), message: z.string() });

@@ -4,11 +4,11 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
+import { listQuery, paginationOf } from "../http/pages.ts";
 import {
   createKeyBody,
   keyAnswer,
   keyListAnswer,
-  listQuery,
   newKeyAnswer,
   revokedAnswer,
   rotateKeyBody,
@@ -41,8 +41,7 @@ export const keyRoutes = ({ auth, keys }: { auth: AuthPlugin; keys: KeyService }
       "",
       async ({ call, query: { page, limit } }) => {
         const { rows, total } = await keys.list(principalOf(call), page, limit);
-        const total_pages = Math.ceil(total / limit);
-        return { data: rows.map(toKeyAnswer), pagination: { page, limit, total, total_pages } };
+        return { data: rows.map(toKeyAnswer), pagination: paginationOf(page, limit, total) };
       },
       {
         access: { scope: "keys:read", limit: null, cost: 1 },

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { plainText } from "../http/fields.ts";
+import { listQuery, paginationAnswer } from "../http/pages.ts";
 import type { Utm } from "./destination.ts";
 
 const utmValue = plainText(255).nullish();
@@ -40,6 +41,38 @@ export const fullLink = createdLink.extend({
   updated_at: z.iso.datetime(),
   has_password: z.boolean(),
 });
+
+/** What a change may hold: what is left out stays as it is, null removes. */
+export const updateLinkBody = z.strictObject({
+  url: z.string().optional(),
+  alias: z.string().optional(),
+  title: plainText(255).nullish(),
+  expires_at: z.iso.datetime({ offset: true }).nullish(),
+  password: z.string().min(1).max(128).nullish(),
+  utm_source: utmValue,
+  utm_medium: utmValue,
+  utm_campaign: utmValue,
+  utm_term: utmValue,
+  utm_content: utmValue,
+  forward_query: z.boolean().optional(),
+});
+
+export type UpdateLinkBody = z.output<typeof updateLinkBody>;
+
+export const listLinksQuery = listQuery.extend({
+  search: z.string().max(255).optional(),
+  sort: z.enum(["created_at", "clicks"]).default("created_at"),
+  order: z.enum(["asc", "desc"]).default("desc"),
+});
+
+export type ListLinksQuery = z.output<typeof listLinksQuery>;
+
+export const linkListAnswer = z.object({
+  data: z.array(createdLink),
+  pagination: paginationAnswer,
+});
+
+export const deletedAnswer = z.object({ success: z.boolean(), message: z.string() });
 
 /** A link as PostgreSQL holds it, its figures beside it. */
 export type LinkRow = Utm & {

@@ -4,7 +4,18 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { createdLink, createLinkBody, fullLink, toCreatedLink, toFullLink } from "./model.ts";
+import { paginationOf } from "../http/pages.ts";
+import {
+  createdLink,
+  createLinkBody,
+  deletedAnswer,
+  fullLink,
+  linkListAnswer,
+  listLinksQuery,
+  toCreatedLink,
+  toFullLink,
+  updateLinkBody,
+} from "./model.ts";
 import type { LinkService } from "./service.ts";
 
 type LinkRoutesDeps = { auth: AuthPlugin; links: LinkService; shortUrl: string };
@@ -39,5 +50,52 @@ export const linkRoutes = ({ auth, links, shortUrl }: LinkRoutesDeps) =>
         access: { scope: "links:read", limit: null, cost: 1 },
         params: idParams,
         response: { 200: fullLink },
+      },
+    )
+    .get(
+      "",
+      async ({ call, query }) => {
+        const { rows, total } = await links.list(principalOf(call), query);
+        return {
+          data: rows.map((row) => toCreatedLink(row, shortUrl)),
+          pagination: paginationOf(query.page, query.limit, total),
+        };
+      },
+      {
+        access: { scope: "links:read", limit: null, cost: 1 },
+        query: listLinksQuery,
+        response: { 200: linkListAnswer },
+      },
+    )
+    .patch(
+      "/:id",
+      async ({ call, params, body, set }) => {
+        const { link, propagated } = await links.update(
+          principalOf(call),
+          decodeId("link", params.id),
+          body,
+        );
+        if (!propagated) set.headers["x-propagation"] = "pending";
+        return toFullLink(link, shortUrl);
+      },
+      {
+        access: { scope: "links:write", limit: null, cost: 1 },
+        jsonBody: "required",
+        params: idParams,
+        body: updateLinkBody,
+        response: { 200: fullLink },
+      },
+    )
+    .delete(
+      "/:id",
+      async ({ call, params, set }) => {
+        const { propagated } = await links.remove(principalOf(call), decodeId("link", params.id));
+        if (!propagated) set.headers["x-propagation"] = "pending";
+        return { success: true, message: "The link has been deleted." };
+      },
+      {
+        access: { scope: "links:delete", limit: null, cost: 1 },
+        params: idParams,
+        response: { 200: deletedAnswer },
       },
     );

@@ -1,17 +1,31 @@
 /** What can be done with links. Knows nothing of HTTP but the errors a client is told of. */
-import { type ActiveLink, DEFAULT_DOMAIN, type Mode } from "../../shared/contracts/link-record.ts";
+import {
+  type ActiveLink,
+  DEFAULT_DOMAIN,
+  type LinkRecord,
+} from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { LinkFeed } from "../feed/link-feed.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { futureInstant } from "../http/fields.ts";
-import { isUniqueViolation, type Sql } from "../postgres.ts";
+import { isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
 import { aliasProblem, generateAlias, GENERATED_LENGTH } from "./alias.ts";
 import { destinationOf } from "./destination.ts";
-import type { CreateLinkBody, LinkRow } from "./model.ts";
-import { findLink, insertLink, type NewLink } from "./sql.ts";
+import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
+import {
+  countLinks,
+  deleteLink,
+  findLink,
+  insertLink,
+  insertOutbox,
+  listLinks,
+  lockAliases,
+  lockLink,
+  type NewLink,
+  type Owner,
+  updateLink,
+} from "./sql.ts";
 import { parseTarget, type TargetRules } from "./target-url.ts";
-
-export type Owner = { accountId: Uuid; mode: Mode };
 
 type LinkServiceDeps = { sql: Sql; feed: LinkFeed; targetRules: TargetRules };
 
@@ -107,12 +121,121 @@ export function createLinkService({ sql, feed, targetRules }: LinkServiceDeps) {
     return row;
   }
 
-  return { create, get };
+  /** A page of the owner's links, and how many there are. */
+  async function list(owner: Owner, query: ListLinksQuery) {
+    const { page, limit, sort, order } = query;
+    const filter = { ...owner, search: query.search ?? null };
+    const [rows, total] = await Promise.all([
+      listLinks(sql, filter, { sort, order }, limit, (page - 1) * limit),
+      countLinks(sql, filter),
+    ]);
+    return { rows, total };
+  }
+
+  /**
+   * Changes a link and tells the redirectors; what stays the same moves nothing. Throws as
+   * {@link create}, and `not_found`.
+   */
+  async function update(
+    owner: Owner,
+    id: Uuid | undefined,
+    body: UpdateLinkBody,
+  ): Promise<{ link: LinkRow; propagated: boolean }> {
+    const changes = await changesOf(body);
+    const { link, told } = await inTransaction(owner, id, async (transaction, old) => {
+      const changed = { ...old, ...changes };
+      if (Bun.deepEquals(changed, old)) return { link: old, told: [] };
+      const before = { domain: domainOf(old), alias: old.alias };
+      const after = { domain: domainOf(old), alias: changed.alias };
+      const renamed = before.alias !== after.alias;
+      await lockAliases(transaction, renamed ? [before, after] : [before]);
+      const row = { ...changed, updated_at: new Date() };
+      row.version = await updateLink(transaction, row);
+      const records: LinkRecord[] = [{ ...toRecord(row), version: row.version }];
+      // The old name is gone from the same moment on.
+      if (renamed) records.push({ state: "deleted", version: row.version, ...before });
+      return { link: row, told: await noteAll(transaction, records) };
+    });
+    return { link, propagated: await publishAll(told) };
+  }
+
+  /** Deletes a link for good, frees its alias and tells the redirectors; throws `not_found`. */
+  async function remove(owner: Owner, id: Uuid | undefined): Promise<{ propagated: boolean }> {
+    const told = await inTransaction(owner, id, async (transaction, old) => {
+      const short = { domain: domainOf(old), alias: old.alias };
+      await lockAliases(transaction, [short]);
+      const version = await deleteLink(transaction, old.id);
+      return await noteAll(transaction, [{ state: "deleted", version, ...short }]);
+    });
+    return { propagated: await publishAll(told) };
+  }
+
+  async function inTransaction<T>(
+    owner: Owner,
+    id: Uuid | undefined,
+    work: (transaction: Transaction, link: LinkRow) => Promise<T>,
+  ): Promise<T> {
+    const done = await sql
+      .begin(async (transaction) => {
+        const link = id === undefined ? undefined : await lockLink(transaction, owner, id);
+        if (link === undefined) throw notFound("link");
+        return { value: await work(transaction, link) };
+      })
+      .catch((error: unknown) => {
+        if (!isUniqueViolation(error, "links_alias_key")) throw error;
+        throw new ApiError("alias_taken", "The alias is already in use.");
+      });
+    return done.value;
+  }
+
+  /** The columns that a change sets. */
+  async function changesOf(body: UpdateLinkBody): Promise<Partial<LinkRow>> {
+    const { url, alias, password, expires_at, ...rest } = body;
+    const changes: Partial<LinkRow> = Object.fromEntries(
+      Object.entries(rest).filter(([, value]) => value !== undefined),
+    );
+    if (url !== undefined) {
+      const target = parseTarget(url, targetRules);
+      if ("problem" in target) throw new ApiError("invalid_url", target.problem);
+      changes.original_url = target.original;
+      changes.target_url = target.href;
+    }
+    const problem = alias === undefined ? undefined : aliasProblem(alias);
+    if (problem !== undefined) throw new ApiError("invalid_alias", problem);
+    if (alias !== undefined) changes.alias = alias;
+    if (password !== undefined) changes.password_hash = await hashPassword(password ?? undefined);
+    if (expires_at !== undefined)
+      changes.expires_at = futureInstant("expires_at", expires_at, new Date());
+    return changes;
+  }
+
+  async function publishAll(told: readonly Told[]): Promise<boolean> {
+    const published = await Promise.all(
+      told.map(({ record, outboxId }) => feed.publish(record, outboxId)),
+    );
+    return published.every(Boolean);
+  }
+
+  return { create, get, list, update, remove };
 }
 
-const toRecord = (link: NewLink): Omit<ActiveLink, "version"> => ({
+/** A change that is in the outbox and on its way. */
+type Told = { record: LinkRecord; outboxId: number };
+
+async function noteAll(transaction: Transaction, records: readonly LinkRecord[]): Promise<Told[]> {
+  const told: Told[] = [];
+  for (const record of records)
+    told.push({ record, outboxId: await insertOutbox(transaction, record) });
+  return told;
+}
+
+const domainOf = (link: LinkRow): string => link.domain_host ?? DEFAULT_DOMAIN;
+
+const toRecord = (
+  link: NewLink & Partial<Pick<LinkRow, "domain_host">>,
+): Omit<ActiveLink, "version"> => ({
   state: "active",
-  domain: DEFAULT_DOMAIN,
+  domain: link.domain_host ?? DEFAULT_DOMAIN,
   alias: link.alias,
   link_id: link.id,
   account_id: link.account_id,

@@ -1,8 +1,11 @@
 /** The statements on links. */
 import type { LinkRecord, Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
+
+/** Whose links a statement may see. */
+export type Owner = { accountId: Uuid; mode: Mode };
 
 export type NewLink = Omit<
   LinkRow,
@@ -50,8 +53,8 @@ export async function insertLink(
 
 /** Finds a link of the account and mode, by the primary keys of `links` and `link_counters`. */
 export async function findLink(
-  sql: Sql,
-  owner: { accountId: Uuid; mode: Mode },
+  sql: Sql | Transaction,
+  owner: Owner,
   id: Uuid,
 ): Promise<LinkRow | undefined> {
   const [row] = await sql<LinkRow[]>`
@@ -65,4 +68,105 @@ export async function findLink(
       left join domains domain on domain.id = link.domain_id
      where link.id = ${id} and link.account_id = ${owner.accountId} and link.mode = ${owner.mode}`;
   return row;
+}
+
+/** As {@link findLink}, and keeps everyone else from changing the link until the transaction ends. */
+export async function lockLink(
+  transaction: Transaction,
+  owner: Owner,
+  id: Uuid,
+): Promise<LinkRow | undefined> {
+  await transaction`
+    select from links where id = ${id} and account_id = ${owner.accountId} and mode = ${owner.mode} for update`;
+  // A second statement, so that it sees what the lock was waited for.
+  return await findLink(transaction, owner, id);
+}
+
+/**
+ * Locks short links by domain and alias, in one order for all, before versions of them are drawn: see
+ * {@link insertLink}.
+ */
+export async function lockAliases(
+  transaction: Transaction,
+  shortLinks: readonly { domain: string; alias: string }[],
+): Promise<void> {
+  const names = shortLinks.map(({ domain, alias }) => `${domain}/${alias}`).toSorted();
+  for (const name of names) {
+    await transaction`select pg_advisory_xact_lock(hashtextextended(${name}, 1))`;
+  }
+}
+
+/** Writes the changed link under a new version, which it returns. A taken alias violates `links_alias_key`. */
+export async function updateLink(transaction: Transaction, link: LinkRow): Promise<number> {
+  const [row] = await transaction<[{ version: string }]>`
+    update links
+       set alias = ${link.alias}, original_url = ${link.original_url}, target_url = ${link.target_url},
+           title = ${link.title}, password_hash = ${link.password_hash}, expires_at = ${link.expires_at},
+           utm_source = ${link.utm_source}, utm_medium = ${link.utm_medium},
+           utm_campaign = ${link.utm_campaign}, utm_term = ${link.utm_term},
+           utm_content = ${link.utm_content}, forward_query = ${link.forward_query},
+           version = nextval('link_version'), updated_at = ${link.updated_at}
+     where id = ${link.id}
+    returning version`;
+  return Number(row.version);
+}
+
+/** Deletes a link with its counters, and returns the version of its being gone. */
+export async function deleteLink(transaction: Transaction, id: Uuid): Promise<number> {
+  const [row] = await transaction<[{ version: string }]>`
+    with gone as (delete from links where id = ${id} returning id)
+    select nextval('link_version') as version from gone`;
+  return Number(row.version);
+}
+
+/** Adds a change to the outbox, and returns the row's id. */
+export async function insertOutbox(transaction: Transaction, record: LinkRecord): Promise<number> {
+  const [row] = await transaction<[{ id: string }]>`
+    insert into link_outbox (version, record)
+    values (${record.version}, ${transaction.json(record)}) returning id`;
+  return Number(row.id);
+}
+
+export type LinkFilter = Owner & {
+  /** Text that title, alias or original URL must hold, whatever its case; null for all. */
+  search: string | null;
+};
+
+export type LinkOrder = { sort: "created_at" | "clicks"; order: "asc" | "desc" };
+
+/** A page of links; ties are put in order by id, so that no page repeats or skips any. */
+export async function listLinks(
+  sql: Sql,
+  filter: LinkFilter,
+  { sort, order }: LinkOrder,
+  limit: number,
+  offset: number,
+): Promise<LinkRow[]> {
+  const direction = order === "asc" ? sql`asc` : sql`desc`;
+  const column = sort === "clicks" ? sql`counters.clicks` : sql`link.created_at`;
+  return await sql<LinkRow[]>`
+    select link.id, link.account_id, link.mode, domain.host as domain_host, link.alias,
+           link.original_url, link.target_url, link.title, link.password_hash, link.expires_at,
+           link.utm_source, link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content,
+           link.forward_query, link.version::float8 as version, link.created_at, link.updated_at,
+           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
+      from links link
+      join link_counters counters on counters.link_id = link.id
+      left join domains domain on domain.id = link.domain_id
+     where link.account_id = ${filter.accountId} and link.mode = ${filter.mode} ${searched(sql, filter)}
+     order by ${column} ${direction}, link.id ${direction}
+     limit ${limit} offset ${offset}`;
+}
+
+export async function countLinks(sql: Sql, filter: LinkFilter): Promise<number> {
+  const [row] = await sql<[{ total: number }]>`
+    select count(*)::integer as total from links link
+     where link.account_id = ${filter.accountId} and link.mode = ${filter.mode} ${searched(sql, filter)}`;
+  return row.total;
+}
+
+function searched(sql: Sql, { search }: LinkFilter) {
+  if (search === null) return sql``;
+  const pattern = `%${search.replaceAll(/[\\%_]/g, "\\$&")}%`;
+  return sql`and (link.title ilike ${pattern} or link.alias ilike ${pattern} or link.original_url ilike ${pattern})`;
 }

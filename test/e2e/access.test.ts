@@ -57,7 +57,10 @@ async function keyWith(
 /** Every endpoint, with the scope it asks for; `:link` and `:key` stand for ids. */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
+  ["GET", "/v1/links", "links:read"],
   ["GET", "/v1/links/:link", "links:read"],
+  ["PATCH", "/v1/links/:link", "links:write", { title: "changed" }],
+  ["DELETE", "/v1/links/:link", "links:delete"],
   ["GET", "/v1/analytics/:link", "analytics:read"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],

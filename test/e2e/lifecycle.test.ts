@@ -136,6 +136,7 @@ describe("faults", () => {
     expect(await supervisor.exited).toBe(2);
     expect(output()).toContain("API_PORT");
     expect(processesOf(dirname(dataDir))).toEqual([]);
+    removeDataDir(dataDir);
   });
 });
 
