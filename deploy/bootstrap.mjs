@@ -22,8 +22,8 @@ const modules = join(root, "node_modules");
 const stamp = join(modules, ".shorthop-installed");
 const lock = join(root, ".install-lock");
 
-/** An installation that takes longer than this has been cut off, and its lock is void. */
-const LOCK_STALE_MS = 20 * 60_000;
+/** A lock whose owner has not even written its number into it by then was cut off. */
+const LOCK_OWNERLESS_MS = 5_000;
 const LOCK_POLL_MS = 500;
 
 /** The `bun` package ships a small placeholder that its install script replaces by the program. */
@@ -48,14 +48,31 @@ async function takeLock() {
   for (let told = false; ; told = true) {
     try {
       mkdirSync(lock);
+      writeFileSync(join(lock, "pid"), String(process.pid));
       return;
     } catch (error) {
       if (error.code !== "EEXIST") throw error;
     }
-    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > LOCK_STALE_MS) rmSync(lock, { recursive: true, force: true });
+    if (!isLockHeld()) {
+      rmSync(lock, { recursive: true, force: true });
+      continue;
+    }
     if (!told) console.log("Another run is installing the dependencies; waiting for it …");
     await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS));
+  }
+}
+
+/** Whether whoever took the lock still runs: an installation that was cut off leaves it behind. */
+function isLockHeld() {
+  try {
+    process.kill(Number(readFileSync(join(lock, "pid"), "utf8")), 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process does run.
+    if (error.code === "EPERM") return true;
+    if (error.code !== "ENOENT") return false;
+    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+    return age < LOCK_OWNERLESS_MS;
   }
 }
 
