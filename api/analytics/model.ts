@@ -23,3 +23,83 @@ export const summaryAnswer = z.object({
 });
 
 export type Summary = z.output<typeof summaryAnswer>;
+
+const resultLimit = z.coerce.number().int().min(1).max(100).default(10);
+
+export const geoQuery = periodQuery.extend({
+  group_by: z.enum(["country", "region", "city"]).default("country"),
+  limit: resultLimit,
+});
+
+export type GeoQuery = z.output<typeof geoQuery>;
+
+const figures = { clicks: z.int(), percentage: z.number() };
+
+export const geoAnswer = z.object({
+  link_id: z.string(),
+  group_by: z.string(),
+  data: z.array(
+    z.union([
+      z.object({ country: z.string(), country_name: z.string(), ...figures }),
+      z.object({ city: z.string(), region: z.string(), country: z.string(), ...figures }),
+      z.object({ region: z.string(), region_name: z.string(), country: z.string(), ...figures }),
+    ]),
+  ),
+});
+
+export type GeoAnswer = z.output<typeof geoAnswer>;
+
+const named = z.array(z.object({ name: z.string(), ...figures }));
+
+export const devicesAnswer = z.object({
+  link_id: z.string(),
+  devices: z.array(z.object({ type: z.string(), ...figures })),
+  browsers: named,
+  os: named,
+});
+
+export type DevicesAnswer = z.output<typeof devicesAnswer>;
+
+export const referrersQuery = periodQuery.extend({ limit: resultLimit });
+
+export type ReferrersQuery = z.output<typeof referrersQuery>;
+
+export const referrersAnswer = z.object({
+  link_id: z.string(),
+  referrers: z.array(z.object({ source: z.string(), ...figures })),
+});
+
+export type ReferrersAnswer = z.output<typeof referrersAnswer>;
+
+const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
+
+export const bulkBody = z.strictObject({
+  link_ids: z
+    .array(z.string())
+    .min(1)
+    .max(100)
+    .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice"),
+  period: z.enum(PERIODS).optional(),
+  metrics: z
+    .array(z.enum(METRICS))
+    .min(1)
+    .default([...METRICS]),
+});
+
+export type BulkBody = z.output<typeof bulkBody>;
+
+export const bulkAnswer = z.object({
+  data: z.array(
+    z.object({
+      link_id: z.string(),
+      clicks: z.int().optional(),
+      unique_clicks: z.int().optional(),
+      top_countries: z.array(z.string()).optional(),
+    }),
+  ),
+  errors: z
+    .array(z.object({ link_id: z.string(), code: z.string(), message: z.string() }))
+    .optional(),
+});
+
+export type BulkAnswer = z.output<typeof bulkAnswer>;

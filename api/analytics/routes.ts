@@ -4,10 +4,25 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { periodQuery, summaryAnswer } from "./model.ts";
+import {
+  bulkAnswer,
+  bulkBody,
+  devicesAnswer,
+  geoAnswer,
+  geoQuery,
+  periodQuery,
+  referrersAnswer,
+  referrersQuery,
+  summaryAnswer,
+} from "./model.ts";
 import type { AnalyticsService } from "./service.ts";
 
 type AnalyticsRoutesDeps = { auth: AuthPlugin; analytics: AnalyticsService };
+
+const linkParams = z.object({ link_id: z.string() });
+
+/** What reading the analytics of a link asks for. */
+const READING = { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 } as const;
 
 export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
   new Elysia({ name: "analytics", prefix: "/v1/analytics" })
@@ -16,10 +31,34 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       "/:link_id",
       ({ call, params, query }) =>
         analytics.summary(principalOf(call), decodeId("link", params.link_id), query),
+      { access: READING, params: linkParams, query: periodQuery, response: { 200: summaryAnswer } },
+    )
+    .get(
+      "/:link_id/geo",
+      ({ call, params, query }) =>
+        analytics.geo(principalOf(call), decodeId("link", params.link_id), query),
+      { access: READING, params: linkParams, query: geoQuery, response: { 200: geoAnswer } },
+    )
+    .get(
+      "/:link_id/devices",
+      ({ call, params, query }) =>
+        analytics.devices(principalOf(call), decodeId("link", params.link_id), query),
+      { access: READING, params: linkParams, query: periodQuery, response: { 200: devicesAnswer } },
+    )
+    .get(
+      "/:link_id/referrers",
+      ({ call, params, query }) =>
+        analytics.referrers(principalOf(call), decodeId("link", params.link_id), query),
       {
-        access: { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 },
-        params: z.object({ link_id: z.string() }),
-        query: periodQuery,
-        response: { 200: summaryAnswer },
+        access: READING,
+        params: linkParams,
+        query: referrersQuery,
+        response: { 200: referrersAnswer },
       },
-    );
+    )
+    .post("/bulk", ({ call, body }) => analytics.bulk(principalOf(call), body), {
+      access: { scope: "analytics:read", limit: "POST /v1/analytics/bulk", cost: 1 },
+      jsonBody: "required",
+      body: bulkBody,
+      response: { 200: bulkAnswer },
+    });

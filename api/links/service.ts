@@ -6,7 +6,7 @@ import type { Sql } from "../postgres.ts";
 import { createLinkChanger } from "./change.ts";
 import { createLinkMaker } from "./create.ts";
 import type { LinkRow, ListLinksQuery } from "./model.ts";
-import { countLinks, findLink, listLinks, type Owner } from "./sql.ts";
+import { countLinks, findCreationTimes, findLink, listLinks, type Owner } from "./sql.ts";
 import type { TargetRules } from "./target-url.ts";
 
 export type LinkServiceDeps = { sql: Sql; feed: LinkFeed; targetRules: TargetRules };
@@ -40,5 +40,11 @@ export function createLinkService(deps: LinkServiceDeps) {
     return { rows, total };
   }
 
-  return { create: createLinkMaker(deps), get, list, ...createLinkChanger(deps) };
+  /** When those of the links that are the owner's were made, in Unix milliseconds. */
+  async function createdAt(owner: Owner, ids: readonly Uuid[]): Promise<Map<Uuid, number>> {
+    const rows = await findCreationTimes(sql, owner, ids);
+    return new Map(rows.map((row) => [row.id, row.created_at.getTime()]));
+  }
+
+  return { create: createLinkMaker(deps), get, list, createdAt, ...createLinkChanger(deps) };
 }

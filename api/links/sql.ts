@@ -170,3 +170,14 @@ function searched(sql: Sql, { search }: LinkFilter) {
   const pattern = `%${search.replaceAll(/[\\%_]/g, "\\$&")}%`;
   return sql`and (link.title ilike ${pattern} or link.alias ilike ${pattern} or link.original_url ilike ${pattern})`;
 }
+
+/** Those of the links that are the owner's, by their primary key. */
+export async function findCreationTimes(
+  sql: Sql,
+  owner: Owner,
+  ids: readonly Uuid[],
+): Promise<{ id: Uuid; created_at: Date }[]> {
+  return await sql<{ id: Uuid; created_at: Date }[]>`
+    select id, created_at from links
+     where id = any (${[...ids]}::uuid[]) and account_id = ${owner.accountId} and mode = ${owner.mode}`;
+}

@@ -33,7 +33,11 @@ beforeAll(async () => {
   account = await createAccount(stack, "enterprise", {
     minute: 100_000,
     burst: 100_000,
-    endpoints: { "POST /v1/links": 100_000, "GET /v1/analytics/*": 100_000 },
+    endpoints: {
+      "POST /v1/links": 100_000,
+      "GET /v1/analytics/*": 100_000,
+      "POST /v1/analytics/bulk": 100_000,
+    },
   });
   secrets.push(account.key, stack.info().api_key);
 });
@@ -62,6 +66,10 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["PATCH", "/v1/links/:link", "links:write", { title: "changed" }],
   ["DELETE", "/v1/links/:link", "links:delete"],
   ["GET", "/v1/analytics/:link", "analytics:read"],
+  ["GET", "/v1/analytics/:link/geo", "analytics:read"],
+  ["GET", "/v1/analytics/:link/devices", "analytics:read"],
+  ["GET", "/v1/analytics/:link/referrers", "analytics:read"],
+  ["POST", "/v1/analytics/bulk", "analytics:read", { link_ids: ["link_none"] }],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],
@@ -93,11 +101,16 @@ function expectLimitHeaders({ headers }: Answer): void {
 }
 
 describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
+  // Strangers are limited by address: each endpoint has its own.
+  const headers = {
+    "x-forwarded-for": `198.51.100.${ENDPOINTS.findIndex(([m, p]) => m === method && p === path)}`,
+  };
   const send = (key: string | undefined, targets = { link: "link_none", key: "key_none" }) =>
     call(api(path.replace(":link", targets.link).replace(":key", targets.key)), {
       method,
       key,
       body,
+      headers,
     });
 
   test("takes no stranger", async () => {
@@ -324,10 +337,15 @@ describe("limits", () => {
   test.each([
     ["GET /v1/analytics/*", "GET", "/v1/analytics/link_none", 120, 60],
     ["POST /v1/links", "POST", "/v1/links", 100, 3_600],
+    ["POST /v1/analytics/bulk", "POST", "/v1/analytics/bulk", 10, 60],
   ] as const)("of the endpoint %s are exact", async (_name, method, path, allowed, seconds) => {
     const { key } = await createAccount(stack, "enterprise", { minute: 10_000, burst: 10_000 });
     secrets.push(key);
-    const body = method === "POST" ? { url: "https://example.com/limited" } : undefined;
+    const bodies: Record<string, unknown> = {
+      "/v1/links": { url: "https://example.com/limited" },
+      "/v1/analytics/bulk": { link_ids: ["link_none"] },
+    };
+    const body = bodies[path];
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, i) =>
         call(`${i % 2 === 0 ? stack.info().api_url : second.url}${path}`, { method, key, body }),

@@ -1,0 +1,204 @@
+/**
+ * Goal: what the analytics say is what was clicked. A known set of clicks, by address, user agent and
+ * referrer, and every breakdown of it worked out by hand.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { createAccount } from "../harness/admin.ts";
+import { type Answer, call, errorAnswer, linkAnswer, summaryAnswer } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const CHROME =
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
+const IPHONE =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.2 Mobile/15E148 Safari/604.1";
+
+const MOUNTAIN_VIEW = "8.8.8.8";
+const LONDON = "81.2.69.142";
+
+/** Address, user agent, referrer, how often: six clicks of people and two of a bot. */
+const CLICKS: [string, string, string, number][] = [
+  [MOUNTAIN_VIEW, CHROME, "https://www.google.com/search", 3],
+  [LONDON, IPHONE, "", 2],
+  ["127.0.0.1", "curl/8.5.0", "https://news.example.co.uk/a", 1],
+  [LONDON, "Twitterbot/1.0", "", 2],
+];
+
+let stack: Stack;
+let key: string;
+let clicked: string;
+let silent: string;
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const codeOf = ({ status, body }: Answer) => [status, errorAnswer.parse(body).error.code];
+const bulk = (body: Record<string, unknown>) => call(api("/v1/analytics/bulk"), { key, body });
+const get = async (path: string) => await call(api(`/v1/analytics/${path}`), { key });
+
+beforeAll(async () => {
+  stack = await startStack();
+  ({ key } = await createAccount(stack, "enterprise", {
+    minute: 100_000,
+    burst: 100_000,
+    endpoints: { "GET /v1/analytics/*": 100_000, "POST /v1/analytics/bulk": 100_000 },
+  }));
+  const create = async (url: string) =>
+    linkAnswer.parse((await call(api("/v1/links"), { key, body: { url } })).body);
+  const link = await create("https://example.com/clicked");
+  clicked = link.id;
+  silent = (await create("https://example.com/silent")).id;
+  for (const [address, agent, referer, times] of CLICKS) {
+    for (let i = 0; i < times; i++) {
+      await call(link.short_url, {
+        headers: {
+          "x-forwarded-for": address,
+          "user-agent": agent,
+          ...(referer === "" ? {} : { referer }),
+        },
+      });
+    }
+  }
+  await eventually(async () => {
+    const { summary } = summaryAnswer.parse((await get(clicked)).body);
+    expect([summary.total_clicks, summary.bot_clicks]).toEqual([6, 2]);
+  }, 5_000);
+});
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+describe("geography", () => {
+  test("by country, most clicks first", async () => {
+    expect((await get(`${clicked}/geo`)).body).toEqual({
+      link_id: clicked,
+      group_by: "country",
+      data: [
+        { country: "US", country_name: "United States", clicks: 3, percentage: 50 },
+        { country: "GB", country_name: "United Kingdom", clicks: 2, percentage: 33.3 },
+        { country: "ZZ", country_name: "Unknown", clicks: 1, percentage: 16.7 },
+      ],
+    });
+  });
+
+  test("by region and by city", async () => {
+    expect((await get(`${clicked}/geo?group_by=region`)).body).toMatchObject({
+      group_by: "region",
+      data: [
+        { region: "California", region_name: "California", country: "US", clicks: 3 },
+        { region: "England", country: "GB", clicks: 2 },
+        { region: "Unknown", country: "ZZ", clicks: 1 },
+      ],
+    });
+    expect((await get(`${clicked}/geo?group_by=city`)).body).toMatchObject({
+      data: [
+        { city: "Mountain View", region: "California", country: "US" },
+        { city: "London" },
+        { city: "Unknown" },
+      ],
+    });
+  });
+
+  test("a limit shows fewer rows of the same whole", async () => {
+    const { body } = await get(`${clicked}/geo?limit=1`);
+    expect(body).toMatchObject({ data: [{ country: "US", clicks: 3, percentage: 50 }] });
+  });
+});
+
+test("devices, browsers and systems", async () => {
+  expect((await get(`${clicked}/devices`)).body).toEqual({
+    link_id: clicked,
+    devices: [
+      { type: "desktop", clicks: 3, percentage: 50 },
+      { type: "mobile", clicks: 2, percentage: 33.3 },
+      { type: "other", clicks: 1, percentage: 16.7 },
+    ],
+    browsers: [
+      { name: "Chrome", clicks: 3, percentage: 50 },
+      { name: "Safari", clicks: 2, percentage: 33.3 },
+      { name: "Unknown", clicks: 1, percentage: 16.7 },
+    ],
+    os: [
+      { name: "Windows", clicks: 3, percentage: 50 },
+      { name: "iOS", clicks: 2, percentage: 33.3 },
+      { name: "Unknown", clicks: 1, percentage: 16.7 },
+    ],
+  });
+});
+
+test("referrers", async () => {
+  expect((await get(`${clicked}/referrers`)).body).toEqual({
+    link_id: clicked,
+    referrers: [
+      { source: "google.com", clicks: 3, percentage: 50 },
+      { source: "direct", clicks: 2, percentage: 33.3 },
+      { source: "example.co.uk", clicks: 1, percentage: 16.7 },
+    ],
+  });
+});
+
+test("a link without clicks has empty breakdowns", async () => {
+  expect((await get(`${silent}/geo`)).body).toMatchObject({ data: [] });
+  expect((await get(`${silent}/referrers`)).body).toMatchObject({ referrers: [] });
+  expect((await get(`${silent}/devices`)).body).toMatchObject({
+    devices: [],
+    browsers: [],
+    os: [],
+  });
+});
+
+test("a range in the past holds none of today's clicks", async () => {
+  const { body } = await get(`${clicked}/geo?start_date=2020-01-01&end_date=2020-01-31`);
+  expect(body).toMatchObject({ data: [] });
+});
+
+describe("bulk", () => {
+  test("tells every metric of every link, in the order asked for", async () => {
+    expect((await bulk({ link_ids: [silent, clicked], period: "all" })).body).toEqual({
+      data: [
+        { link_id: silent, clicks: 0, unique_clicks: 0, top_countries: [] },
+        { link_id: clicked, clicks: 6, unique_clicks: 3, top_countries: ["US", "GB", "ZZ"] },
+      ],
+    });
+  });
+
+  test("tells only the metrics asked for", async () => {
+    expect((await bulk({ link_ids: [clicked], metrics: ["clicks"] })).body).toEqual({
+      data: [{ link_id: clicked, clicks: 6 }],
+    });
+  });
+
+  test("names the links it does not know", async () => {
+    const { key: stranger } = await createAccount(stack, "business");
+    const foreign = await call(api("/v1/analytics/bulk"), {
+      key: stranger,
+      body: { link_ids: [clicked, "nonsense"] },
+    });
+    expect(foreign.body).toEqual({
+      data: [],
+      errors: [clicked, "nonsense"].map((link_id) => ({
+        link_id,
+        code: "not_found",
+        message: expect.any(String),
+      })),
+    });
+  });
+
+  test.each([
+    {},
+    { link_ids: [] },
+    { link_ids: ["a", "a"] },
+    { link_ids: Array.from({ length: 101 }, (_, i) => `link_${i}`) },
+    { link_ids: ["a"], metrics: ["fame"] },
+    { link_ids: ["a"], period: "1y" },
+  ])("refuses %o", async (body) => {
+    expect(codeOf(await bulk(body))).toEqual([400, "invalid_request"]);
+  });
+});
+
+test.each([
+  "geo?group_by=planet",
+  "geo?limit=0",
+  "geo?limit=101",
+  "referrers?limit=x",
+  "devices?period=1y",
+])("%s is refused", async (path) => {
+  expect(codeOf(await get(`${clicked}/${path}`))).toEqual([400, "invalid_request"]);
+});
