@@ -118,13 +118,13 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
 
   async function handleOnce(client: JetStreamClient, message: JsMsg): Promise<void> {
     const page = decodePage(Buffer.from(message.data));
-    if (page === undefined) return await setAside(client, message, "not a page of clicks");
+    if (page === undefined) return await setAside(client, message, page, "not a page of clicks");
     if (!page.whole) count("torn", 1, 0);
     try {
       if (page.clicks.length > 0) await store(page, enrich(page));
     } catch (error) {
       if (!isRejected(error)) throw error;
-      return await setAside(client, message, String(error));
+      return await setAside(client, message, page, String(error));
     }
     onStored(new Set(page.clicks.map((click) => click.linkId)));
     count("stored", 1, page.clicks.length);
@@ -132,8 +132,12 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   }
 
   /** Keeps a page that can never be stored, whole, where an operator finds it. */
-  async function setAside(client: JetStreamClient, message: JsMsg, reason: string): Promise<void> {
-    const page = decodePage(Buffer.from(message.data));
+  async function setAside(
+    client: JetStreamClient,
+    message: JsMsg,
+    page: ClickPage | undefined,
+    reason: string,
+  ): Promise<void> {
     const id = page === undefined ? `sequence:${message.seq}` : pageIdText(page);
     const header = headers();
     header.set("Shorthop-Reason", reason.replaceAll(/[\r\n]+/g, " ").slice(0, 500));

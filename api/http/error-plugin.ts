@@ -1,5 +1,5 @@
-import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
 /** Turns whatever goes wrong into the one error envelope; nothing internal ever gets into it. */
+import { Elysia, NotFoundError, ParseError, ValidationError } from "elysia";
 import * as z from "zod";
 
 import type { ClientAddress } from "../../shared/client-address.ts";

@@ -23,3 +23,6 @@ export function futureInstant(
   }
   return instant;
 }
+
+/** The answer to what leaves nothing to show. */
+export const doneAnswer = z.object({ success: z.boolean(), message: z.string() });

@@ -42,8 +42,6 @@ export const keyListAnswer = z.object({
   pagination: paginationAnswer,
 });
 
-export const revokedAnswer = z.object({ success: z.boolean(), message: z.string() });
-
 /** A key as PostgreSQL holds it. */
 export type KeyRow = {
   id: Uuid;

@@ -4,13 +4,13 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
+import { doneAnswer } from "../http/fields.ts";
 import { listQuery, paginationOf } from "../http/pages.ts";
 import {
   createKeyBody,
   keyAnswer,
   keyListAnswer,
   newKeyAnswer,
-  revokedAnswer,
   rotateKeyBody,
   toKeyAnswer,
 } from "./model.ts";
@@ -68,7 +68,7 @@ export const keyRoutes = ({ auth, keys }: { auth: AuthPlugin; keys: KeyService }
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
         params: idParams,
-        response: { 200: revokedAnswer },
+        response: { 200: doneAnswer },
       },
     )
     .post(

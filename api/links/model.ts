@@ -9,9 +9,8 @@ import type { Utm } from "./destination.ts";
 
 const utmValue = plainText(255).nullish();
 
-export const createLinkBody = z.strictObject({
-  url: z.string(),
-  alias: z.string().nullish(),
+/** What may be said of a link when it is made and when it is changed. */
+const optionalFields = {
   title: plainText(255).nullish(),
   expires_at: z.iso.datetime({ offset: true }).nullish(),
   password: z.string().min(1).max(128).nullish(),
@@ -21,6 +20,12 @@ export const createLinkBody = z.strictObject({
   utm_term: utmValue,
   utm_content: utmValue,
   forward_query: z.boolean().optional(),
+};
+
+export const createLinkBody = z.strictObject({
+  url: z.string(),
+  alias: z.string().nullish(),
+  ...optionalFields,
 });
 
 export type CreateLinkBody = z.output<typeof createLinkBody>;
@@ -46,15 +51,7 @@ export const fullLink = createdLink.extend({
 export const updateLinkBody = z.strictObject({
   url: z.string().optional(),
   alias: z.string().optional(),
-  title: plainText(255).nullish(),
-  expires_at: z.iso.datetime({ offset: true }).nullish(),
-  password: z.string().min(1).max(128).nullish(),
-  utm_source: utmValue,
-  utm_medium: utmValue,
-  utm_campaign: utmValue,
-  utm_term: utmValue,
-  utm_content: utmValue,
-  forward_query: z.boolean().optional(),
+  ...optionalFields,
 });
 
 export type UpdateLinkBody = z.output<typeof updateLinkBody>;
@@ -71,8 +68,6 @@ export const linkListAnswer = z.object({
   data: z.array(createdLink),
   pagination: paginationAnswer,
 });
-
-export const deletedAnswer = z.object({ success: z.boolean(), message: z.string() });
 
 /** A link as PostgreSQL holds it, its figures beside it. */
 export type LinkRow = Utm & {

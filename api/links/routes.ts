@@ -4,11 +4,11 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
+import { doneAnswer } from "../http/fields.ts";
 import { paginationOf } from "../http/pages.ts";
 import {
   createdLink,
   createLinkBody,
-  deletedAnswer,
   fullLink,
   linkListAnswer,
   listLinksQuery,
@@ -96,6 +96,6 @@ export const linkRoutes = ({ auth, links, shortUrl }: LinkRoutesDeps) =>
       {
         access: { scope: "links:delete", limit: null, cost: 1 },
         params: idParams,
-        response: { 200: deletedAnswer },
+        response: { 200: doneAnswer },
       },
     );

@@ -51,13 +51,8 @@ export async function insertLink(
   return { version: Number(row.version), outboxId: Number(row.outbox_id) };
 }
 
-/** Finds a link of the account and mode, by the primary keys of `links` and `link_counters`. */
-export async function findLink(
-  sql: Sql | Transaction,
-  owner: Owner,
-  id: Uuid,
-): Promise<LinkRow | undefined> {
-  const [row] = await sql<LinkRow[]>`
+/** The beginning of every statement that reads whole links: columns of a {@link LinkRow}, and tables. */
+const selectLinks = (sql: Sql | Transaction) => sql`
     select link.id, link.account_id, link.mode, domain.host as domain_host, link.alias,
            link.original_url, link.target_url, link.title, link.password_hash, link.expires_at,
            link.utm_source, link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content,
@@ -65,7 +60,16 @@ export async function findLink(
            counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
       from links link
       join link_counters counters on counters.link_id = link.id
-      left join domains domain on domain.id = link.domain_id
+      left join domains domain on domain.id = link.domain_id`;
+
+/** Finds a link of the account and mode, by the primary keys of `links` and `link_counters`. */
+export async function findLink(
+  sql: Sql | Transaction,
+  owner: Owner,
+  id: Uuid,
+): Promise<LinkRow | undefined> {
+  const [row] = await sql<LinkRow[]>`
+    ${selectLinks(sql)}
      where link.id = ${id} and link.account_id = ${owner.accountId} and link.mode = ${owner.mode}`;
   return row;
 }
@@ -145,14 +149,7 @@ export async function listLinks(
   const direction = order === "asc" ? sql`asc` : sql`desc`;
   const column = sort === "clicks" ? sql`counters.clicks` : sql`link.created_at`;
   return await sql<LinkRow[]>`
-    select link.id, link.account_id, link.mode, domain.host as domain_host, link.alias,
-           link.original_url, link.target_url, link.title, link.password_hash, link.expires_at,
-           link.utm_source, link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content,
-           link.forward_query, link.version::float8 as version, link.created_at, link.updated_at,
-           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
-      from links link
-      join link_counters counters on counters.link_id = link.id
-      left join domains domain on domain.id = link.domain_id
+    ${selectLinks(sql)}
      where link.account_id = ${filter.accountId} and link.mode = ${filter.mode} ${searched(sql, filter)}
      order by ${column} ${direction}, link.id ${direction}
      limit ${limit} offset ${offset}`;
