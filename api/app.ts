@@ -1,6 +1,7 @@
 /** The API as one Elysia app: plugins first, then one group of routes a resource. */
 import { Elysia } from "elysia";
 
+import { version } from "../package.json";
 import type { ClientAddress } from "../shared/client-address.ts";
 import type { Log } from "../shared/log.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
@@ -9,16 +10,22 @@ import { requireAccessRules } from "./auth/access-rules.ts";
 import { authorizeAll } from "./auth/authorize.ts";
 import { createAuthorizer } from "./auth/authorizer.ts";
 import { authPlugin } from "./auth/plugin.ts";
+import { domainRoutes } from "./domains/routes.ts";
+import type { DomainService } from "./domains/service.ts";
 import { errorPlugin } from "./http/error-plugin.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
+import { createOnce } from "./idempotency/once.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
 import { createAnonymousLimit } from "./limits/anonymous.ts";
 import { createRefusals } from "./limits/refusals.ts";
 import { limitRoutes } from "./limits/routes.ts";
+import { createSpendMore } from "./limits/spend-more.ts";
 import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
 import type { Sql } from "./postgres.ts";
+import { createReference } from "./reference/document.ts";
+import { referenceRoutes } from "./reference/routes.ts";
 
 export type AppDeps = {
   log: Log;
@@ -27,11 +34,13 @@ export type AppDeps = {
   links: LinkService;
   analytics: AnalyticsService;
   keys: KeyService;
+  domains: DomainService;
   /** Where short links are served, without a trailing slash. */
   shortUrl: string;
 };
 
-export function createApp({ log, sql, clientAddress, links, analytics, keys, shortUrl }: AppDeps) {
+export function createApp(deps: AppDeps) {
+  const { log, sql, clientAddress, links, analytics, keys, domains, shortUrl } = deps;
   const anonymousLimit = createAnonymousLimit();
   const requestContext = requestContextPlugin(clientAddress);
   const refusals = createRefusals();
@@ -39,14 +48,18 @@ export function createApp({ log, sql, clientAddress, links, analytics, keys, sho
     authorizeAll(sql, key, rule, wanted, refusals.take(id)),
   );
   const auth = authPlugin({ authorize, anonymousLimit, refusals, requestContext });
+  const once = createOnce(sql);
   let routes: { method: string; path: string }[] = [];
   const app = new Elysia({ name: "api", normalize: false })
     .use(errorPlugin({ log, anonymousLimit, clientAddress, routes: () => routes }))
-    .use(linkRoutes({ auth, links, shortUrl }))
+    .use(linkRoutes({ auth, once, spendMore: createSpendMore(sql), links, shortUrl }))
     .use(analyticsRoutes({ auth, analytics }))
-    .use(keyRoutes({ auth, keys }))
-    .use(limitRoutes({ auth, sql }));
+    .use(domainRoutes({ auth, once, domains }))
+    .use(keyRoutes({ auth, once, keys }))
+    .use(limitRoutes({ auth, sql }))
+    .use(referenceRoutes({ auth, document: () => reference }));
   requireAccessRules(app.routes);
   routes = app.routes;
+  const reference = createReference(app.routes, version);
   return app;
 }

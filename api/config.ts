@@ -17,6 +17,10 @@ export const configSchema = z.object({
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Where short links are served, e.g. https://sho.rt; what short_url is built from. */
   SHORT_URL: envUrl(["http", "https"]),
+  /** More host names that mean the default short domain. */
+  SHORT_HOSTS: envList(),
+  /** Resolvers that custom domains are verified by, `address` or `address:port`; the system's when empty. */
+  DNS_SERVERS: envList(),
   /** Whether links may lead to private addresses and localhost. */
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
   /** Addresses and CIDR blocks of proxies, or how many there are. */

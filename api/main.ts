@@ -3,6 +3,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig } from "../shared/env.ts";
+import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
@@ -11,6 +12,8 @@ import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
+import { createTxtReader } from "./domains/dns.ts";
+import { createDomainService } from "./domains/service.ts";
 import { startLinkFeed } from "./feed/link-feed.ts";
 import { createKeyService } from "./keys/service.ts";
 import { startCleaning } from "./limits/cleaning.ts";
@@ -42,13 +45,17 @@ async function serve(): Promise<void> {
   lifecycle.onStop("cleaning", startCleaning(sql, log));
 
   const shortUrl = new URL(config.SHORT_URL);
-  const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl };
-  const links = createLinkService({ sql, feed, targetRules });
+  const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
+  const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl, ownHosts: hosts };
+  const readTxt = createTxtReader(config.DNS_SERVERS);
+  const domains = createDomainService({ sql, readTxt, ownHosts: hosts });
+  const links = createLinkService({ sql, feed, domains, targetRules });
   const app = createApp({
     log,
     sql,
     clientAddress: createClientAddress(config.TRUSTED_PROXIES),
     links,
+    domains,
     keys: createKeyService({ sql }),
     analytics: createAnalyticsService({ clickhouse, links }),
     shortUrl: shortUrl.origin,

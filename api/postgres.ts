@@ -42,6 +42,10 @@ export const isUniqueViolation = (error: unknown, constraint: string): boolean =
   error.code === "23505" &&
   error.constraint_name === constraint;
 
+/** Whether the error is a reference to a row that is not there, or to one that is still referred to. */
+export const isForeignKeyViolation = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === "23503";
+
 function errorCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;

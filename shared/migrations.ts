@@ -10,10 +10,10 @@ export const checksumOf = (migration: Migration): string =>
   new Bun.CryptoHasher("sha256").update(migration.text).digest("hex");
 
 /** The steps still to be applied, in order. Throws when an applied one no longer reads as it did. */
-export function pendingMigrations(
-  migrations: readonly Migration[],
+export function pendingMigrations<Step extends Migration>(
+  migrations: readonly Step[],
   applied: readonly AppliedMigration[],
-): Migration[] {
+): Step[] {
   const checksums = new Map(applied.map(({ id, checksum }) => [id, checksum]));
   return migrations.filter((migration) => {
     const known = checksums.get(migration.id);

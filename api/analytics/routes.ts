@@ -25,25 +25,46 @@ const linkParams = z.object({ link_id: z.string() });
 const READING = { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 } as const;
 
 export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
-  new Elysia({ name: "analytics", prefix: "/v1/analytics" })
+  new Elysia({ name: "analytics", prefix: "/v1/analytics", tags: ["Analytics"] })
     .use(auth)
     .get(
       "/:link_id",
       ({ call, params, query }) =>
         analytics.summary(principalOf(call), decodeId("link", params.link_id), query),
-      { access: READING, params: linkParams, query: periodQuery, response: { 200: summaryAnswer } },
+      {
+        access: READING,
+        params: linkParams,
+        query: periodQuery,
+        response: { 200: summaryAnswer },
+        detail: { operationId: "getSummary", summary: "Get a link's clicks over time" },
+      },
     )
     .get(
       "/:link_id/geo",
       ({ call, params, query }) =>
         analytics.geo(principalOf(call), decodeId("link", params.link_id), query),
-      { access: READING, params: linkParams, query: geoQuery, response: { 200: geoAnswer } },
+      {
+        access: READING,
+        params: linkParams,
+        query: geoQuery,
+        response: { 200: geoAnswer },
+        detail: { operationId: "getGeo", summary: "Get where a link's clicks come from" },
+      },
     )
     .get(
       "/:link_id/devices",
       ({ call, params, query }) =>
         analytics.devices(principalOf(call), decodeId("link", params.link_id), query),
-      { access: READING, params: linkParams, query: periodQuery, response: { 200: devicesAnswer } },
+      {
+        access: READING,
+        params: linkParams,
+        query: periodQuery,
+        response: { 200: devicesAnswer },
+        detail: {
+          operationId: "getDevices",
+          summary: "Get a link's devices, browsers and systems",
+        },
+      },
     )
     .get(
       "/:link_id/referrers",
@@ -54,6 +75,7 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         params: linkParams,
         query: referrersQuery,
         response: { 200: referrersAnswer },
+        detail: { operationId: "getReferrers", summary: "Get a link's referrers" },
       },
     )
     .post("/bulk", ({ call, body }) => analytics.bulk(principalOf(call), body), {
@@ -61,4 +83,9 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       jsonBody: "required",
       body: bulkBody,
       response: { 200: bulkAnswer },
+      detail: {
+        operationId: "getBulkAnalytics",
+        summary: "Get figures of many links",
+        description: "Links that do not exist are named in `errors`.",
+      },
     });

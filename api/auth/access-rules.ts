@@ -2,12 +2,20 @@
 
 import type { AccessRule } from "./authorize.ts";
 
+/** `public` is for whoever comes, within the limit of an address. */
+export type Access = AccessRule | "public";
+
 type Route = { method: string; path: string; hooks: { detail?: { security?: unknown } } };
 
 /** What a route's access rule adds to its documentation, which is also where it is found again. */
-export const accessDetail = ({ scope }: AccessRule) => ({
-  security: [{ apiKey: scope === null ? [] : [scope] }],
+export const accessDetail = (access: Access) => ({
+  security: access === "public" ? [] : [{ apiKey: access.scope === null ? [] : [access.scope] }],
 });
+
+/** Members of a route's documentation that the framework's type does not know. */
+export const noted = (
+  notes: Record<`x-${string}`, unknown> & { summary?: string },
+): { summary?: string } => notes;
 
 /** Throws, so that the process does not start, when a route declares no `access`. */
 export function requireAccessRules(routes: readonly Route[]): void {

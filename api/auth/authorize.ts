@@ -8,7 +8,7 @@ import type { KeyParts } from "./api-key.ts";
 import type { Scope } from "./scopes.ts";
 
 /** Endpoints with a window of their own beside the plan's. */
-type EndpointLimit =
+export type EndpointLimit =
   "POST /v1/links" | "POST /v1/analytics/bulk" | "GET /v1/analytics/*" | "POST /v1/domains";
 
 export type AccessRule = {

@@ -4,7 +4,7 @@
  */
 import { Elysia } from "elysia";
 
-import { ApiError } from "../http/errors.ts";
+import { ApiError, type ErrorCode } from "../http/errors.ts";
 import { readJsonBody } from "../http/json-body.ts";
 import type { Call, RequestContext } from "../http/request-context.ts";
 import type { AnonymousLimit } from "../limits/anonymous.ts";
@@ -16,7 +16,7 @@ import {
   secondsUntil,
   tightest,
 } from "../limits/windows.ts";
-import { accessDetail } from "./access-rules.ts";
+import { type Access, accessDetail, noted } from "./access-rules.ts";
 import { parseKey } from "./api-key.ts";
 import type { AccessRule, KnownVerdict, Principal } from "./authorize.ts";
 import type { Authorize } from "./authorizer.ts";
@@ -37,10 +37,14 @@ export const authPlugin = ({ requestContext, ...deps }: AuthDeps) =>
   new Elysia({ name: "auth" })
     .use(requestContext)
     .macro({
-      access: (rule: AccessRule) => ({
+      access: (rule: Access) => ({
         detail: accessDetail(rule),
         async transform({ call, request, set }) {
           if (call === undefined) throw new Error("The request context is missing.");
+          if (rule === "public") {
+            admitAnyone(deps.anonymousLimit, call, set.headers);
+            return;
+          }
           const header = request.headers.get("authorization");
           const verdict = await identify(deps, call, header, rule);
           call.principal = verdict.principal;
@@ -58,6 +62,10 @@ export const authPlugin = ({ requestContext, ...deps }: AuthDeps) =>
           context.body = absent ? {} : await readJsonBody(context.request);
         },
       }),
+      /** Codes that this route can answer with beside those that follow from its other rules. */
+      errors: (codes: readonly ErrorCode[]) => ({ detail: noted({ "x-errors": codes }) }),
+      /** The route answers a repeated `Idempotency-Key`: see `idempotency/once.ts`. */
+      idempotent: (does: true) => ({ detail: noted({ "x-idempotent": does }) }),
     })
     .as("scoped");
 
@@ -65,6 +73,16 @@ export const authPlugin = ({ requestContext, ...deps }: AuthDeps) =>
 export function principalOf(call: Call | undefined): Principal {
   if (call?.principal === undefined) throw new Error("The route declares no access rule.");
   return call.principal;
+}
+
+function admitAnyone(
+  anonymousLimit: AnonymousLimit,
+  { address }: Call,
+  headers: Record<string, string | number>,
+): void {
+  const { window, granted } = anonymousLimit.spend(address);
+  Object.assign(headers, rateLimitHeaders(window));
+  if (!granted) throw rateLimited(window, Date.now());
 }
 
 /** Finds out who calls; throws `unauthorized`, without a query where the form of the key tells. */

@@ -11,6 +11,10 @@ const ERROR_STATUS = {
   key_revoked: 403,
   not_found: 404,
   method_not_allowed: 405,
+  idempotency_conflict: 409,
+  idempotency_in_progress: 409,
+  domain_taken: 409,
+  domain_in_use: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,
@@ -19,6 +23,12 @@ const ERROR_STATUS = {
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
+
+// Object.keys does not know that the table has no further keys.
+export const ERROR_CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]];
+
+/** The status that goes with a code. */
+export const statusOf = (code: ErrorCode): number => ERROR_STATUS[code];
 
 export type ErrorEnvelope = {
   error: { code: ErrorCode; message: string; retry_after?: number };

@@ -26,3 +26,6 @@ export function futureInstant(
 
 /** The answer to what leaves nothing to show. */
 export const doneAnswer = z.object({ success: z.boolean(), message: z.string() });
+
+/** The path of one resource. */
+export const idParams = z.object({ id: z.string() });

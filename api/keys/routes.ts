@@ -1,11 +1,11 @@
 /** `/v1/keys`. */
 import { Elysia } from "elysia";
-import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { doneAnswer } from "../http/fields.ts";
+import { doneAnswer, idParams } from "../http/fields.ts";
 import { listQuery, paginationOf } from "../http/pages.ts";
+import type { Once } from "../idempotency/once.ts";
 import {
   createKeyBody,
   keyAnswer,
@@ -16,25 +16,37 @@ import {
 } from "./model.ts";
 import type { KeyService } from "./service.ts";
 
-const idParams = z.object({ id: z.string() });
+type KeyRoutesDeps = { auth: AuthPlugin; once: Once; keys: KeyService };
 
-export const keyRoutes = ({ auth, keys }: { auth: AuthPlugin; keys: KeyService }) =>
-  new Elysia({ name: "keys", prefix: "/v1/keys" })
+/** The value of a new key must not be readable from the database, not even for a day. */
+const SECRET = { secret: true };
+
+export const keyRoutes = ({ auth, once, keys }: KeyRoutesDeps) =>
+  new Elysia({ name: "keys", prefix: "/v1/keys", tags: ["Keys"] })
     .use(auth)
     .post(
       "",
-      async ({ call, body, set }) => {
-        const { row, key } = await keys.create(principalOf(call), body);
-        const answer = { ...toKeyAnswer(row), key };
-        set.status = 201;
-        set.headers["location"] = `/v1/keys/${answer.id}`;
-        return answer;
+      async ({ call, request, body, set }) => {
+        const principal = principalOf(call);
+        const make = async () => {
+          const { row, key } = await keys.create(principal, body);
+          const answer = { ...toKeyAnswer(row), key };
+          return { status: 201 as const, headers: { location: `/v1/keys/${answer.id}` }, answer };
+        };
+        return await once({ principal, request, body, set }, make, SECRET);
       },
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
         jsonBody: "required",
+        idempotent: true,
         body: createKeyBody,
         response: { 201: newKeyAnswer },
+        detail: {
+          operationId: "createKey",
+          summary: "Create an API key",
+          description:
+            "The value is in this answer and nowhere else. A key can grant only what it may do itself.",
+        },
       },
     )
     .get(
@@ -47,6 +59,7 @@ export const keyRoutes = ({ auth, keys }: { auth: AuthPlugin; keys: KeyService }
         access: { scope: "keys:read", limit: null, cost: 1 },
         query: listQuery,
         response: { 200: keyListAnswer },
+        detail: { operationId: "listKeys", summary: "List API keys" },
       },
     )
     .get(
@@ -57,6 +70,7 @@ export const keyRoutes = ({ auth, keys }: { auth: AuthPlugin; keys: KeyService }
         access: { scope: "keys:read", limit: null, cost: 1 },
         params: idParams,
         response: { 200: keyAnswer },
+        detail: { operationId: "getKey", summary: "Get an API key" },
       },
     )
     .delete(
@@ -69,20 +83,35 @@ export const keyRoutes = ({ auth, keys }: { auth: AuthPlugin; keys: KeyService }
         access: { scope: "keys:write", limit: null, cost: 1 },
         params: idParams,
         response: { 200: doneAnswer },
+        detail: {
+          operationId: "revokeKey",
+          summary: "Revoke an API key",
+          description: "It stops working with the next request, for good.",
+        },
       },
     )
     .post(
       "/:id/rotate",
-      async ({ call, params, body }) => {
-        const id = decodeId("key", params.id);
-        const { row, key } = await keys.rotate(principalOf(call), id, body.grace_seconds);
-        return { ...toKeyAnswer(row), key };
+      async ({ call, params, request, body, set }) => {
+        const principal = principalOf(call);
+        const rotate = async () => {
+          const id = decodeId("key", params.id);
+          const { row, key } = await keys.rotate(principal, id, body.grace_seconds);
+          return { status: 200 as const, answer: { ...toKeyAnswer(row), key } };
+        };
+        return await once({ principal, request, body, set }, rotate, SECRET);
       },
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
         jsonBody: "optional",
+        idempotent: true,
         params: idParams,
         body: rotateKeyBody,
         response: { 200: newKeyAnswer },
+        detail: {
+          operationId: "rotateKey",
+          summary: "Replace an API key",
+          description: "Makes a new key like it; the old one works for `grace_seconds` more.",
+        },
       },
     );

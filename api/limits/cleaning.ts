@@ -1,5 +1,6 @@
-/** Removes rate-limit windows that have long closed. */
+/** Removes what time has made useless: closed rate-limit windows, remembered requests. */
 import type { Log } from "../../shared/log.ts";
+import { forgetRequests } from "../idempotency/sql.ts";
 import type { Sql } from "../postgres.ts";
 
 const INTERVAL_MS = 60_000;
@@ -10,7 +11,7 @@ const AGE_HOURS = 25;
 /** Starts cleaning in the background; gives what stops it. Several processes may clean at once. */
 export function startCleaning(sql: Sql, log: Log): () => void {
   const timer = setInterval(() => {
-    clean(sql).catch((error: unknown) => log.warn({ error }, "windows_not_cleaned"));
+    clean(sql).catch((error: unknown) => log.warn({ error }, "cleaning_failed"));
   }, INTERVAL_MS);
   return () => clearInterval(timer);
 }
@@ -21,4 +22,5 @@ async function clean(sql: Sql): Promise<void> {
      where greatest(day_opened_at, refused_opened_at) < clock_timestamp() - make_interval(hours => ${AGE_HOURS})`;
   await sql`
     delete from endpoint_windows where opened_at < clock_timestamp() - make_interval(hours => ${AGE_HOURS})`;
+  await forgetRequests(sql);
 }

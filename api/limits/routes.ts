@@ -21,7 +21,7 @@ const limitsAnswer = z.object({
 });
 
 export const limitRoutes = ({ auth, sql }: { auth: AuthPlugin; sql: Sql }) =>
-  new Elysia({ name: "limits", prefix: "/v1/limits" }).use(auth).get(
+  new Elysia({ name: "limits", prefix: "/v1/limits", tags: ["Limits"] }).use(auth).get(
     "",
     async ({ call }) => {
       const principal = principalOf(call);
@@ -37,5 +37,13 @@ export const limitRoutes = ({ auth, sql }: { auth: AuthPlugin; sql: Sql }) =>
         })),
       };
     },
-    { access: { scope: null, limit: null, cost: 0 }, response: { 200: limitsAnswer } },
+    {
+      access: { scope: null, limit: null, cost: 0 },
+      response: { 200: limitsAnswer },
+      detail: {
+        operationId: "getLimits",
+        summary: "Get the state of all limits",
+        description: "Spends nothing.",
+      },
+    },
   );

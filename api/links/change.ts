@@ -6,12 +6,11 @@ import { futureInstant } from "../http/fields.ts";
 import { isUniqueViolation, type Transaction } from "../postgres.ts";
 import type { LinkRow, UpdateLinkBody } from "./model.ts";
 import { domainOf, toRecord } from "./record.ts";
-import { aliasTaken, hashPassword, requireAlias, requireTarget } from "./rules.ts";
+import { aliasTaken, hashPassword, requireAlias, requireTarget, type TargetDeps } from "./rules.ts";
 import type { LinkServiceDeps, Written } from "./service.ts";
 import { deleteLink, insertOutbox, lockAliases, lockLink, type Owner, updateLink } from "./sql.ts";
-import type { TargetRules } from "./target-url.ts";
 
-export function createLinkChanger({ sql, feed, targetRules }: LinkServiceDeps) {
+export function createLinkChanger({ sql, feed, ...targetDeps }: LinkServiceDeps) {
   /**
    * Changes a link and tells the redirectors; what stays the same moves nothing. Throws `not_found`,
    * and what making a link throws.
@@ -21,7 +20,7 @@ export function createLinkChanger({ sql, feed, targetRules }: LinkServiceDeps) {
     id: Uuid | undefined,
     body: UpdateLinkBody,
   ): Promise<Written> {
-    const changes = await changesOf(body, targetRules);
+    const changes = await changesOf(body, targetDeps);
     const { link, told } = await inTransaction(owner, id, body.alias, async (transaction, old) => {
       const changed = { ...old, ...changes };
       if (Bun.deepEquals(changed, old)) return { link: old, told: [] };
@@ -80,16 +79,13 @@ export function createLinkChanger({ sql, feed, targetRules }: LinkServiceDeps) {
 }
 
 /** The columns that a change sets. */
-async function changesOf(
-  body: UpdateLinkBody,
-  targetRules: TargetRules,
-): Promise<Partial<LinkRow>> {
+async function changesOf(body: UpdateLinkBody, targetDeps: TargetDeps): Promise<Partial<LinkRow>> {
   const { url, alias, password, expires_at, ...rest } = body;
   const changes: Partial<LinkRow> = Object.fromEntries(
     Object.entries(rest).filter(([, value]) => value !== undefined),
   );
   if (url !== undefined) {
-    const target = requireTarget(url, targetRules);
+    const target = await requireTarget(url, targetDeps);
     changes.original_url = target.original;
     changes.target_url = target.href;
   }

@@ -5,13 +5,11 @@ import type { LinkRow } from "./model.ts";
 import type { NewLink } from "./sql.ts";
 
 /** The domain of a link as the feed names it. */
-export const domainOf = (link: Partial<Pick<LinkRow, "domain_host">>): string =>
+export const domainOf = (link: Pick<LinkRow, "domain_host">): string =>
   link.domain_host ?? DEFAULT_DOMAIN;
 
 /** The state of a link, but for its version. */
-export const toRecord = (
-  link: NewLink & Partial<Pick<LinkRow, "domain_host">>,
-): Omit<ActiveLink, "version"> => ({
+export const toRecord = (link: NewLink): Omit<ActiveLink, "version"> => ({
   state: "active",
   domain: domainOf(link),
   alias: link.alias,

@@ -1,15 +1,25 @@
 /** What a link's fields must be, as the client is told when they are not. */
+import type { DomainService } from "../domains/service.ts";
 import { ApiError } from "../http/errors.ts";
 import { aliasProblem } from "./alias.ts";
-import { parseTarget, type Target, type TargetRules } from "./target-url.ts";
+import { OWN_LINK, parseTarget, type Target, type TargetRules } from "./target-url.ts";
 
 /** OWASP's parameters for argon2id (Password Storage Cheat Sheet: 19 MiB, 2 passes). */
 const PASSWORD_HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
+export type TargetDeps = {
+  targetRules: TargetRules;
+  domains: Pick<DomainService, "isCustom">;
+};
+
 /** Reads a destination; throws `invalid_url`. */
-export function requireTarget(url: string, rules: TargetRules): Target {
-  const target = parseTarget(url, rules);
+export async function requireTarget(
+  url: string,
+  { targetRules, domains }: TargetDeps,
+): Promise<Target> {
+  const target = parseTarget(url, targetRules);
   if ("problem" in target) throw new ApiError("invalid_url", target.problem);
+  if (await domains.isCustom(target.host)) throw new ApiError("invalid_url", OWN_LINK);
   return target;
 }
 

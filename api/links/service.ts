@@ -1,21 +1,32 @@
 /** What can be done with links. Knows nothing of HTTP but the errors a client is told of. */
 import type { Uuid } from "../../shared/ids.ts";
+import type { DomainService } from "../domains/service.ts";
 import type { LinkFeed } from "../feed/link-feed.ts";
 import { notFound } from "../http/errors.ts";
 import type { Sql } from "../postgres.ts";
 import { createLinkChanger } from "./change.ts";
 import { createLinkMaker } from "./create.ts";
+import { countLinks, listLinks } from "./listing.ts";
 import type { LinkRow, ListLinksQuery } from "./model.ts";
-import { countLinks, findCreationTimes, findLink, listLinks, type Owner } from "./sql.ts";
+import { findCreationTimes, findLink, type Owner } from "./sql.ts";
 import type { TargetRules } from "./target-url.ts";
 
-export type LinkServiceDeps = { sql: Sql; feed: LinkFeed; targetRules: TargetRules };
+export type LinkServiceDeps = {
+  sql: Sql;
+  feed: LinkFeed;
+  domains: Pick<DomainService, "requireVerified" | "isCustom">;
+  targetRules: TargetRules;
+};
 
 /**
  * A link that was written. `propagated` is false when the links feed could not be reached: the link
  * is safe, and the redirectors are told later.
  */
 export type Written = { link: LinkRow; propagated: boolean };
+
+/** An empty parameter is none. */
+const textOf = (text: string | undefined): string | null =>
+  text === undefined || text === "" ? null : text;
 
 export type LinkService = ReturnType<typeof createLinkService>;
 
@@ -32,7 +43,9 @@ export function createLinkService(deps: LinkServiceDeps) {
   /** A page of the owner's links, and how many there are. */
   async function list(owner: Owner, query: ListLinksQuery) {
     const { page, limit, sort, order } = query;
-    const filter = { ...owner, search: query.search ?? null };
+    const filter = { ...owner, search: textOf(query.search), tag: textOf(query.tag) };
+    // No field of a link holds a control character, and PostgreSQL takes no NUL.
+    if (/\p{Cc}/u.test(`${filter.search}${filter.tag}`)) return { rows: [], total: 0 };
     const [rows, total] = await Promise.all([
       listLinks(sql, filter, { sort, order }, limit, (page - 1) * limit),
       countLinks(sql, filter),

@@ -7,10 +7,7 @@ import type { LinkRow } from "./model.ts";
 /** Whose links a statement may see. */
 export type Owner = { accountId: Uuid; mode: Mode };
 
-export type NewLink = Omit<
-  LinkRow,
-  "domain_host" | "version" | "updated_at" | "clicks" | "unique_clicks"
->;
+export type NewLink = Omit<LinkRow, "version" | "updated_at" | "clicks" | "unique_clicks">;
 
 /** What the links feed is to be told, but for the version, which the statement draws. */
 export type RecordDraft = Omit<Extract<LinkRecord, { state: "active" }>, "version">;
@@ -31,13 +28,13 @@ export async function insertLink(
     ), drawn as materialized (
       select nextval('link_version') as version from alias_lock
     ), link as (
-      insert into links (id, account_id, mode, alias, original_url, target_url, title, password_hash,
+      insert into links (id, account_id, mode, domain_id, alias, original_url, target_url, title, password_hash,
                          expires_at, utm_source, utm_medium, utm_campaign, utm_term, utm_content,
-                         forward_query, version, created_at, updated_at)
-      select ${link.id}, ${link.account_id}, ${link.mode}, ${link.alias}, ${link.original_url},
-             ${link.target_url}, ${link.title}, ${link.password_hash}, ${link.expires_at},
+                         forward_query, tags, version, created_at, updated_at)
+      select ${link.id}, ${link.account_id}, ${link.mode}, ${link.domain_id}, ${link.alias},
+             ${link.original_url}, ${link.target_url}, ${link.title}, ${link.password_hash}, ${link.expires_at},
              ${link.utm_source}, ${link.utm_medium}, ${link.utm_campaign}, ${link.utm_term},
-             ${link.utm_content}, ${link.forward_query}, drawn.version, ${link.created_at},
+             ${link.utm_content}, ${link.forward_query}, ${link.tags}, drawn.version, ${link.created_at},
              ${link.created_at}
         from drawn
     ), counters as (
@@ -52,11 +49,11 @@ export async function insertLink(
 }
 
 /** The beginning of every statement that reads whole links: columns of a {@link LinkRow}, and tables. */
-const selectLinks = (sql: Sql | Transaction) => sql`
-    select link.id, link.account_id, link.mode, domain.host as domain_host, link.alias,
+export const selectLinks = (sql: Sql | Transaction) => sql`
+    select link.id, link.account_id, link.mode, link.domain_id, domain.host as domain_host, link.alias,
            link.original_url, link.target_url, link.title, link.password_hash, link.expires_at,
            link.utm_source, link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content,
-           link.forward_query, link.version::float8 as version, link.created_at, link.updated_at,
+           link.forward_query, link.tags, link.version::float8 as version, link.created_at, link.updated_at,
            counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
       from links link
       join link_counters counters on counters.link_id = link.id
@@ -109,6 +106,7 @@ export async function updateLink(transaction: Transaction, link: LinkRow): Promi
            utm_source = ${link.utm_source}, utm_medium = ${link.utm_medium},
            utm_campaign = ${link.utm_campaign}, utm_term = ${link.utm_term},
            utm_content = ${link.utm_content}, forward_query = ${link.forward_query},
+           tags = ${link.tags},
            version = nextval('link_version'), updated_at = ${link.updated_at}
      where id = ${link.id}
     returning version`;
@@ -129,43 +127,6 @@ export async function insertOutbox(transaction: Transaction, record: LinkRecord)
     insert into link_outbox (version, record)
     values (${record.version}, ${transaction.json(record)}) returning id`;
   return Number(row.id);
-}
-
-export type LinkFilter = Owner & {
-  /** Text that title, alias or original URL must hold, whatever its case; null for all. */
-  search: string | null;
-};
-
-export type LinkOrder = { sort: "created_at" | "clicks"; order: "asc" | "desc" };
-
-/** A page of links; ties are put in order by id, so that no page repeats or skips any. */
-export async function listLinks(
-  sql: Sql,
-  filter: LinkFilter,
-  { sort, order }: LinkOrder,
-  limit: number,
-  offset: number,
-): Promise<LinkRow[]> {
-  const direction = order === "asc" ? sql`asc` : sql`desc`;
-  const column = sort === "clicks" ? sql`counters.clicks` : sql`link.created_at`;
-  return await sql<LinkRow[]>`
-    ${selectLinks(sql)}
-     where link.account_id = ${filter.accountId} and link.mode = ${filter.mode} ${searched(sql, filter)}
-     order by ${column} ${direction}, link.id ${direction}
-     limit ${limit} offset ${offset}`;
-}
-
-export async function countLinks(sql: Sql, filter: LinkFilter): Promise<number> {
-  const [row] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from links link
-     where link.account_id = ${filter.accountId} and link.mode = ${filter.mode} ${searched(sql, filter)}`;
-  return row.total;
-}
-
-function searched(sql: Sql, { search }: LinkFilter) {
-  if (search === null) return sql``;
-  const pattern = `%${search.replaceAll(/[\\%_]/g, "\\$&")}%`;
-  return sql`and (link.title ilike ${pattern} or link.alias ilike ${pattern} or link.original_url ilike ${pattern})`;
 }
 
 /** Those of the links that are the owner's, by their primary key. */

@@ -4,6 +4,8 @@
  */
 import { BlockList, isIP } from "node:net";
 
+import { hostName } from "../../shared/hosts.ts";
+
 /** The most characters of a destination after normalising. */
 export const URL_LENGTH_MAX = 8_192;
 
@@ -12,9 +14,14 @@ export type TargetRules = {
   allowPrivate: boolean;
   /** The service's own short address; a link to it would redirect to itself. */
   shortUrl: URL;
+  /** All host names of that address. */
+  ownHosts: ReadonlySet<string>;
 };
 
-export type Target = { original: string; href: string };
+/** Why a link cannot lead to a short link: it would redirect to itself, or to one that does. */
+export const OWN_LINK = "The URL must not be a short link of this service.";
+
+export type Target = { original: string; href: string; host: string };
 
 /** Reads a destination; gives the reason, as a sentence, when it is not allowed. */
 export function parseTarget(text: string, rules: TargetRules): Target | { problem: string } {
@@ -33,15 +40,20 @@ export function parseTarget(text: string, rules: TargetRules): Target | { proble
     return { problem: "The URL must not hold a user name or a password." };
   }
   const problem = hostProblem(url, rules);
-  return problem === undefined ? { original, href: url.href } : { problem };
+  return problem === undefined
+    ? { original, href: url.href, host: hostName(url.host) }
+    : { problem };
 }
 
-function hostProblem(url: URL, { allowPrivate, shortUrl }: TargetRules): string | undefined {
-  const host = url.hostname.replace(/\.$/, "");
+function hostProblem(
+  url: URL,
+  { allowPrivate, shortUrl, ownHosts }: TargetRules,
+): string | undefined {
+  const host = hostName(url.hostname);
   const local = isPrivateHost(host);
   // On a private host other services share the name, so there the port tells them apart.
-  if (local ? url.host === shortUrl.host : host === shortUrl.hostname) {
-    return "The URL must not be a short link of this service.";
+  if (local ? url.host === shortUrl.host : ownHosts.has(host)) {
+    return OWN_LINK;
   }
   if (local) return allowPrivate ? undefined : "The URL must not lead to a private address.";
   if (addressOf(host) === undefined && !/[^.]\.[^.]/.test(host)) {

@@ -3,9 +3,16 @@ import type { Migration } from "../../shared/migrations.ts";
 import accounts from "./0001_accounts.sql" with { type: "text" };
 import authorize from "./0002_authorize.sql" with { type: "text" };
 import links from "./0003_links.sql" with { type: "text" };
+import linksComplete from "./0004_links_complete.sql" with { type: "text" };
+import linksSearch from "./0005_links_search.sql" with { type: "text" };
 
-export const migrations: readonly Migration[] = [
+/** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
+export type PostgresMigration = Migration & { concurrent?: true };
+
+export const migrations: readonly PostgresMigration[] = [
   { id: 1, name: "accounts", text: accounts },
   { id: 2, name: "authorize", text: authorize },
   { id: 3, name: "links", text: links },
+  { id: 4, name: "links_complete", text: linksComplete },
+  { id: 5, name: "links_search", text: linksSearch, concurrent: true },
 ];

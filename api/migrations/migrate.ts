@@ -1,20 +1,26 @@
 /** Brings PostgreSQL's schema up to date. */
+import type { ReservedSql } from "postgres";
+
 import type { Log } from "../../shared/log.ts";
 import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
 import type { Sql } from "../postgres.ts";
-import { migrations } from "./index.ts";
+import { migrations, type PostgresMigration } from "./index.ts";
 
 /** Any number will do, as long as nothing else in the database locks it. */
 const MIGRATION_LOCK = 7_408_221;
+const LOCK_RETRY_MS = 200;
 
 /**
- * Applies the steps that are missing, each in a transaction of its own. Runs one at a time, however
- * many processes start; throws when an applied step no longer reads as it did.
+ * Applies the steps that are missing, each in a transaction of its own but for those that cannot be.
+ * Runs one at a time, however many processes start; throws when an applied step no longer reads as
+ * it did.
  */
 export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
   const connection = await sql.reserve();
   try {
-    await connection`select pg_advisory_lock(${MIGRATION_LOCK})`;
+    // Building an index takes as long as it takes.
+    await connection`set statement_timeout = 0`;
+    await lock(connection);
     await connection`
       create table if not exists schema_migrations (
         id integer primary key,
@@ -25,21 +31,47 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
     const applied = await connection<AppliedMigration[]>`
       select id, checksum from schema_migrations`;
     for (const migration of pendingMigrations(migrations, applied)) {
-      await connection`begin`;
-      try {
-        await connection.unsafe(migration.text).simple();
-        await connection`
-          insert into schema_migrations (id, name, checksum)
-          values (${migration.id}, ${migration.name}, ${checksumOf(migration)})`;
-        await connection`commit`;
-      } catch (error) {
-        await connection`rollback`;
-        throw error;
-      }
+      await (migration.concurrent === true ? applyOneByOne : applyWhole)(connection, migration);
       log.info({ migration: migration.name }, "migration_applied");
     }
   } finally {
     await connection`select pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => undefined);
     connection.release();
   }
+}
+
+/** Waits by asking again: a statement that waited would hold up every concurrent index build. */
+async function lock(connection: ReservedSql): Promise<void> {
+  for (;;) {
+    const [row] = await connection<[{ locked: boolean }]>`
+      select pg_try_advisory_lock(${MIGRATION_LOCK}) as locked`;
+    if (row.locked) return;
+    await Bun.sleep(LOCK_RETRY_MS);
+  }
+}
+
+async function applyWhole(connection: ReservedSql, migration: PostgresMigration): Promise<void> {
+  await connection`begin`;
+  try {
+    await connection.unsafe(migration.text).simple();
+    await note(connection, migration);
+    await connection`commit`;
+  } catch (error) {
+    await connection`rollback`;
+    throw error;
+  }
+}
+
+/** The statements must bear being run again: whatever cuts this off, the next start begins anew. */
+async function applyOneByOne(connection: ReservedSql, migration: PostgresMigration): Promise<void> {
+  for (const statement of migration.text.split(/;\s*$/m)) {
+    if (statement.trim() !== "") await connection.unsafe(statement).simple();
+  }
+  await note(connection, migration);
+}
+
+async function note(connection: ReservedSql, migration: PostgresMigration): Promise<void> {
+  await connection`
+    insert into schema_migrations (id, name, checksum)
+    values (${migration.id}, ${migration.name}, ${checksumOf(migration)})`;
 }

@@ -12,6 +12,7 @@ import * as z from "zod";
 import { generateKey } from "../../api/auth/api-key.ts";
 import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
 import { type Answer, call, errorAnswer, linkAnswer } from "../harness/api.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ApiProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
@@ -24,11 +25,13 @@ const UNAVAILABLE_WITHIN_MS = 2_000;
 
 let stack: Stack;
 let second: ApiProcess;
+let dns: Dns;
 let account: NewAccount;
 const secrets: string[] = [];
 
 beforeAll(async () => {
-  stack = await startStack();
+  dns = await startDns();
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
   second = await startApi(stack);
   account = await createAccount(stack, "enterprise", {
     minute: 100_000,
@@ -37,6 +40,7 @@ beforeAll(async () => {
       "POST /v1/links": 100_000,
       "GET /v1/analytics/*": 100_000,
       "POST /v1/analytics/bulk": 100_000,
+      "POST /v1/domains": 100_000,
     },
   });
   secrets.push(account.key, stack.info().api_key);
@@ -44,6 +48,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await second.stop();
   await stack[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
 });
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
@@ -58,10 +63,12 @@ async function keyWith(
   return key;
 }
 
-/** Every endpoint, with the scope it asks for; `:link` and `:key` stand for ids. */
+/** Every endpoint, with the scope it asks for; `:link`, `:domain` and `:key` stand for ids. */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
+  ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],
   ["GET", "/v1/links", "links:read"],
+  ["GET", "/v1/links/:link/qr", "links:read"],
   ["GET", "/v1/links/:link", "links:read"],
   ["PATCH", "/v1/links/:link", "links:write", { title: "changed" }],
   ["DELETE", "/v1/links/:link", "links:delete"],
@@ -70,6 +77,11 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/analytics/:link/devices", "analytics:read"],
   ["GET", "/v1/analytics/:link/referrers", "analytics:read"],
   ["POST", "/v1/analytics/bulk", "analytics:read", { link_ids: ["link_none"] }],
+  ["GET", "/v1/domains", "domains:read"],
+  ["POST", "/v1/domains", "domains:write", { domain: "go.example.com" }],
+  ["GET", "/v1/domains/:domain", "domains:read"],
+  ["POST", "/v1/domains/:domain/verify", "domains:write"],
+  ["DELETE", "/v1/domains/:domain", "domains:write"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],
@@ -89,7 +101,12 @@ async function createTargets(owner: string, type: "live" | "test" = "live") {
   });
   const key = z.object({ id: z.string(), key: z.string() }).parse(made.body);
   secrets.push(key.key);
-  return { link: linkAnswer.parse(body).id, key: key.id };
+  const { body: added } = await call(api("/v1/domains"), {
+    key: owner,
+    body: { domain: `target-${key.id.replace("_", "-")}.example.com` },
+  });
+  const domain = z.object({ id: z.string() }).parse(added).id;
+  return { link: linkAnswer.parse(body).id, domain, key: key.id };
 }
 
 function expectLimitHeaders({ headers }: Answer): void {
@@ -100,13 +117,15 @@ function expectLimitHeaders({ headers }: Answer): void {
   expect(headers.get("x-request-id")).toBeTruthy();
 }
 
+const NO_TARGETS = { link: "link_none", domain: "dom_none", key: "key_none" };
+
 describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   // Strangers are limited by address: each endpoint has its own.
   const headers = {
     "x-forwarded-for": `198.51.100.${ENDPOINTS.findIndex(([m, p]) => m === method && p === path)}`,
   };
-  const send = (key: string | undefined, targets = { link: "link_none", key: "key_none" }) =>
-    call(api(path.replace(":link", targets.link).replace(":key", targets.key)), {
+  const send = (key: string | undefined, { link, domain, key: id } = NO_TARGETS) =>
+    call(api(path.replace(":link", link).replace(":domain", domain).replace(":key", id)), {
       method,
       key,
       body,

@@ -1,0 +1,27 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { parseDomain } from "./host.ts";
+
+describe("domain names", () => {
+  test("keep their meaning: what is accepted is accepted again, unchanged", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.domain(), fc.string(), fc.string({ unit: "grapheme" })), (text) => {
+        const parsed = parseDomain(text);
+        if ("problem" in parsed) return;
+        expect(parsed.host).toMatch(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/);
+        expect(parseDomain(parsed.host)).toEqual(parsed);
+        expect(new URL(`https://${parsed.host}/`).hostname).toBe(parsed.host);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test.each(["example.com/", "example.com?x", "user@example.com", "exam ple.com", "1.2.3.4"])(
+    "%p is none",
+    (text) => {
+      expect(parseDomain(text)).toHaveProperty("problem");
+    },
+  );
+});
