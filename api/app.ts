@@ -1,9 +1,9 @@
 /** The API as one Elysia app: plugins first, then one group of routes a resource. */
 import { Elysia } from "elysia";
 
-import { version } from "../package.json";
 import type { ClientAddress } from "../shared/client-address.ts";
 import type { Log } from "../shared/log.ts";
+import { version } from "../shared/version.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
 import type { AnalyticsService } from "./analytics/service.ts";
 import { requireAccessRules } from "./auth/access-rules.ts";

@@ -8,11 +8,12 @@ const ROOT = join(import.meta.dir, "..");
 
 /** What each folder may import of the others. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  shared: ["shared"],
+  shared: ["shared", "package.json"],
   api: ["api", "shared"],
   redirector: ["redirector", "shared"],
   worker: ["worker", "shared"],
   deploy: ["deploy", "shared"],
+  clients: ["clients"],
 };
 
 /** Packages that stay out of a folder. */
@@ -62,6 +63,17 @@ describe("the architecture", () => {
         .filter((target) => !MAY_IMPORT[source.folder]?.includes(target.split("/")[0] ?? ""))
         .map((target) => `${source.path} -> ${target}`),
     );
+    expect(broken).toEqual([]);
+  });
+
+  test("the client that others install depends on nothing", () => {
+    const broken = sources
+      .filter(({ path }) => path.startsWith("clients/typescript/src/"))
+      .flatMap(({ path, imports }) =>
+        imports
+          .filter((specifier) => !/^\.\/\w+\.ts$/.test(specifier))
+          .map((specifier) => `${path} -> ${specifier}`),
+      );
     expect(broken).toEqual([]);
   });
 

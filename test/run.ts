@@ -10,7 +10,10 @@ const TEST_TIMEOUT_MS = 240_000;
 
 /** One group of files after the other: a stack each is enough for two cores. */
 const GROUPS = [
-  ["unit tests", ["shared", "api", "redirector", "worker", "deploy", "test/architecture.test.ts"]],
+  [
+    "unit tests",
+    ["shared", "api", "clients", "redirector", "worker", "deploy", "test/architecture.test.ts"],
+  ],
   ["end-to-end tests", ["test/e2e"]],
 ] as const;
 

@@ -11,6 +11,8 @@ import type { Sql } from "../postgres.ts";
 import { seal, unseal } from "./sealing.ts";
 import { claimRequest, releaseRequest, type Request as KnownRequest, saveAnswer } from "./sql.ts";
 
+export { forgetRequests } from "./sql.ts";
+
 const KEY_FORM = /^[\x21-\x7e]{1,255}$/;
 
 type Asked = {

@@ -1,6 +1,6 @@
 /** Removes what time has made useless: closed rate-limit windows, remembered requests. */
 import type { Log } from "../../shared/log.ts";
-import { forgetRequests } from "../idempotency/sql.ts";
+import { forgetRequests } from "../idempotency/once.ts";
 import type { Sql } from "../postgres.ts";
 
 const INTERVAL_MS = 60_000;

@@ -13,7 +13,7 @@ import type { TargetRules } from "./target-url.ts";
 
 export type LinkServiceDeps = {
   sql: Sql;
-  feed: LinkFeed;
+  feed: Pick<LinkFeed, "publish">;
   domains: Pick<DomainService, "requireVerified" | "isCustom">;
   targetRules: TargetRules;
 };

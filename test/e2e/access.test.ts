@@ -14,7 +14,7 @@ import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../h
 import { type Answer, call, errorAnswer, linkAnswer } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type ApiProcess, startApi } from "../harness/processes.ts";
+import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const ALL_SCOPES =
@@ -24,7 +24,7 @@ const ALL_SCOPES =
 const UNAVAILABLE_WITHIN_MS = 2_000;
 
 let stack: Stack;
-let second: ApiProcess;
+let second: ExtraProcess;
 let dns: Dns;
 let account: NewAccount;
 const secrets: string[] = [];
@@ -116,6 +116,20 @@ function expectLimitHeaders({ headers }: Answer): void {
   expect(headers.get("x-ratelimit-policy")).toMatch(/^\d+;w=\d+$/);
   expect(headers.get("x-request-id")).toBeTruthy();
 }
+
+test("every endpoint that is documented is judged here", async () => {
+  const { body } = await call(api("/v1/openapi.json"));
+  const { paths } = z
+    .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
+    .parse(body);
+  const documented = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const judged = ENDPOINTS.map(([method, path]) => `${method} ${path.replace(/:\w+/, "{id}")}`);
+  expect(judged.toSorted()).toEqual(
+    documented.map((operation) => operation.replace("{link_id}", "{id}")).toSorted(),
+  );
+});
 
 const NO_TARGETS = { link: "link_none", domain: "dom_none", key: "key_none" };
 

@@ -6,13 +6,13 @@ import * as z from "zod";
 
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { type Answer, call, errorAnswer, linkAnswer } from "../harness/api.ts";
-import { type ApiProcess, startApi } from "../harness/processes.ts";
+import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const PLENTY = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/links": 100_000 } };
 
 let stack: Stack;
-let second: ApiProcess;
+let second: ExtraProcess;
 let account: NewAccount;
 let sql: postgres.Sql;
 
@@ -39,6 +39,17 @@ async function total(key = account.key): Promise<number> {
   const { body } = await call(api("/v1/links?limit=1"), { key });
   return z.object({ pagination: z.object({ total: z.int() }) }).parse(body).pagination.total;
 }
+
+/** Makes an API key under one Idempotency-Key. */
+const makeKey = (maker: string) =>
+  call(api("/v1/keys"), {
+    key: maker,
+    body: { name: "once", scopes: ["links:read"] },
+    headers: { "idempotency-key": "key-once" },
+  });
+
+const bulk = (links: unknown, headers: Record<string, string> = {}, key = account.key) =>
+  call(api("/v1/links/bulk"), { key, body: { links }, headers });
 
 describe("a creation under an Idempotency-Key", () => {
   const body = { url: "https://example.com/once", title: "Once" };
@@ -134,17 +145,11 @@ describe("a creation under an Idempotency-Key", () => {
   });
 
   test("of an API key gives the value again to the maker alone, and keeps it from the database", async () => {
-    const make = (maker: string) =>
-      call(api("/v1/keys"), {
-        key: maker,
-        body: { name: "once", scopes: ["links:read"] },
-        headers: { "idempotency-key": "key-once" },
-      });
-    const first = await make(account.key);
+    const first = await makeKey(account.key);
     const { key: value } = z.object({ key: z.string() }).parse(first.body);
-    expect((await make(account.key)).body).toEqual(first.body);
+    expect((await makeKey(account.key)).body).toEqual(first.body);
     const { key: sibling } = await createKey(stack, account.id, "keys:write,links:read");
-    expect(codeOf(await make(sibling))).toEqual([409, "idempotency_conflict"]);
+    expect(codeOf(await makeKey(sibling))).toEqual([409, "idempotency_conflict"]);
     const rows = await sql<{ answer: Uint8Array }[]>`
       select answer from idempotency_keys where answer is not null`;
     const kept = rows.map(({ answer }) => Buffer.from(answer).toString("latin1")).join();
@@ -164,9 +169,6 @@ describe("many links at once", () => {
     created: z.int(),
     failed: z.int(),
   });
-  const bulk = (links: unknown, headers: Record<string, string> = {}, key = account.key) =>
-    call(api("/v1/links/bulk"), { key, body: { links }, headers });
-
   test("are made each on its own, in the order asked for, and redirect at once", async () => {
     await create("bulk-taken", { url: "https://example.com/", alias: "bulk-taken" });
     const { status, body } = await bulk([

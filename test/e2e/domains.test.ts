@@ -169,19 +169,17 @@ describe("a domain", () => {
   });
 });
 
+/** Creates a link under the same alias as all others, on a domain. */
+const makeSame = async (domain: string | null, url: string) =>
+  linkAnswer.loose().parse((await createLink({ url, alias: "same", domain })).body);
+
 describe("links on a domain", () => {
   test("redirect by the name they are asked for at, apart from all others", async () => {
     await proved("links.example.com");
     await proved("other.example.com");
-    const make = async (domain: string | null, url: string) =>
-      linkAnswer
-        .loose()
-        .parse(
-          (await createLink({ url, alias: "same", ...(domain === null ? {} : { domain }) })).body,
-        );
-    const plain = await make(null, "https://example.com/plain");
-    const custom = await make("LINKS.example.com", "https://example.com/custom");
-    await make("other.example.com", "https://example.com/other");
+    const plain = await makeSame(null, "https://example.com/plain");
+    const custom = await makeSame("LINKS.example.com", "https://example.com/custom");
+    await makeSame("other.example.com", "https://example.com/other");
     expect(plain).toMatchObject({ domain: null });
     expect(custom).toMatchObject({ domain: "links.example.com" });
     expect(new URL(custom.short_url).hostname).toBe("links.example.com");

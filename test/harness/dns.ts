@@ -30,7 +30,7 @@ export async function startDns(): Promise<Dns> {
         for (const data of records)
           response.answers.push(Object.assign(new Resource(name, TYPE.TXT, CLASS.IN, 0), { data }));
       }
-      send(response);
+      void send(response);
     },
   });
   await server.listen({ udp: { port: 0, address: "127.0.0.1" } });

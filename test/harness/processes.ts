@@ -1,9 +1,10 @@
 /** Further processes of the product beside those of a stack. */
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { PROJECT_DIR, type Stack } from "./stack.ts";
 
-export type ApiProcess = {
+export type ExtraProcess = {
   url: string;
   metricsUrl: string;
   pid: number;
@@ -15,17 +16,51 @@ export type ApiProcess = {
 export async function startApi(
   stack: Stack,
   env: Record<string, string> = {},
-): Promise<ApiProcess> {
-  const { database_url, nats_url, clickhouse_url, short_url } = stack.info();
-  const child = Bun.spawn([process.execPath, join(PROJECT_DIR, "api/main.ts")], {
+): Promise<ExtraProcess> {
+  const { database_url, clickhouse_url } = stack.info();
+  return await start("api", stack, {
+    API_HOST: "127.0.0.1",
+    API_PORT: "0",
+    API_METRICS_PORT: "0",
+    DATABASE_URL: database_url,
+    CLICKHOUSE_URL: clickhouse_url,
+    ...env,
+  });
+}
+
+/** Starts one more redirector on the stack's NATS, with a journal of its own. */
+export async function startRedirector(
+  stack: Stack,
+  env: Record<string, string> = {},
+): Promise<ExtraProcess> {
+  const journal = mkdtempSync(join(stack.dataDir, "journal-"));
+  const running = await start("redirector", stack, {
+    REDIRECTOR_HOST: "127.0.0.1",
+    REDIRECTOR_PORT: "0",
+    REDIRECTOR_METRICS_PORT: "0",
+    SHORT_HOSTS: "localhost,127.0.0.1",
+    JOURNAL_DIR: journal,
+    ...env,
+  });
+  return {
+    ...running,
+    async stop() {
+      await running.stop();
+      rmSync(journal, { recursive: true, force: true });
+    },
+  };
+}
+
+async function start(
+  name: "api" | "redirector",
+  stack: Stack,
+  env: Record<string, string>,
+): Promise<ExtraProcess> {
+  const { nats_url, short_url } = stack.info();
+  const child = Bun.spawn([process.execPath, join(PROJECT_DIR, `${name}/main.ts`)], {
     env: {
       ...process.env,
-      API_HOST: "127.0.0.1",
-      API_PORT: "0",
-      API_METRICS_PORT: "0",
-      DATABASE_URL: database_url,
       NATS_URL: nats_url,
-      CLICKHOUSE_URL: clickhouse_url,
       SHORT_URL: short_url,
       TRUSTED_PROXIES: "127.0.0.1",
       ...env,
@@ -44,7 +79,7 @@ export async function startApi(
       if (found?.[1] !== undefined && found[2] !== undefined)
         listening.resolve({ url: found[1], metricsUrl: found[2] });
     }
-    listening.reject(new Error(`The API did not start:\n${output}`));
+    listening.reject(new Error(`The ${name} did not start:\n${output}`));
   })();
   const urls = await listening.promise;
   return {

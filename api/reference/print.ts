@@ -1,0 +1,34 @@
+/** `bun run openapi`: prints the OpenAPI document. Nothing is connected to: routes need no database. */
+import { createLog } from "../../shared/log.ts";
+import { createAnalyticsService } from "../analytics/service.ts";
+import { createApp } from "../app.ts";
+import { openClickHouse } from "../clickhouse.ts";
+import { createTxtReader } from "../domains/dns.ts";
+import { createDomainService } from "../domains/service.ts";
+import { createKeyService } from "../keys/service.ts";
+import { createLinkService } from "../links/service.ts";
+import { openPostgres } from "../postgres.ts";
+
+const sql = openPostgres("postgres://localhost", 1);
+const clickhouse = openClickHouse("http://localhost");
+const ownHosts = new Set<string>();
+const domains = createDomainService({ sql, readTxt: createTxtReader([]), ownHosts });
+const links = createLinkService({
+  sql,
+  domains,
+  feed: { publish: () => Promise.resolve(false) },
+  targetRules: { allowPrivate: false, shortUrl: new URL("http://localhost"), ownHosts },
+});
+
+const app = createApp({
+  log: createLog("api", "fatal"),
+  sql,
+  clientAddress: () => "",
+  links,
+  domains,
+  keys: createKeyService({ sql }),
+  analytics: createAnalyticsService({ clickhouse, links }),
+  shortUrl: "http://localhost",
+});
+const answer = await app.handle(new Request("http://localhost/v1/openapi.json"));
+console.log(JSON.stringify(await answer.json(), null, 2));

@@ -1,0 +1,14 @@
+/** The TypeScript client of the Shorthop API. */
+export { type CallOptions, type Client, createClient } from "./client.ts";
+export { type ClientOptions, ShorthopError } from "./http.ts";
+export type {
+  Answer,
+  ApiKey,
+  Body,
+  Domain,
+  FullLink,
+  Link,
+  LinkChange,
+  NewLink,
+  Query,
+} from "./types.ts";

@@ -1,0 +1,2 @@
+/** Which Shorthop this is. */
+export { version } from "../package.json";

@@ -1,0 +1,77 @@
+/** Goal: what the API has answered is what every redirector does. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import { createClient } from "../../clients/typescript/src/index.ts";
+import { createAccount } from "../harness/admin.ts";
+import { call } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const ROUNDS = 1_000;
+
+/** Rounds at a time. */
+const TOGETHER = 8;
+
+/** How late a redirector may learn of a change. */
+const CHANGED_MS = 1_000;
+
+const PLENTY = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  day: 1_000_000,
+  endpoints: { "POST /v1/links": 1_000_000 },
+};
+
+let stack: Stack;
+let second: ExtraProcess;
+
+beforeAll(async () => {
+  stack = await startStack();
+  second = await startRedirector(stack);
+});
+afterAll(async () => {
+  await second.stop();
+  await stack[Symbol.asyncDispose]();
+});
+
+test("a thousand links redirect at once when made, and change and go within a second, on two redirectors", async () => {
+  const { key } = await createAccount(stack, "enterprise", PLENTY);
+  const client = createClient({ baseUrl: stack.info().api_url, apiKey: key });
+  const redirectors = [stack.info().short_url, second.url];
+  const followAll = (alias: string) =>
+    Promise.all(
+      redirectors.map(async (redirector) => {
+        const { status, headers } = await call(new URL(alias, redirector).href);
+        return [status, headers.get("location")];
+      }),
+    );
+  const both = (status: number, location: string | null) =>
+    redirectors.map(() => [status, location]);
+  let slowest = 0;
+
+  /** Waits until both say so, and notes how long that took. */
+  async function expectSoon(alias: string, status: number, location: string | null) {
+    const before = performance.now();
+    await eventually(
+      async () => expect(await followAll(alias)).toEqual(both(status, location)),
+      CHANGED_MS,
+    );
+    slowest = Math.max(slowest, performance.now() - before);
+  }
+
+  async function round(i: number): Promise<void> {
+    const alias = `round-${i}`;
+    const { id } = await client.links.create({ url: `https://example.com/${i}`, alias });
+    expect(await followAll(alias)).toEqual(both(302, `https://example.com/${i}`));
+    await client.links.update(id, { url: `https://example.com/${i}/changed` });
+    await expectSoon(alias, 302, `https://example.com/${i}/changed`);
+    await client.links.delete(id);
+    await expectSoon(alias, 404, null);
+  }
+
+  for (let start = 0; start < ROUNDS; start += TOGETHER) {
+    await Promise.all(Array.from({ length: TOGETHER }, (_, i) => round(start + i)));
+  }
+  console.log(`slowest of ${2 * ROUNDS} changes: ${slowest.toFixed(0)} ms`);
+});

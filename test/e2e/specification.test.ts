@@ -1,0 +1,361 @@
+/**
+ * Goal: the interface of links, lists, domains and errors holds, sentence by sentence. Each test is
+ * named by what the interface says, and asks the running service through its client.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import * as z from "zod";
+
+import {
+  type Client,
+  createClient,
+  type NewLink,
+  ShorthopError,
+} from "../../clients/typescript/src/index.ts";
+import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import { call } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const PLENTY = {
+  minute: 100_000,
+  burst: 100_000,
+  endpoints: { "POST /v1/links": 100_000, "POST /v1/domains": 10 },
+};
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+let stack: Stack;
+let account: NewAccount;
+let client: Client;
+
+const clientWith = (apiKey: string) =>
+  createClient({ baseUrl: stack.info().api_url, apiKey, retriesMax: 0 });
+
+beforeAll(async () => {
+  stack = await startStack();
+  account = await createAccount(stack, "enterprise", PLENTY);
+  client = clientWith(account.key);
+});
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+const create = (more: Partial<NewLink> = {}) =>
+  client.links.create({ url: "https://example.com/page", ...more });
+
+/** Status and code of what a call throws. */
+async function failureOf(work: Promise<unknown>): Promise<[number, string]> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof ShorthopError)) throw new Error(`No error of the API: ${String(error)}`);
+  return [error.status, error.code];
+}
+
+const send = (path: string, options: Parameters<typeof call>[1] = {}) =>
+  call(`${stack.info().api_url}${path}`, { key: account.key, ...options });
+
+/** Where a short URL leads. */
+async function follow(url: string): Promise<[number, string | null]> {
+  const { status, headers } = await call(url);
+  return [status, headers.get("location")];
+}
+
+describe("requests and responses", () => {
+  test("are JSON", async () => {
+    const { headers } = await send("/v1/links");
+    expect(headers.get("content-type")).toStartWith("application/json");
+    const { status } = await send("/v1/links", {
+      body: "url=https://example.com/",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(status).toBe(415);
+  });
+
+  test("hold timestamps as ISO 8601 strings in UTC", async () => {
+    const { id } = await create({ expires_at: "2099-12-31T23:00:00+02:00" });
+    const { created_at, updated_at, expires_at } = await client.links.get(id);
+    expect([created_at, updated_at].every((time) => TIMESTAMP.test(time))).toBe(true);
+    expect(expires_at).toBe("2099-12-31T21:00:00.000Z");
+  });
+});
+
+describe("link fields", () => {
+  test("id: used in paths", async () => {
+    const { id } = await create();
+    expect((await client.links.get(id)).id).toBe(id);
+  });
+
+  test("short_url: full short URL on the short domain, built from the alias", async () => {
+    const { short_url, alias } = await create();
+    expect(short_url).toBe(`${stack.info().short_url}/${alias}`);
+    expect(await follow(short_url)).toEqual([302, "https://example.com/page"]);
+  });
+
+  test("original_url: destination URL", async () => {
+    expect((await create({ url: "https://example.com" })).original_url).toBe("https://example.com");
+  });
+
+  test("alias: custom or generated path segment of the short URL", async () => {
+    expect((await create({ alias: "spec-Custom_1" })).alias).toBe("spec-Custom_1");
+    expect((await create()).alias).toMatch(/^[A-Za-z0-9]{7,}$/);
+  });
+
+  test("title: optional", async () => {
+    expect((await create()).title).toBeNull();
+    expect((await create({ title: "Ein schöner Titel 🎈" })).title).toBe("Ein schöner Titel 🎈");
+  });
+
+  test("clicks: total clicks; 0 on creation", async () => {
+    const link = await create();
+    expect(link.clicks).toBe(0);
+    await follow(link.short_url);
+    await eventually(async () => expect((await client.links.get(link.id)).clicks).toBe(1), 5_000);
+  });
+
+  test("unique_clicks, updated_at, has_password: returned by get-one only", async () => {
+    const link = await create();
+    const full = await client.links.get(link.id);
+    expect(full).toMatchObject({ unique_clicks: 0, has_password: false });
+    expect(full.updated_at).toBe(link.created_at);
+    const [summary] = (await client.links.list({ search: link.alias })).data;
+    for (const field of ["unique_clicks", "updated_at", "has_password"]) {
+      expect(link).not.toHaveProperty(field);
+      expect(summary).not.toHaveProperty(field);
+    }
+  });
+
+  test("expires_at: null means no expiry; after it the link redirects no more", async () => {
+    expect((await create()).expires_at).toBeNull();
+    const link = await create({ expires_at: new Date(Date.now() + 700).toISOString() });
+    expect((await follow(link.short_url))[0]).toBe(302);
+    await eventually(async () => expect((await follow(link.short_url))[0]).toBe(410), 3_000);
+  });
+
+  test("has_password is true when the link is password protected; the password is never returned", async () => {
+    const link = await create({ password: "open sesame" });
+    const full = await client.links.get(link.id);
+    expect(full.has_password).toBe(true);
+    expect(JSON.stringify([link, full])).not.toContain("sesame");
+    expect((await follow(link.short_url))[0]).toBe(401);
+  });
+
+  test("the UTM fields are accepted on creation and not returned", async () => {
+    const utm = { utm_source: "news", utm_medium: "mail", utm_campaign: "may" };
+    const link = await create(utm);
+    expect(JSON.stringify([link, await client.links.get(link.id)])).not.toContain("utm");
+    expect(await follow(link.short_url)).toEqual([
+      302,
+      "https://example.com/page?utm_source=news&utm_medium=mail&utm_campaign=may",
+    ]);
+  });
+});
+
+describe("POST /v1/links", () => {
+  test("answers 201 with the listed fields", async () => {
+    const { status, headers, body } = await send("/v1/links", {
+      body: { url: "https://example.com/", title: "T" },
+    });
+    const link = z.record(z.string(), z.unknown()).parse(body);
+    expect([status, headers.get("location")]).toEqual([201, `/v1/links/${String(link["id"])}`]);
+    expect(Object.keys(link)).toEqual(
+      expect.arrayContaining(
+        "id short_url original_url alias title clicks created_at expires_at".split(" "),
+      ),
+    );
+  });
+
+  test("needs url, and nothing else", async () => {
+    expect(await failureOf(send("/v1/links", { body: {} }).then(throwAnswer))).toEqual([
+      400,
+      "invalid_request",
+    ]);
+    expect((await create()).original_url).toBe("https://example.com/page");
+  });
+
+  test("400 invalid_url when the URL format is invalid", async () => {
+    expect(await failureOf(create({ url: "not a url" }))).toEqual([400, "invalid_url"]);
+  });
+
+  test("400 alias_taken when the alias is already in use", async () => {
+    await create({ alias: "spec-taken" });
+    expect(await failureOf(create({ alias: "spec-taken" }))).toEqual([400, "alias_taken"]);
+  });
+});
+
+describe("GET /v1/links/{id}", () => {
+  test("answers with the link's listed fields", async () => {
+    const link = await create({ title: "T", expires_at: "2099-01-01T00:00:00Z" });
+    expect(await client.links.get(link.id)).toEqual({
+      ...link,
+      unique_clicks: 0,
+      updated_at: link.created_at,
+      has_password: false,
+    });
+  });
+
+  test("404 not_found when the link does not exist", async () => {
+    expect(await failureOf(client.links.get("link_none"))).toEqual([404, "not_found"]);
+  });
+});
+
+describe("GET /v1/links", () => {
+  let own: Client;
+  beforeAll(async () => {
+    own = clientWith((await createAccount(stack, "enterprise", PLENTY)).key);
+    for (let i = 0; i < 25; i++) {
+      await own.links.create({
+        url: `https://example.com/u-${i}`,
+        alias: `spec-a-${i}`,
+        title: `Title ${i}`,
+        tags: [i % 2 === 0 ? "even" : "odd"],
+      });
+    }
+  });
+
+  test("returns the links of the authenticated user", async () => {
+    const aliases: string[] = [];
+    for await (const { alias } of own.links.all({ limit: 7 })) aliases.push(alias);
+    expect(aliases).toEqual(Array.from({ length: 25 }, (_, i) => `spec-a-${24 - i}`));
+  });
+
+  test("page: default 1; limit: default 20, maximum 100", async () => {
+    const { data, pagination } = await own.links.list();
+    expect(data).toHaveLength(20);
+    expect(pagination).toEqual({ page: 1, limit: 20, total: 25, total_pages: 2 });
+    expect((await own.links.list({ limit: 100 })).data).toHaveLength(25);
+    expect(await failureOf(own.links.list({ limit: 101 }))).toEqual([400, "invalid_request"]);
+  });
+
+  test("search: matches title, alias or URL", async () => {
+    for (const search of ["Title 24", "spec-a-24", "com/u-24"]) {
+      expect((await own.links.list({ search })).data.map(({ alias }) => alias)).toEqual([
+        "spec-a-24",
+      ]);
+    }
+  });
+
+  test("tag: only links with it", async () => {
+    expect((await own.links.list({ tag: "odd" })).pagination.total).toBe(12);
+    expect((await own.links.list({ tag: "even", search: "u-2" })).pagination.total).toBe(4);
+    expect((await own.links.list({ tag: "od" })).pagination.total).toBe(0);
+  });
+
+  test("sort: created_at or clicks; order: asc or desc", async () => {
+    const last = (await own.links.list({ sort: "created_at", order: "asc", limit: 1 })).data[0];
+    expect(last?.alias).toBe("spec-a-0");
+    await follow(last?.short_url ?? "");
+    await eventually(async () => {
+      const [top] = (await own.links.list({ sort: "clicks", order: "desc", limit: 1 })).data;
+      expect(top?.alias).toBe("spec-a-0");
+    }, 5_000);
+  });
+
+  test("each summary shows id, short_url, original_url, clicks", async () => {
+    const [summary] = (await own.links.list()).data;
+    expect(summary).toMatchObject({
+      id: expect.stringMatching(/^link_/),
+      short_url: expect.any(String),
+      original_url: expect.any(String),
+      clicks: expect.any(Number),
+    });
+  });
+});
+
+describe("PATCH /v1/links/{id}", () => {
+  test("fields sent are changed, and no others; answers with the updated link", async () => {
+    const link = await create({ title: "Old", expires_at: "2099-01-01T00:00:00Z" });
+    const changed = await client.links.update(link.id, { url: "https://example.com/new" });
+    expect(changed).toMatchObject({
+      ...link,
+      original_url: "https://example.com/new",
+      title: "Old",
+    });
+    expect(changed).toEqual(await client.links.get(link.id));
+  });
+
+  test("expires_at: null removes the expiration", async () => {
+    const { id } = await create({ expires_at: "2099-01-01T00:00:00Z" });
+    expect((await client.links.update(id, { expires_at: null })).expires_at).toBeNull();
+  });
+
+  test("404 not_found; 400 invalid_url", async () => {
+    const { id } = await create();
+    expect(await failureOf(client.links.update("link_none", {}))).toEqual([404, "not_found"]);
+    expect(await failureOf(client.links.update(id, { url: "x" }))).toEqual([400, "invalid_url"]);
+  });
+});
+
+describe("DELETE /v1/links/{id}", () => {
+  test("is permanent, and answers { success, message }", async () => {
+    const { id } = await create();
+    expect(await client.links.delete(id)).toEqual({ success: true, message: expect.any(String) });
+    expect(await failureOf(client.links.get(id))).toEqual([404, "not_found"]);
+    expect(await failureOf(client.links.delete(id))).toEqual([404, "not_found"]);
+  });
+});
+
+describe("GET /v1/links/{id}/qr", () => {
+  test("draws the short URL, as SVG or PNG of the size asked for", async () => {
+    const { id } = await create();
+    const svg = await client.links.qr(id, { size: 300, error_correction: "H" });
+    expect(svg.type).toStartWith("image/svg+xml");
+    expect(await svg.text()).toContain('width="300"');
+    const png = await client.links.qr(id, { format: "png", size: 512 });
+    expect(png.type).toBe("image/png");
+    const bytes = Buffer.from(await png.arrayBuffer());
+    expect([bytes.toString("latin1", 1, 4), bytes.readUInt32BE(16)]).toEqual(["PNG", 512]);
+    expect(await failureOf(client.links.qr(id, { size: 5 }))).toEqual([400, "invalid_request"]);
+  });
+});
+
+describe("domains", () => {
+  test("POST /v1/domains is a rate-limited operation: 10 per hour", async () => {
+    for (let i = 0; i < 10; i++) await client.domains.create(`d${i}.example.com`);
+    const refused = await client.domains.create("d10.example.com").catch((error: unknown) => error);
+    expect(refused).toMatchObject({ status: 429, code: "rate_limited" });
+    const listed: string[] = [];
+    for await (const { domain } of client.domains.all()) listed.push(domain);
+    expect(listed).toEqual(Array.from({ length: 10 }, (_, i) => `d${9 - i}.example.com`));
+  });
+});
+
+describe("errors", () => {
+  test("use one envelope; the 429 body carries retry_after as well", async () => {
+    const { body } = await send("/v1/links/link_none");
+    expect(body).toEqual({ error: { code: "not_found", message: expect.any(String) } });
+    const { key } = await createAccount(stack, "enterprise", { minute: 1, burst: 1 });
+    await send("/v1/links", { key });
+    const limited = await send("/v1/links", { key });
+    expect(limited.status).toBe(429);
+    expect(limited.headers.get("content-type")).toStartWith("application/json");
+    const { error } = z
+      .object({ error: z.object({ message: z.string(), retry_after: z.int().min(1) }) })
+      .parse(limited.body);
+    expect(limited.headers.get("retry-after")).toBe(String(error.retry_after));
+    expect(error.message).toContain(String(error.retry_after));
+  });
+
+  test("401 unauthorized: missing or invalid API key", async () => {
+    expect(await failureOf(clientWith("sk_live_nonsense").links.list())).toEqual([
+      401,
+      "unauthorized",
+    ]);
+  });
+
+  test("403 forbidden: key lacks the scope; 403 key_revoked: key revoked", async () => {
+    const { key, id } = await createKey(stack, account.id, "links:read");
+    const narrow = clientWith(key);
+    expect(await failureOf(narrow.links.delete("link_none"))).toEqual([403, "forbidden"]);
+    await client.keys.revoke(id);
+    expect(await failureOf(narrow.links.list())).toEqual([403, "key_revoked"]);
+  });
+});
+
+/** For answers of plain calls that are to fail. */
+function throwAnswer({ status, body }: { status: number; body: unknown }): void {
+  const { error } = z
+    .object({ error: z.object({ code: z.string(), message: z.string() }) })
+    .parse(body);
+  throw new ShorthopError(status, error.code, error.message, undefined, undefined);
+}
