@@ -1,4 +1,8 @@
-/** The statements that find an account's links. */
+/**
+ * The statements that find an account's links. A page is found in indexes alone, and only its own
+ * links are read. Ties are put in order by id, so that no page repeats or skips any.
+ */
+import type { Uuid } from "../../shared/ids.ts";
 import type { Sql } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
 import { type Owner, selectLinks } from "./sql.ts";
@@ -12,55 +16,115 @@ export type LinkFilter = Owner & {
 
 export type LinkOrder = { sort: "created_at" | "clicks"; order: "asc" | "desc" };
 
-/**
- * A page of links; ties are put in order by id, so that no page repeats or skips any. The page is
- * found in an index alone (`links_by_account`, `link_counters_by_clicks`, or `links_search` and
- * `links_by_tag`), and only its links are read.
- */
-export async function listLinks(
+type Page = { offset: number; limit: number };
+
+type Found = { ids: Uuid[]; total: number };
+
+/** Up to so many matches are counted and put in order from one look into the index. */
+const FEW_MAX = 10_000;
+
+/** A page of the links that match, and how many there are. */
+export async function findLinks(
   sql: Sql,
   filter: LinkFilter,
-  { sort, order }: LinkOrder,
-  limit: number,
-  offset: number,
-): Promise<LinkRow[]> {
-  const direction = order === "asc" ? sql`asc` : sql`desc`;
-  const column = sort === "clicks" ? sql`clicks` : sql`created_at`;
-  return await sql<LinkRow[]>`
+  order: LinkOrder,
+  page: Page,
+): Promise<{ rows: LinkRow[]; total: number }> {
+  const { ids, total } = await findPage(sql, filter, order, page);
+  if (ids.length === 0) return { rows: [], total };
+  const rows = await sql<LinkRow[]>`
     ${selectLinks(sql)}
-      join (${pageOf(sql, filter, sort)}
-             order by ${column} ${direction}, id ${direction}
-             limit ${limit} offset ${offset}) page on page.id = link.id
-     order by page.${column} ${direction}, link.id ${direction}`;
+     where link.id = any (${ids}::uuid[])
+     order by array_position(${ids}::uuid[], link.id)`;
+  return { rows, total };
 }
 
-function pageOf(sql: Sql, filter: LinkFilter, sort: LinkOrder["sort"]) {
-  const filtered = filter.search !== null || filter.tag !== null;
-  if (sort === "clicks" && !filtered) {
-    return sql`
-      select link_id as id, clicks from link_counters
-       where account_id = ${filter.accountId} and mode = ${filter.mode}`;
-  }
-  if (sort === "clicks") {
-    return sql`
-      select link.id, counters.clicks from links link
-        join link_counters counters on counters.link_id = link.id
-       where ${matching(sql, filter)}`;
-  }
-  return sql`select link.id, link.created_at from links link where ${matching(sql, filter)}`;
-}
-
-/** How many links match: a count that is kept where nothing is searched. */
-export async function countLinks(sql: Sql, filter: LinkFilter): Promise<number> {
+async function findPage(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  page: Page,
+): Promise<Found> {
   if (filter.search === null && filter.tag === null) {
-    const [kept] = await sql<{ links: number }[]>`
-      select links::float8 as links from link_totals
-       where account_id = ${filter.accountId} and mode = ${filter.mode}`;
-    return kept?.links ?? 0;
+    return await findAmongAll(sql, filter, order, page);
   }
-  const [row] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from links link where ${matching(sql, filter)}`;
-  return row.total;
+  const few = isIndexed(filter) ? await findAmongFew(sql, filter, order, page) : undefined;
+  return few ?? (await findAmongMany(sql, filter, order, page));
+}
+
+/** Whether an index narrows the search: trigrams are of letters and digits. */
+const isIndexed = ({ search, tag }: LinkFilter): boolean =>
+  tag !== null || /[\p{L}\p{N}]{3}/u.test(search ?? "");
+
+/** By the indexes `links_search` and `links_by_tag`; undefined when there are more than a few. */
+async function findAmongFew(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  { limit, offset }: Page,
+): Promise<Found | undefined> {
+  const [found] = await sql<[Found]>`
+    with matched as materialized (
+      select link.id, link.created_at from links link where ${matching(sql, filter)} limit ${FEW_MAX + 1}
+    )
+    select (select count(*)::integer from matched) as total,
+           array(select link.id from matched link ${ordered(sql, order)} limit ${limit} offset ${offset}) as ids`;
+  return found.total > FEW_MAX ? undefined : found;
+}
+
+/** So many match that the first of them are soon met in the order asked for; but all are counted. */
+async function findAmongMany(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  { limit, offset }: Page,
+): Promise<Found> {
+  const [rows, [{ total }]] = await Promise.all([
+    sql<{ id: Uuid }[]>`
+      select link.id from links link ${ordered(sql, order, matching(sql, filter))}
+       limit ${limit} offset ${offset}`,
+    sql<[{ total: number }]>`
+      select count(*)::integer as total from links link where ${matching(sql, filter)}`,
+  ]);
+  return { ids: rows.map(({ id }) => id), total };
+}
+
+/** By `links_by_account` or `link_counters_by_clicks`, from the end that is nearer to the page. */
+async function findAmongAll(
+  sql: Sql,
+  { accountId, mode }: LinkFilter,
+  { sort, order }: LinkOrder,
+  { limit, offset }: Page,
+): Promise<Found> {
+  const [kept] = await sql<{ links: number }[]>`
+    select links::float8 as links from link_totals where account_id = ${accountId} and mode = ${mode}`;
+  const total = kept?.links ?? 0;
+  const size = Math.min(limit, total - offset);
+  if (size <= 0) return { ids: [], total };
+  const fromEnd = offset > total / 2;
+  const descending = (order === "desc") !== fromEnd;
+  const direction = descending ? sql`desc` : sql`asc`;
+  const source =
+    sort === "clicks"
+      ? sql`select link_id as id from link_counters`
+      : sql`select id as id from links`;
+  const key =
+    sort === "clicks" ? sql`clicks ${direction}, link_id` : sql`created_at ${direction}, id`;
+  const rows = await sql<{ id: Uuid }[]>`
+    ${source} where account_id = ${accountId} and mode = ${mode}
+     order by ${key} ${direction}
+     limit ${size} offset ${fromEnd ? total - offset - size : offset}`;
+  const ids = rows.map(({ id }) => id);
+  return { ids: fromEnd ? ids.toReversed() : ids, total };
+}
+
+/** What joins the figure to sort by to links `link`, narrows them by `condition`, and sorts them. */
+function ordered(sql: Sql, { sort, order }: LinkOrder, condition = sql`true`) {
+  const direction = order === "asc" ? sql`asc` : sql`desc`;
+  return sort === "clicks"
+    ? sql`join link_counters counters on counters.link_id = link.id
+          where ${condition} order by counters.clicks ${direction}, link.id ${direction}`
+    : sql`where ${condition} order by link.created_at ${direction}, link.id ${direction}`;
 }
 
 function matching(sql: Sql, { accountId, mode, search, tag }: LinkFilter) {

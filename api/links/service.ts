@@ -6,7 +6,7 @@ import { notFound } from "../http/errors.ts";
 import type { Sql } from "../postgres.ts";
 import { createLinkChanger } from "./change.ts";
 import { createLinkMaker } from "./create.ts";
-import { countLinks, listLinks } from "./listing.ts";
+import { findLinks } from "./listing.ts";
 import type { LinkRow, ListLinksQuery } from "./model.ts";
 import { findCreationTimes, findLink, type Owner } from "./sql.ts";
 import type { TargetRules } from "./target-url.ts";
@@ -46,11 +46,7 @@ export function createLinkService(deps: LinkServiceDeps) {
     const filter = { ...owner, search: textOf(query.search), tag: textOf(query.tag) };
     // No field of a link holds a control character, and PostgreSQL takes no NUL.
     if (/\p{Cc}/u.test(`${filter.search}${filter.tag}`)) return { rows: [], total: 0 };
-    const [rows, total] = await Promise.all([
-      listLinks(sql, filter, { sort, order }, limit, (page - 1) * limit),
-      countLinks(sql, filter),
-    ]);
-    return { rows, total };
+    return await findLinks(sql, filter, { sort, order }, { limit, offset: (page - 1) * limit });
   }
 
   /** When those of the links that are the owner's were made, in Unix milliseconds. */

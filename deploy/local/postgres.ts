@@ -74,6 +74,8 @@ export function postgresService(
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
     max_connections: CONNECTIONS_MAX,
+    // Taken as it is used. The default is too small to keep the index of a million links in.
+    shared_buffers: "256MB",
     timezone: "UTC",
     log_timezone: "UTC",
   };
