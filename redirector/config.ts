@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
 
-export const configSchema = z.object({
+const settings = z.object({
   LOG_LEVEL: envLogLevel,
   /** Address and port of short links. Several processes may share one. */
   REDIRECTOR_HOST: z.string().default("0.0.0.0"),
@@ -26,6 +26,26 @@ export const configSchema = z.object({
   CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, 2 ** 40),
   /** The most bytes of clicks that wait in JetStream for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
+  /** Connections at a time; further ones are closed at once. */
+  CONNECTIONS_MAX: envInteger(50_000, 1, 10_000_000),
+  /** What passes of people who typed a link's password are signed with; shared by all redirectors. */
+  PASSWORD_PASS_SECRET: z.string().min(16, "must have 16 characters at least").optional(),
+  /** Files of a certificate and its key, both or neither: TLS without a proxy in front. */
+  TLS_CERT_FILE: z.string().optional(),
+  TLS_KEY_FILE: z.string().optional(),
   /** Addresses and CIDR blocks of proxies, or how many there are. */
   TRUSTED_PROXIES: envList(),
 });
+
+export const configSchema = settings.refine(
+  ({ TLS_CERT_FILE, TLS_KEY_FILE }) =>
+    (TLS_CERT_FILE === undefined) === (TLS_KEY_FILE === undefined),
+  { path: ["TLS_KEY_FILE"], message: "must be set together with TLS_CERT_FILE" },
+);
+
+/** The certificate, where there is one. */
+export const tlsOf = ({
+  TLS_CERT_FILE: cert,
+  TLS_KEY_FILE: key,
+}: z.output<typeof configSchema>): { cert: string; key: string } | undefined =>
+  cert === undefined || key === undefined ? undefined : { cert, key };

@@ -2,13 +2,13 @@
  * What a request for a short link gets: one pure function, so that every way into the process gives
  * the same answer. It never waits; what needs waiting for comes back as a decision to wait.
  */
-import type { ActiveLink } from "../shared/contracts/link-record.ts";
+import type { CachedLink } from "./link-cache.ts";
 
 export type Decision =
   /** Answer 302; a GET is a click. */
-  | { kind: "redirect"; link: ActiveLink; location: string }
+  | { kind: "redirect"; link: CachedLink; location: string }
   /** Ask for the link's password. */
-  | { kind: "password"; link: ActiveLink }
+  | { kind: "password"; link: CachedLink }
   | { kind: "expired" }
   | { kind: "not_found" }
   /** `/`, `/robots.txt`, `/favicon.ico`. */
@@ -30,7 +30,7 @@ export type ShortRequest = {
 };
 
 /** A cached link, `null` for one known not to exist, undefined for one not known. */
-export type Lookup = (domain: string, alias: string) => ActiveLink | null | undefined;
+export type Lookup = (domain: string, alias: string) => CachedLink | null | undefined;
 
 const ALIAS_FORM = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const READ_METHODS = "GET, HEAD";
@@ -45,9 +45,10 @@ export function decide(request: ShortRequest, now: number, lookup: Lookup): Deci
   if (page !== undefined)
     return reading ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
   const alias = path.slice(1);
-  if (!ALIAS_FORM.test(alias)) return { kind: "not_found" };
   const link = lookup(domain, alias);
-  if (link === undefined) return { kind: "miss", domain, alias };
+  if (link === undefined) {
+    return ALIAS_FORM.test(alias) ? { kind: "miss", domain, alias } : { kind: "not_found" };
+  }
   if (link === null) return { kind: "not_found" };
   if (link.expires_at !== null && link.expires_at <= now) return { kind: "expired" };
   if (link.password_hash !== null) return { kind: "password", link };
@@ -57,7 +58,7 @@ export function decide(request: ShortRequest, now: number, lookup: Lookup): Deci
 }
 
 /** Where a link leads, with the short URL's own query passed on where the link wants it. */
-export function locationOf(link: ActiveLink, query: string): string {
+export function locationOf(link: CachedLink, query: string): string {
   if (!link.forward_query || query === "") return link.destination;
   const url = new URL(link.destination);
   const given = new URLSearchParams(query);

@@ -2,17 +2,22 @@
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
+import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
-import { configSchema } from "./config.ts";
+import { configSchema, tlsOf } from "./config.ts";
+import { createHandler } from "./handler.ts";
+import { createAnswerWriter } from "./http/answer.ts";
 import { openJournal } from "./journal/journal.ts";
-import { startPublisher } from "./journal/publisher.ts";
+import { startPublishing } from "./journal/publishing.ts";
 import { createLinkCache } from "./link-cache.ts";
 import { startLinkFeed } from "./link-feed.ts";
+import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
-import { createPasswordCheck } from "./password.ts";
+import { createPasswordPasses } from "./password-pass.ts";
+import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
 import { startServer } from "./server.ts";
 
 /** How long a stop waits for clicks to be published; the rest waits in the journal. */
@@ -28,37 +33,61 @@ await runMain(async () => {
   lifecycle.onStop("nats", nats.close);
   const cache = createLinkCache(config.CACHE_BYTES_MAX);
   const feed = startLinkFeed({ nats: nats.connection, cache, log });
-  const publisher = startPublisher({
-    nats: nats.connection,
+  const publishing = startPublishing({
+    natsUrl: config.NATS_URL,
     streamBytesMax: config.CLICKS_BYTES_MAX,
-    log,
+    logLevel: config.LOG_LEVEL,
     onReleased: (page) => journal.released(page),
+    onError: (error) => {
+      throw new Error("The publisher's thread failed.", { cause: error });
+    },
   });
   const journal = openJournal({
     dir: config.JOURNAL_DIR,
     bytesMax: config.JOURNAL_BYTES_MAX,
-    onSealed: (page) => publisher.add(page),
+    onSealed: (page) => publishing.add(page),
     onError: (error) => log.error({ error }, "journal_failed"),
     onForeign: (name) => log.warn({ name }, "journal_foreign_file"),
   });
-  const metrics = createMetrics({ cache, feed, journal, publisher });
+  const lookups = createLookups();
+  const metrics = createMetrics({ cache, feed, journal, publishing, lookups });
   lifecycle.onStop("journal", async () => {
     journal.close();
     feed.stop();
-    await publisher.drain(DRAIN_MS);
-    publisher.stop();
+    await publishing.stop(DRAIN_MS);
   });
 
-  const server = startServer(config.REDIRECTOR_HOST, config.REDIRECTOR_PORT, {
+  const handle = createHandler({
     cache,
     feed,
     journal,
     clientAddress,
     checkPassword: createPasswordCheck(),
+    passes: createPasswordPasses(
+      config.PASSWORD_PASS_SECRET ?? newUuid(),
+      config.SHORT_URL.startsWith("https:"),
+    ),
+    lookups,
     hosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
     rootRedirectUrl: config.ROOT_REDIRECT_URL,
     onAnswer: metrics.onAnswer,
   });
+  const server = startServer(
+    {
+      host: config.REDIRECTOR_HOST,
+      port: config.REDIRECTOR_PORT,
+      tls: tlsOf(config),
+    },
+    {
+      handle,
+      writer: createAnswerWriter(),
+      commit: journal.commit,
+      bodyBytesMax: FORM_BYTES_MAX,
+      connectionsMax: config.CONNECTIONS_MAX,
+      addressOf: (peer) => clientAddress(peer, null),
+      onError: (error) => log.error({ error }, "request_failed"),
+    },
+  );
   lifecycle.onStop("server", () => server.stop());
 
   const internal = startInternalServer({

@@ -2,27 +2,35 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 
 import { DROP_REASONS, type Journal } from "./journal/journal.ts";
-import type { Publisher } from "./journal/publisher.ts";
+import type { Publishing } from "./journal/publishing.ts";
 import type { LinkCache } from "./link-cache.ts";
 import type { LinkFeed } from "./link-feed.ts";
+import type { Lookups } from "./lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
   feed: LinkFeed;
   journal: Journal;
-  publisher: Publisher;
+  publishing: Publishing;
+  lookups: Lookups;
 };
 
 /** Figures that are read where they stand when they are scraped; nothing is added to a redirect. */
-export function createMetrics({ cache, feed, journal, publisher }: MetricsDeps) {
+export function createMetrics({ cache, feed, journal, publishing, lookups }: MetricsDeps) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  // Counted in a plain map, and told when asked: a metric's own labels cost more than a redirect.
+  const answered = new Map<string, number>();
   const answers = new Counter({
     name: "shorthop_redirector_answers_total",
     help: "Requests answered, by what was decided",
     labelNames: ["decision"],
     registers,
+    collect() {
+      answers.reset();
+      for (const [decision, count] of answered) answers.inc({ decision }, count);
+    },
   });
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -36,10 +44,12 @@ export function createMetrics({ cache, feed, journal, publisher }: MetricsDeps) 
   gauge("cached_links", "Links in memory", () => cache.stats().entries);
   gauge("cached_bytes", "Memory of the links, as accounted", () => cache.stats().bytes);
   gauge("feed_lag", "Changes the cache is behind the links feed", () => feed.lag());
+  gauge("lookups_running", "Look-ups in the links feed", () => lookups.stats().running);
+  gauge("lookups_refused", "Look-ups refused to guard the feed", () => lookups.stats().refused);
   gauge("clicks_recorded", "Clicks taken into the journal", () => journal.stats().recorded);
   gauge("journal_bytes", "Bytes that wait in the journal", () => journal.stats().pendingBytes);
-  gauge("pages_pending", "Sealed pages that wait for JetStream", () => publisher.pending());
-  gauge("pages_published", "Pages that JetStream acknowledged", () => publisher.published());
+  gauge("pages_pending", "Sealed pages that wait for JetStream", () => publishing.pending());
+  gauge("pages_published", "Pages that JetStream acknowledged", () => publishing.published());
   for (const reason of DROP_REASONS) {
     gauge(
       `clicks_dropped_${reason}`,
@@ -47,5 +57,8 @@ export function createMetrics({ cache, feed, journal, publisher }: MetricsDeps) 
       () => journal.stats().dropped[reason],
     );
   }
-  return { registry, onAnswer: (decision: string) => answers.inc({ decision }) };
+  return {
+    registry,
+    onAnswer: (decision: string) => void answered.set(decision, (answered.get(decision) ?? 0) + 1),
+  };
 }

@@ -1,5 +1,8 @@
 /** The few pages people see: small, without any outside asset, readable by every kind of reader. */
 
+/** An answer that is no redirect of a link. */
+export type Page = { status: number; headers: Record<string, string>; body: string };
+
 const STYLE = `
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;box-sizing:border-box}
@@ -33,6 +36,11 @@ const MESSAGES = {
     title: "Method not allowed",
     text: "A short link can only be followed.",
   },
+  too_many: {
+    status: 429,
+    title: "Too many requests",
+    text: "Too many addresses without a link were asked for from where you are. Please wait a moment.",
+  },
   unavailable: {
     status: 503,
     title: "Temporarily unavailable",
@@ -40,11 +48,32 @@ const MESSAGES = {
   },
 } as const;
 
+/** `/robots.txt`: nothing is closed to robots, and nothing is to be indexed. */
+export const ROBOTS: Page = {
+  status: 200,
+  headers: { "content-type": "text/plain; charset=utf-8", "x-robots-tag": "noindex" },
+  body: "User-agent: *\nAllow: /\n",
+};
+
+/** `/favicon.ico`. */
+export const FAVICON: Page = {
+  status: 204,
+  headers: { "cache-control": "max-age=86400" },
+  body: "",
+};
+
+/** A redirect to where the operator wants visitors of the bare domain. */
+export const redirectPage = (location: string): Page => ({
+  status: 302,
+  headers: { location, "cache-control": "private, no-store" },
+  body: "",
+});
+
 /** A page with a message; `headers` are added to those every page has. */
 export function messagePage(
   name: keyof typeof MESSAGES,
   headers: Record<string, string> = {},
-): Response {
+): Page {
   const { status, title, text } = MESSAGES[name];
   return page(status, title, `<p>${text}</p>`, headers);
 }
@@ -59,7 +88,7 @@ const PASSWORD_STATES = {
 export function passwordPage(
   state: keyof typeof PASSWORD_STATES,
   headers: Record<string, string> = {},
-): Response {
+): Page {
   const { status, alert } = PASSWORD_STATES[state];
   const form = `${alert === "" ? "" : `<p role="alert">${alert}</p>`}
 <form method="post">
@@ -70,12 +99,7 @@ export function passwordPage(
   return page(status, "This link needs a password", form, headers);
 }
 
-function page(
-  status: number,
-  title: string,
-  body: string,
-  headers: Record<string, string>,
-): Response {
+function page(status: number, title: string, body: string, headers: Record<string, string>): Page {
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -92,5 +116,5 @@ ${body}
 </body>
 </html>
 `;
-  return new Response(html, { status, headers: { ...HEADERS, ...headers } });
+  return { status, headers: { ...HEADERS, ...headers }, body: html };
 }

@@ -2,8 +2,8 @@
  * Checks the passwords people type. Argon2id is costly on purpose, so few run at once, away from the
  * event loop, and tries are limited for each link and for each link and address.
  */
-import type { ActiveLink } from "../shared/contracts/link-record.ts";
 import { createFixedWindow } from "../shared/fixed-window.ts";
+import type { CachedLink } from "./link-cache.ts";
 
 /** Verifications at a time: each takes 19 MiB and a core for some tens of milliseconds. */
 const CONCURRENT_MAX = 2;
@@ -13,12 +13,12 @@ const WAITING_MAX = 32;
 const TRIES = { perAddress: 10, perLink: 100, seconds: 60, keysMax: 50_000 };
 
 /** The most bytes of a posted form: a password of 128 characters in its longest encoding, and its name. */
-const FORM_BYTES_MAX = 2_048;
+export const FORM_BYTES_MAX = 2_048;
 
 type PasswordResult = "right" | "wrong" | "limited";
 
 export type PasswordCheck = (
-  link: ActiveLink,
+  link: CachedLink,
   address: string,
   password: string,
 ) => Promise<PasswordResult>;
@@ -31,11 +31,11 @@ export function createPasswordCheck(): PasswordCheck {
   let running = 0;
 
   return async (link, address, password) => {
-    const key = `${link.link_id} ${address}`;
-    if (byAddress.exhausted(key) || byLink.exhausted(link.link_id)) return "limited";
+    const key = `${link.ids} ${address}`;
+    if (byAddress.exhausted(key) || byLink.exhausted(link.ids)) return "limited";
     if (running >= CONCURRENT_MAX && waiting.length >= WAITING_MAX) return "limited";
     byAddress.spend(key);
-    byLink.spend(link.link_id);
+    byLink.spend(link.ids);
     if (running >= CONCURRENT_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
     running++;
     try {
@@ -47,15 +47,9 @@ export function createPasswordCheck(): PasswordCheck {
   };
 }
 
-/** The password in a posted form; undefined when the form is not one, or too long. */
-export async function readPassword(request: Request): Promise<string | undefined> {
-  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+/** The password in a posted form; undefined when the form is not one. */
+export function readPassword(contentType: string, body: string): string | undefined {
+  const type = contentType.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/x-www-form-urlencoded") return undefined;
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of request.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > FORM_BYTES_MAX) return undefined;
-  }
-  return new URLSearchParams(text).get("password") ?? undefined;
+  return new URLSearchParams(body).get("password") ?? undefined;
 }

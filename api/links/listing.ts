@@ -48,13 +48,9 @@ async function findPage(
   if (filter.search === null && filter.tag === null) {
     return await findAmongAll(sql, filter, order, page);
   }
-  const few = isIndexed(filter) ? await findAmongFew(sql, filter, order, page) : undefined;
+  const few = await findAmongFew(sql, filter, order, page);
   return few ?? (await findAmongMany(sql, filter, order, page));
 }
-
-/** Whether an index narrows the search: trigrams are of letters and digits. */
-const isIndexed = ({ search, tag }: LinkFilter): boolean =>
-  tag !== null || /[\p{L}\p{N}]{3}/u.test(search ?? "");
 
 /** By the indexes `links_search` and `links_by_tag`; undefined when there are more than a few. */
 async function findAmongFew(
@@ -132,9 +128,16 @@ function matching(sql: Sql, { accountId, mode, search, tag }: LinkFilter) {
   return sql`link.account_id = ${accountId} and link.mode = ${mode} ${tagged} ${searched(sql, search)}`;
 }
 
+/** Trigrams are of letters and digits. */
+const TRIGRAM = /[\p{L}\p{N}]{3}/u;
+
 /** The expression of the index `links_search`. No field holds a line break, and no search does. */
 function searched(sql: Sql, search: string | null) {
   if (search === null) return sql``;
   const pattern = `%${search.replaceAll(/[\\%_]/g, "\\$&")}%`;
-  return sql`and ((coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url) collate "default") ilike ${pattern}`;
+  const text = sql`coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url`;
+  // Without a trigram the index would be read from end to end.
+  return TRIGRAM.test(search)
+    ? sql`and ((${text}) collate "default") ilike ${pattern}`
+    : sql`and lower((${text}) collate "default") like lower(${pattern})`;
 }

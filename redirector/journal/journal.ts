@@ -1,6 +1,8 @@
 /**
  * The click journal: a click is in the file system before its redirect is answered, so that killing
- * this process loses none. Pages are cut and numbered here, before anything is published.
+ * this process loses none. Clicks that come in together are written together: `append` takes one in,
+ * `commit` writes all that were taken in, and only then may their redirects be answered. Pages are
+ * cut and numbered here, before anything is published.
  *
  * Never throws and never waits: a full disk or a full journal costs clicks, counted by reason, and
  * never a redirect.
@@ -8,13 +10,13 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
 
 import {
-  type Click,
-  encodeClick,
   encodePageHeader,
+  encodeRawClick,
   PAGE_BYTES_MAX,
   PAGE_CLICKS_MAX,
   PAGE_HEADER_BYTES,
   type PageId,
+  type RawClick,
   RECORD_BYTES_MAX,
 } from "../../shared/contracts/click-page.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -37,10 +39,12 @@ type JournalStats = {
 };
 
 export type Journal = {
-  /** Records a click; false when it had to be dropped. */
-  append(click: Click): boolean;
+  /** Takes a click in. */
+  append(click: RawClick): void;
+  /** Writes what was taken in. */
+  commit(): void;
   /** Tells that a sealed page is gone from the disk. */
-  released(page: SealedPage): void;
+  released(page: Pick<SealedPage, "bytes">): void;
   stats(): JournalStats;
   /** Seals the page being written; nothing may be appended afterwards. */
   close(): void;
@@ -69,7 +73,9 @@ export function openJournal({
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   // Random, never a host name or a process id: a repeated id would make new clicks look like old ones.
   const journalId = newUuid();
-  const scratch = Buffer.allocUnsafe(RECORD_BYTES_MAX);
+  const batch = Buffer.allocUnsafe(PAGE_BYTES_MAX);
+  let batchEnd = 0;
+  let batchClicks = 0;
   const stats: JournalStats = {
     recorded: 0,
     dropped: { journal_full: 0, disk_error: 0 },
@@ -109,30 +115,39 @@ export function openJournal({
     }
   }
 
-  function drop(reason: DropReason): false {
-    stats.dropped[reason]++;
-    return false;
+  function append(click: RawClick): void {
+    if (stats.pendingBytes + batchEnd + RECORD_BYTES_MAX > bytesMax) {
+      stats.dropped.journal_full++;
+      return;
+    }
+    batchEnd = encodeRawClick(batch, batchEnd, click);
+    batchClicks++;
+    const clicks = (open?.clicks ?? 0) + batchClicks;
+    const bytes = (open?.end ?? PAGE_HEADER_BYTES) + batchEnd;
+    if (clicks >= PAGE_CLICKS_MAX || bytes + RECORD_BYTES_MAX > PAGE_BYTES_MAX) {
+      commit();
+      seal();
+    }
   }
 
-  function append(click: Click): boolean {
-    if (stats.pendingBytes + RECORD_BYTES_MAX > bytesMax) return drop("journal_full");
+  function commit(): void {
+    if (batchClicks === 0) return;
     try {
       open ??= openPage();
-      const length = encodeClick(scratch, click);
-      if (writeSync(open.fd, scratch, 0, length, open.end) !== length)
+      if (writeSync(open.fd, batch, 0, batchEnd, open.end) !== batchEnd)
         throw new Error("Short write.");
-      open.end += length;
-      open.clicks++;
-      stats.recorded++;
-      stats.pendingBytes += length;
+      open.end += batchEnd;
+      open.clicks += batchClicks;
+      stats.recorded += batchClicks;
+      stats.pendingBytes += batchEnd;
     } catch (error) {
       onError(error);
+      stats.dropped.disk_error += batchClicks;
       if (open !== undefined) cutTail(open);
       seal();
-      return drop("disk_error");
     }
-    if (open.clicks >= PAGE_CLICKS_MAX || open.end + RECORD_BYTES_MAX > PAGE_BYTES_MAX) seal();
-    return true;
+    batchEnd = 0;
+    batchClicks = 0;
   }
 
   const timer = setInterval(() => {
@@ -141,16 +156,18 @@ export function openJournal({
 
   return {
     append,
+    commit,
     released: (page) => void (stats.pendingBytes -= page.bytes),
     stats: () => stats,
     close() {
       clearInterval(timer);
+      commit();
       seal();
     },
   };
 }
 
-/** Drops half a record behind the last whole one; should that fail too, readers stop there anyway. */
+/** Drops half a batch behind the last whole one; should that fail too, readers stop there anyway. */
 function cutTail({ fd, end }: OpenPage): void {
   try {
     ftruncateSync(fd, end);

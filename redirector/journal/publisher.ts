@@ -20,10 +20,7 @@ const BACKOFF_MS = { first: 100, max: 5_000 };
 export type Publisher = {
   /** Takes a sealed page; it will be published, however long that takes. */
   add(page: SealedPage): void;
-  pending(): number;
-  published(): number;
-  /** Waits until everything is published, for `ms` at most; what is left stays in the journal. */
-  drain(ms: number): Promise<void>;
+  /** Ends after the pages on their way; what is left stays in the journal. */
   stop(): void;
 };
 
@@ -43,7 +40,6 @@ export function startPublisher({
 }: PublisherDeps): Publisher {
   const queue: SealedPage[] = [];
   let inFlight = 0;
-  let published = 0;
   let stopped = false;
   let jetStream: Promise<JetStreamClient> | undefined;
 
@@ -62,7 +58,6 @@ export function startPublisher({
           msgID: pageIdText(page),
         });
         await unlink(page.path);
-        published++;
         onReleased(page);
         return;
       } catch (error) {
@@ -90,12 +85,6 @@ export function startPublisher({
     add(page) {
       queue.push(page);
       pump();
-    },
-    pending: () => queue.length + inFlight,
-    published: () => published,
-    async drain(ms) {
-      const deadline = Date.now() + ms;
-      while (queue.length + inFlight > 0 && Date.now() < deadline) await Bun.sleep(10);
     },
     stop: () => void (stopped = true),
   };

@@ -5,9 +5,10 @@ import fc from "fast-check";
 import {
   type Click,
   decodePage,
-  encodeClick,
   encodePageHeader,
+  encodeRawClick,
   RECORD_BYTES_MAX,
+  toRawClick,
 } from "./click-page.ts";
 
 const text = (max: number) => fc.string({ maxLength: max, unit: "grapheme-ascii" });
@@ -44,7 +45,7 @@ function encodePage({
 }) {
   const records = clicks.map((click) => {
     const target = Buffer.alloc(RECORD_BYTES_MAX);
-    return target.subarray(0, encodeClick(target, click));
+    return target.subarray(0, encodeRawClick(target, 0, toRawClick(click)));
   });
   return Buffer.concat([encodePageHeader({ journalId, page }), ...records]);
 }
@@ -105,7 +106,7 @@ describe("click pages", () => {
           language: long,
           query: long,
         };
-        const length = encodeClick(target, click);
+        const length = encodeRawClick(target, 0, toRawClick(click));
         const page = Buffer.concat([
           encodePageHeader({ journalId: click.linkId, page: 0 }),
           target.subarray(0, length),

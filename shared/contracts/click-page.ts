@@ -14,10 +14,10 @@ import type { Mode } from "./link-record.ts";
 export const PAGE_HEADER_BYTES = 32;
 
 /** The most clicks a page holds: with their bytes and age, what seals it. */
-export const PAGE_CLICKS_MAX = 500;
+export const PAGE_CLICKS_MAX = 2_000;
 
-/** The most bytes a page holds, header included; well under the 1 MB NATS takes by default. */
-export const PAGE_BYTES_MAX = 256 * 1024;
+/** The most bytes a page holds, header included; under the 1 MiB NATS takes by default. */
+export const PAGE_BYTES_MAX = 768 * 1024;
 
 const MAGIC = 0x50434853; // "SHCP"
 const VERSION = 1;
@@ -90,32 +90,73 @@ export function encodePageHeader({ journalId, page }: PageId): Buffer {
   return header;
 }
 
+/** A range of bytes; empty when start and end are equal. */
+type Span = { start: number; end: number };
+
+/** A click as a request brings it: texts that are still bytes of the request stay so. */
+export type RawClick = {
+  time: number;
+  /** What {@link packIds} made. */
+  ids: string;
+  mode: Mode;
+  prefetch: boolean;
+  privacy: boolean;
+  address: string;
+  host: string;
+  /** What the spans point into. */
+  bytes: Buffer;
+  userAgent: Span;
+  referrer: Span;
+  language: Span;
+  query: Span;
+};
+
+/** The ids of a link and its account in 32 characters, a byte each, for {@link RawClick}. */
+export const packIds = (linkId: Uuid, accountId: Uuid): string =>
+  Buffer.from((linkId + accountId).replaceAll("-", ""), "hex").toString("latin1");
+
 /**
- * Writes one record at the start of `target`, which must have {@link RECORD_BYTES_MAX} bytes, and
- * returns how many bytes it took. Allocates nothing: it runs within a redirect.
+ * Writes one record at `start` of `target`, which must have {@link RECORD_BYTES_MAX} bytes left, and
+ * returns where it ends. Allocates next to nothing: it runs within a redirect.
  */
-export function encodeClick(target: Buffer, click: Click): number {
-  let offset = RECORD_HEADER_BYTES;
+export function encodeRawClick(target: Buffer, start: number, click: RawClick): number {
+  const { bytes } = click;
+  let offset = start + RECORD_HEADER_BYTES;
   target.writeDoubleLE(click.time, offset);
-  writeUuid(target, offset + 8, click.linkId);
-  writeUuid(target, offset + 24, click.accountId);
-  target.writeUInt8(
-    (click.mode === "test" ? FLAG_TEST : 0) |
-      (click.prefetch ? FLAG_PREFETCH : 0) |
-      (click.privacy ? FLAG_PRIVACY : 0),
-    offset + 40,
-  );
+  target.write(click.ids, offset + 8, 32, "latin1");
+  target[offset + 40] = flagsOf(click);
   offset += 41;
   offset = writeText(target, offset, click.address, TEXT_BYTES_MAX.address);
   offset = writeText(target, offset, click.host, TEXT_BYTES_MAX.host);
-  offset = writeText(target, offset, click.userAgent, TEXT_BYTES_MAX.userAgent);
-  offset = writeText(target, offset, click.referrer, TEXT_BYTES_MAX.referrer);
-  offset = writeText(target, offset, click.language, TEXT_BYTES_MAX.language);
-  offset = writeText(target, offset, click.query, TEXT_BYTES_MAX.query);
-  target.writeUInt32LE(offset - RECORD_HEADER_BYTES, 0);
-  target.writeUInt32LE(Bun.hash.crc32(target.subarray(RECORD_HEADER_BYTES, offset)), 4);
+  offset = writeSpan(target, offset, bytes, click.userAgent, TEXT_BYTES_MAX.userAgent);
+  offset = writeSpan(target, offset, bytes, click.referrer, TEXT_BYTES_MAX.referrer);
+  offset = writeSpan(target, offset, bytes, click.language, TEXT_BYTES_MAX.language);
+  offset = writeSpan(target, offset, bytes, click.query, TEXT_BYTES_MAX.query);
+  target.writeUInt32LE(offset - start - RECORD_HEADER_BYTES, start);
+  const crc = Bun.hash.crc32(target.subarray(start + RECORD_HEADER_BYTES, offset));
+  target.writeUInt32LE(crc, start + 4);
   return offset;
 }
+
+/** A click whose texts are texts, as a request would bring it. */
+export function toRawClick(click: Click): RawClick {
+  const texts = [click.userAgent, click.referrer, click.language, click.query].map((text) =>
+    Buffer.from(text),
+  );
+  let end = 0;
+  const [userAgent = EMPTY, referrer = EMPTY, language = EMPTY, query = EMPTY] = texts.map(
+    ({ length }) => ({ start: end, end: (end += length) }),
+  );
+  const ids = packIds(click.linkId, click.accountId);
+  return { ...click, ids, bytes: Buffer.concat(texts), userAgent, referrer, language, query };
+}
+
+const EMPTY: Span = { start: 0, end: 0 };
+
+const flagsOf = (click: Pick<RawClick, "mode" | "prefetch" | "privacy">): number =>
+  (click.mode === "test" ? FLAG_TEST : 0) |
+  (click.prefetch ? FLAG_PREFETCH : 0) |
+  (click.privacy ? FLAG_PRIVACY : 0);
 
 /** Where the whole records of a page end, and how many there are; undefined for a foreign file. */
 export function scanPage(bytes: Buffer): (PageId & { end: number; count: number }) | undefined {
@@ -176,6 +217,24 @@ function recordEnd(bytes: Buffer, offset: number): number | undefined {
 function writeText(target: Buffer, offset: number, text: string, max: number): number {
   const length = target.write(text, offset + 2, max, "utf8");
   target.writeUInt16LE(length, offset);
+  return offset + 2 + length;
+}
+
+/** As {@link writeText}, of bytes; what is cut is cut between characters of UTF-8. */
+function writeSpan(
+  target: Buffer,
+  offset: number,
+  bytes: Buffer,
+  { start, end }: Span,
+  max: number,
+): number {
+  let length = end - start;
+  if (length > max) {
+    length = max;
+    while (length > 0 && ((bytes[start + length] ?? 0) & 0xc0) === 0x80) length--;
+  }
+  target.writeUInt16LE(length, offset);
+  if (length > 0) bytes.copy(target, offset + 2, start, start + length);
   return offset + 2 + length;
 }
 

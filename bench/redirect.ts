@@ -1,0 +1,282 @@
+/**
+ * `bun run bench:redirect [SECONDS] [ROUNDS] [LETTERS]`: what a redirect costs our redirector, with its journal, against
+ * nginx with the same links and against `Bun.serve`. Servers take turns on one core, load comes from
+ * the other: 64 connections, headers of a browser, 100,000 links.
+ */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { connect } from "nats";
+
+import { type ActiveLink, encodeLinkRecord } from "../shared/contracts/link-record.ts";
+import { ensureLinksStream, linkSubject } from "../shared/contracts/streams.ts";
+import { newUuid } from "../shared/ids.ts";
+import { startStack } from "../test/harness/stack.ts";
+import { hasNginx, type Links, nginxCommand } from "./redirect/nginx.ts";
+import { median, publish, round } from "./report.ts";
+
+const [SECONDS = 8, ROUNDS = 3] = process.argv.slice(2, 4).map(Number);
+/** Which of the servers to measure. */
+const LETTERS = process.argv[4] ?? "abcde";
+const CONNECTIONS = 64;
+const LINKS = 100_000;
+const SERVER_CORE = "0";
+const LOAD_CORE = "1";
+const TICKS_PER_SECOND = 100;
+
+const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
+const links: Links = Array.from({ length: LINKS }, (_, i) => ({
+  alias: `link${String(i + 1).padStart(6, "0")}`,
+  destination: `https://shop-${i % 4_096}.example.com/campaign/${i}?ref=newsletter&id=${i * 7_919}`,
+}));
+const linksFile = join(dir, "links.txt");
+writeFileSync(linksFile, links.map((l) => `${l.alias} ${l.destination}`).join("\n"));
+
+if (Bun.which("wrk") === null) throw new Error("wrk is not installed (apt-get install wrk).");
+
+await using stack = await startStack();
+// What stores clicks would take its share of both cores.
+for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
+  if (pid !== null) process.kill(pid, "SIGSTOP");
+}
+await publishLinks(stack.info().nats_url);
+
+type Server = {
+  name: string;
+  command: string[];
+  env?: Record<string, string>;
+  port: number;
+  settle?: () => Promise<void>;
+};
+
+const port = (n: number) => 18_400 + n;
+const servers: Server[] = [
+  {
+    name: "(a) redirector, clicks in its journal",
+    command: [process.execPath, "redirector/main.ts"],
+    port: port(0),
+    env: {
+      NATS_URL: stack.info().nats_url,
+      SHORT_URL: `http://localhost:${port(0)}`,
+      SHORT_HOSTS: "localhost,127.0.0.1",
+      REDIRECTOR_HOST: "127.0.0.1",
+      REDIRECTOR_PORT: String(port(0)),
+      REDIRECTOR_METRICS_PORT: "0",
+      JOURNAL_DIR: join(dir, "journal"),
+    },
+    settle: () => warm(port(0)),
+  },
+  plain("(b) Bun.serve, Map, Response, log", "plain"),
+  ...(hasNginx()
+    ? [
+        {
+          name: "(c) nginx, buffered log",
+          command: nginxCommand(join(dir, "c"), links, port(2), true),
+          port: port(2),
+        },
+        {
+          name: "(d) nginx, no log",
+          command: nginxCommand(join(dir, "d"), links, port(3), false),
+          port: port(3),
+        },
+      ]
+    : []),
+  plain("(e) Bun.serve, one constant route", "constant"),
+].filter(({ name }) => LETTERS.includes(name.charAt(1)));
+
+function plain(name: string, mode: string): Server {
+  return {
+    name,
+    command: [
+      process.execPath,
+      "bench/redirect/plain.ts",
+      mode,
+      linksFile,
+      join(dir, `${mode}.log`),
+    ],
+    port: 0,
+  };
+}
+
+type Cost = { rate: number; micros: number; hotMicros: number; p50: number; p99: number };
+
+const rows = [];
+const costs = new Map<string, Record<"uniform" | "zipf", Cost>>();
+const collected: Record<string, Record<"uniform" | "zipf", Cost[]>> = {};
+for (let round_ = 0; round_ < ROUNDS; round_++) {
+  for (const server of servers) {
+    const runs = (collected[server.name] ??= { uniform: [], zipf: [] });
+    await running(server, async (pid, at) => {
+      for (const spread of ["uniform", "zipf"] as const)
+        runs[spread].push(await measure(pid, at, spread));
+    });
+  }
+}
+for (const { name } of servers) {
+  const of = (spread: "uniform" | "zipf"): Cost => {
+    const runs = collected[name]?.[spread] ?? [];
+    const middle = (read: (cost: Cost) => number) => round(median(runs.map(read)));
+    return {
+      rate: Math.round(middle((c) => c.rate)),
+      micros: middle((c) => c.micros),
+      hotMicros: middle((c) => c.hotMicros),
+      p50: middle((c) => c.p50),
+      p99: middle((c) => c.p99),
+    };
+  };
+  costs.set(name, { uniform: of("uniform"), zipf: of("zipf") });
+  for (const spread of ["uniform", "zipf"] as const) {
+    const cost = of(spread);
+    rows.push({
+      server: name,
+      spread,
+      "requests/s": cost.rate,
+      "CPU µs/request": cost.micros,
+      "of its busiest thread": cost.hotMicros,
+      "p50 µs": cost.p50,
+      "p99 µs": cost.p99,
+    });
+  }
+}
+
+const costOf = (letter: string): Cost | undefined =>
+  [...costs].find(([name]) => name.startsWith(`(${letter})`))?.[1].uniform;
+const own = costOf("a");
+const targets = (
+  [
+    ["whole process : (c)", own?.micros, costOf("c")?.micros, 0.95],
+    ["hot thread : (c)", own?.hotMicros, costOf("c")?.micros, 0.8],
+    ["hot thread : (d)", own?.hotMicros, costOf("d")?.micros, 1],
+    ["hot thread : (b)", own?.hotMicros, costOf("b")?.micros, 0.6],
+    ["hot thread : (e)", own?.hotMicros, costOf("e")?.micros, 1.25],
+  ] as const
+).flatMap(([name, ours, theirs, most]) => {
+  if (ours === undefined || theirs === undefined) return [];
+  const value = round(ours / theirs);
+  return [{ name, value, target: `<= ${most}`, met: value <= most }];
+});
+for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
+  if (pid !== null) process.kill(pid, "SIGCONT");
+}
+publish({ name: "redirect", versions: { bun: Bun.version, nginx: nginxVersion() }, rows, targets });
+rmSync(dir, { recursive: true, force: true });
+
+async function publishLinks(url: string): Promise<void> {
+  const connection = await connect({ servers: url });
+  await ensureLinksStream(await connection.jetstreamManager());
+  const account = newUuid();
+  for (const [i, { alias, destination }] of links.entries()) {
+    const record: ActiveLink = {
+      ...{ state: "active", version: i + 1, domain: "", alias, mode: "live", destination },
+      ...{ link_id: newUuid(), account_id: account },
+      ...{ expires_at: null, password_hash: null, forward_query: false },
+    };
+    connection.publish(linkSubject("", alias), encodeLinkRecord(record));
+    if (i % 1_000 === 999) await connection.flush();
+  }
+  await connection.drain();
+}
+
+/** Asks for every link once, so that all are in memory. */
+async function warm(at: number): Promise<void> {
+  for (let start = 0; start < LINKS; start += 500) {
+    await Promise.all(
+      links
+        .slice(start, start + 500)
+        .map(({ alias }) =>
+          fetch(`http://127.0.0.1:${at}/${alias}`, { method: "HEAD", redirect: "manual" }),
+        ),
+    );
+  }
+}
+
+async function running(
+  { command, env = {}, port: at, settle }: Server,
+  use: (pid: number, port: number) => Promise<void>,
+): Promise<void> {
+  const child = Bun.spawn(["taskset", "-c", SERVER_CORE, ...command], {
+    env: { ...process.env, ...env },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let listening = at;
+  if (at === 0) {
+    const { value } = await child.stdout.getReader().read();
+    listening = Number(/listening on (\d+)/.exec(new TextDecoder().decode(value))?.[1]);
+  }
+  while (
+    !(await fetch(`http://127.0.0.1:${listening}/${links[0]?.alias}`, { redirect: "manual" }).then(
+      () => true,
+      () => false,
+    ))
+  )
+    await Bun.sleep(100);
+  await settle?.();
+  await use(child.pid, listening);
+  child.kill("SIGTERM");
+  await child.exited;
+}
+
+async function measure(pid: number, at: number, spread: "uniform" | "zipf"): Promise<Cost> {
+  await wrk(at, spread, 2);
+  const before = threadTicks(pid);
+  const { requests, micros, errors, p50, p99 } = await wrk(at, spread, SECONDS);
+  const after = threadTicks(pid);
+  if (errors > 0) throw new Error(`${errors} requests failed.`);
+  const spent = [...after].map(([thread, ticks]) => ticks - (before.get(thread) ?? 0));
+  const perRequest = (ticks: number) => (ticks / TICKS_PER_SECOND / requests) * 1e6;
+  return {
+    rate: (requests / micros) * 1e6,
+    micros: perRequest(spent.reduce((sum, ticks) => sum + ticks, 0)),
+    hotMicros: perRequest(Math.max(...spent)),
+    p50,
+    p99,
+  };
+}
+
+async function wrk(at: number, spread: string, seconds: number) {
+  const child = Bun.spawn(
+    [
+      "taskset",
+      "-c",
+      LOAD_CORE,
+      "wrk",
+      "-t1",
+      `-c${CONNECTIONS}`,
+      `-d${seconds}s`,
+      "-s",
+      "bench/redirect/wrk.lua",
+      `http://127.0.0.1:${at}`,
+      "--",
+      String(LINKS),
+      spread,
+    ],
+    { stdout: "pipe" },
+  );
+  const text = await new Response(child.stdout).text();
+  const result = /RESULT (\d+) (\d+) (\d+) (\d+) (\d+)/.exec(text)?.slice(1).map(Number);
+  const [requests = 0, micros = 1, errors = 0, p50 = 0, p99 = 0] = result ?? [];
+  if (requests === 0) throw new Error(`wrk: ${text}`);
+  return { requests, micros, errors, p50, p99 };
+}
+
+/** User and system time of each thread so far, in ticks (proc(5) stat, fields 14 and 15). */
+function threadTicks(pid: number): Map<string, number> {
+  const tasks = `/proc/${pid}/task`;
+  return new Map(
+    readdirSync(tasks).flatMap((thread): [string, number][] => {
+      const file = `${tasks}/${thread}/stat`;
+      if (!existsSync(file)) return [];
+      const fields = readFileSync(file, "latin1")
+        .replace(/^.*\) /s, "")
+        .split(" ");
+      return [[thread, Number(fields[11]) + Number(fields[12])]];
+    }),
+  );
+}
+
+function nginxVersion(): string {
+  const { stderr } = Bun.spawnSync([Bun.which("nginx") ?? "/usr/sbin/nginx", "-v"]);
+  return /nginx\/([\d.]+)/.exec(stderr.toString())?.[1] ?? "none";
+}

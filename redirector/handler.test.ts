@@ -1,0 +1,210 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { createClientAddress } from "../shared/client-address.ts";
+import {
+  type Click,
+  decodePage,
+  encodePageHeader,
+  encodeRawClick,
+  RECORD_BYTES_MAX,
+} from "../shared/contracts/click-page.ts";
+import type { ActiveLink } from "../shared/contracts/link-record.ts";
+import { createHandler } from "./handler.ts";
+import type { Answer } from "./http/answer.ts";
+import { newHead, readHead } from "./http/head.ts";
+import { createLinkCache } from "./link-cache.ts";
+import { createLookups } from "./lookups.ts";
+import { createPasswordPasses } from "./password-pass.ts";
+
+const link: ActiveLink = {
+  state: "active",
+  version: 1,
+  domain: "",
+  alias: "abc",
+  link_id: "0190a5a2-0000-7000-8000-000000000001",
+  account_id: "0190a5a2-0000-7000-8000-000000000002",
+  mode: "test",
+  destination: "https://example.com/a",
+  expires_at: null,
+  password_hash: null,
+  forward_query: false,
+};
+
+let clicks: Click[];
+let fetched: string[];
+let inStream: ActiveLink[];
+let broken: boolean;
+let cache: ReturnType<typeof createLinkCache>;
+
+/** A handler whose links are all in the stream, none in memory yet. */
+function createTestHandler() {
+  cache = createLinkCache(1_000_000);
+  const handle = createHandler({
+    cache,
+    feed: {
+      async fetch(domain, alias) {
+        fetched.push(`${domain}/${alias}`);
+        if (broken) throw new Error("NATS is away.");
+        const found = inStream.find((known) => known.domain === domain && known.alias === alias);
+        if (found !== undefined) cache.put(found);
+        return found !== undefined;
+      },
+    },
+    journal: {
+      append(click) {
+        const record = Buffer.alloc(RECORD_BYTES_MAX);
+        const end = encodeRawClick(record, 0, click);
+        const header = encodePageHeader({ journalId: link.link_id, page: 0 });
+        clicks.push(
+          ...(decodePage(Buffer.concat([header, record.subarray(0, end)]))?.clicks ?? []),
+        );
+      },
+    },
+    clientAddress: createClientAddress(["127.0.0.1"]),
+    checkPassword: async (_link, _address, password) => (password === "right" ? "right" : "wrong"),
+    passes: createPasswordPasses("a secret of the test", true),
+    lookups: createLookups(),
+    hosts: new Set(["sho.rt"]),
+    rootRedirectUrl: undefined,
+    onAnswer: () => undefined,
+  });
+  return (
+    path: string,
+    {
+      method = "GET",
+      host = "sho.rt",
+      fields = {},
+      body = "",
+      peer = "127.0.0.1",
+    }: Partial<Sent> = {},
+  ): Answer | Promise<Answer> => {
+    const lines = Object.entries({ host, "content-length": body.length, ...fields });
+    const text = `${method} ${path} HTTP/1.1\r\n${lines.map(([n, v]) => `${n}: ${v}\r\n`).join("")}\r\n`;
+    const bytes = Buffer.from(text + body);
+    const head = newHead();
+    const start = Buffer.byteLength(text);
+    expect(readHead(bytes, 0, head)).toEqual({ kind: "head", end: start });
+    return handle({ head, bytes, body: { start, end: bytes.length }, now: Date.now(), peer });
+  };
+}
+
+type Sent = {
+  method: string;
+  host: string;
+  fields: Record<string, string>;
+  body: string;
+  peer: string;
+};
+
+const locationOf = (answer: Answer): string | undefined =>
+  "location" in answer ? answer.location : answer.headers["location"];
+
+const statusOf = (answer: Answer): number => ("location" in answer ? 302 : answer.status);
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+beforeEach(() => {
+  clicks = [];
+  fetched = [];
+  inStream = [link];
+  broken = false;
+});
+
+describe("answering people", () => {
+  test("a GET is one click with all that is known of it; the second comes from memory, at once", async () => {
+    const ask = createTestHandler();
+    const fields = {
+      "user-agent": "agent",
+      referer: "https://example.org/ü",
+      "accept-language": "de",
+      "x-forwarded-for": "198.51.100.7",
+      "sec-purpose": "prefetch;prerender",
+      dnt: "1",
+    };
+    expect(locationOf(await ask("/abc?utm_source=x", { fields }))).toBe(link.destination);
+    expect(clicks).toEqual([
+      {
+        time: expect.any(Number),
+        linkId: link.link_id,
+        accountId: link.account_id,
+        mode: "test",
+        prefetch: true,
+        privacy: true,
+        address: "198.51.100.7",
+        host: "sho.rt",
+        userAgent: "agent",
+        referrer: "https://example.org/ü",
+        language: "de",
+        query: "utm_source=x",
+      },
+    ]);
+    const second = ask("/abc", { peer: "203.0.113.5" });
+    expect(second).not.toBeInstanceOf(Promise);
+    expect(clicks[1]).toMatchObject({ address: "203.0.113.5", prefetch: false, privacy: false });
+    expect(fetched).toEqual(["/abc"]);
+  });
+
+  test("HEAD, errors and wrong passwords are no clicks; a right password is one", async () => {
+    inStream = [link, { ...link, alias: "secret", password_hash: "hash" }];
+    const ask = createTestHandler();
+    const post = async (password: string) =>
+      statusOf(
+        await ask("/secret", { method: "POST", body: `password=${password}`, fields: FORM }),
+      );
+    expect(statusOf(await ask("/abc", { method: "HEAD" }))).toBe(302);
+    expect(statusOf(await ask("/none"))).toBe(404);
+    expect(statusOf(await ask("/secret"))).toBe(401);
+    expect(await post("wrong")).toBe(401);
+    expect(clicks).toEqual([]);
+    expect(await post("right")).toBe(302);
+    expect(clicks).toHaveLength(1);
+  });
+
+  test("who has typed the password is let through for a while, to that state of that link alone", async () => {
+    const secret = { ...link, alias: "secret", password_hash: "hash" };
+    inStream = [secret, { ...secret, alias: "other", link_id: link.account_id }];
+    const ask = createTestHandler();
+    const right = await ask("/secret", { method: "POST", body: "password=right", fields: FORM });
+    const given = "location" in right ? "" : (right.headers["set-cookie"] ?? "");
+    expect(given).toMatch(/; Path=\/secret; Max-Age=900; HttpOnly; SameSite=Lax; Secure$/);
+    const fields = { cookie: `a=b; ${given.split(";")[0]}; c=d` };
+    expect(locationOf(await ask("/secret", { fields }))).toBe(link.destination);
+    expect(clicks).toHaveLength(2);
+    expect(statusOf(await ask("/other", { fields }))).toBe(401);
+    const forged = { cookie: `${given.split(";")[0]?.slice(0, -1)}x` };
+    expect(statusOf(await ask("/secret", { fields: forged }))).toBe(401);
+    cache.put({ ...secret, version: 2, password_hash: "another" });
+    expect(statusOf(await ask("/secret", { fields }))).toBe(401);
+    expect(clicks).toHaveLength(2);
+  });
+
+  test("a custom domain has its own links", async () => {
+    inStream = [{ ...link, domain: "go.example.com", destination: "https://example.com/custom" }];
+    const ask = createTestHandler();
+    expect(locationOf(await ask("/abc", { host: "Go.Example.com:443" }))).toBe(
+      "https://example.com/custom",
+    );
+    expect(statusOf(await ask("/abc"))).toBe(404);
+  });
+
+  test("a link that cannot be looked up is 503, not 404", async () => {
+    broken = true;
+    const answer = await createTestHandler()("/abc");
+    expect(answer).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+  });
+
+  test("whoever asks for many aliases that do not exist is refused for a while, and nobody else", async () => {
+    const ask = createTestHandler();
+    const scan = async (peer: string) => {
+      const statuses = [];
+      for (let i = 0; i < 130; i++) statuses.push(statusOf(await ask(`/none-${i}`, { peer })));
+      return statuses;
+    };
+    const statuses = await scan("203.0.113.1");
+    expect(statuses.filter((status) => status === 404)).toHaveLength(120);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(10);
+    expect(statusOf(await ask("/abc", { peer: "203.0.113.2" }))).toBe(302);
+    // What is in memory needs no look-up.
+    expect(statusOf(await ask("/abc", { peer: "203.0.113.1" }))).toBe(302);
+  });
+});

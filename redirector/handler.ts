@@ -1,0 +1,208 @@
+/** What people get: asks for the decision, records the click, makes the answer. Knows no sockets. */
+import type { ClientAddress } from "../shared/client-address.ts";
+import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
+import { hostName } from "../shared/hosts.ts";
+import { decide, type Decision, locationOf, type ShortRequest } from "./decision.ts";
+import type { Answer } from "./http/answer.ts";
+import type { Head, Span } from "./http/head.ts";
+import type { Journal } from "./journal/journal.ts";
+import type { CachedLink, LinkCache } from "./link-cache.ts";
+import type { LinkFeed } from "./link-feed.ts";
+import type { Lookups } from "./lookups.ts";
+import { FAVICON, messagePage, passwordPage, redirectPage, ROBOTS } from "./pages.ts";
+import type { PasswordPasses } from "./password-pass.ts";
+import { type PasswordCheck, readPassword } from "./password.ts";
+
+export type HandlerDeps = {
+  cache: Pick<LinkCache, "get">;
+  feed: Pick<LinkFeed, "fetch">;
+  journal: Pick<Journal, "append">;
+  clientAddress: ClientAddress;
+  checkPassword: PasswordCheck;
+  passes: PasswordPasses;
+  lookups: Lookups;
+  /** Hosts of the default short domain. */
+  hosts: ReadonlySet<string>;
+  rootRedirectUrl: string | undefined;
+  /** Told of every decision that was answered. */
+  onAnswer: (kind: Decision["kind"] | "unavailable" | "too_many") => void;
+};
+
+/** A whole request; head and bytes are the caller's again as soon as the handler has returned. */
+export type Incoming = {
+  head: Head;
+  bytes: Buffer;
+  /** The posted form, if there is one. */
+  body: Span;
+  /** When it came in, in Unix milliseconds. */
+  now: number;
+  /** The address at the other end of the connection, in its normal form. */
+  peer: string;
+};
+
+export type Handler = ReturnType<typeof createHandler>;
+
+/** The most hosts whose meaning is remembered. */
+const HOSTS_MAX = 10_000;
+
+const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
+
+/** A link in memory is answered at once, in the same turn; only misses and passwords wait. */
+export function createHandler(deps: HandlerDeps) {
+  const { cache, feed, journal, clientAddress, checkPassword, passes, lookups, hosts, onAnswer } =
+    deps;
+  const meanings = new Map<string, { host: string; domain: string | undefined }>();
+  const asked: ShortRequest = { method: "", path: "", query: "", domain: "" };
+
+  function handle(incoming: Incoming): Answer | Promise<Answer> {
+    const { now } = incoming;
+    const decision = decide(readRequest(incoming), now, cache.get);
+    if (decision.kind === "redirect") {
+      onAnswer("redirect");
+      if (incoming.head.method === "GET") record(incoming, decision.link);
+      return decision;
+    }
+    if (decision.kind === "miss") return answerMiss(keep(incoming), decision);
+    return answer(incoming, decision);
+  }
+
+  async function answerMiss(
+    incoming: Incoming,
+    { domain, alias }: Extract<Decision, { kind: "miss" }>,
+  ): Promise<Answer> {
+    const release = lookups.admit(addressOf(incoming));
+    if (release === undefined) {
+      onAnswer("too_many");
+      return messagePage("too_many", { "retry-after": "10" });
+    }
+    let found = false;
+    try {
+      found = await feed.fetch(domain, alias);
+    } catch {
+      onAnswer("unavailable");
+      return messagePage("unavailable", { "retry-after": "2" });
+    } finally {
+      release(found);
+    }
+    const decision: Decision = found
+      ? decide(readRequest(incoming), Date.now(), cache.get)
+      : { kind: "not_found" };
+    // A cache too small to hold even this one link.
+    if (decision.kind === "miss") throw new Error("A fetched link is not in the cache.");
+    return await answer(incoming, decision);
+  }
+
+  function answer(
+    incoming: Incoming,
+    decision: Exclude<Decision, { kind: "miss" }>,
+  ): Answer | Promise<Answer> {
+    onAnswer(decision.kind);
+    switch (decision.kind) {
+      case "redirect":
+        if (incoming.head.method === "GET") record(incoming, decision.link);
+        return decision;
+      case "password":
+        return incoming.head.method === "POST"
+          ? answerPassword(keep(incoming), decision.link)
+          : answerAgain(incoming, decision.link);
+      case "root":
+        return deps.rootRedirectUrl === undefined
+          ? messagePage("home")
+          : redirectPage(deps.rootRedirectUrl);
+      case "robots":
+        return ROBOTS;
+      case "favicon":
+        return FAVICON;
+      case "method_not_allowed":
+        return messagePage("method_not_allowed", { allow: decision.allow });
+      default:
+        return messagePage(decision.kind);
+    }
+  }
+
+  /** Whoever has typed the password is not asked again for a while. */
+  function answerAgain(incoming: Incoming, link: CachedLink): Answer {
+    if (!passes.accept(link, textOf(incoming, incoming.head.cookie))) return passwordPage("asked");
+    if (incoming.head.method === "GET") record(incoming, link);
+    return { location: locationOf(link, readRequest(incoming).query) };
+  }
+
+  async function answerPassword(incoming: Incoming, link: CachedLink): Promise<Answer> {
+    const { head, body } = incoming;
+    const password = readPassword(textOf(incoming, head.contentType), textOf(incoming, body));
+    if (password === undefined) return passwordPage("wrong");
+    const result = await checkPassword(link, addressOf(incoming), password);
+    if (result === "limited") return passwordPage("limited", { "retry-after": "60" });
+    if (result === "wrong") return passwordPage("wrong");
+    record(incoming, link);
+    const page = redirectPage(locationOf(link, readRequest(incoming).query));
+    return { ...page, headers: { ...page.headers, "set-cookie": passes.issue(link, head.path) } };
+  }
+
+  function record(incoming: Incoming, link: CachedLink): void {
+    const { head, bytes, now } = incoming;
+    journal.append({
+      time: now,
+      ids: link.ids,
+      mode: link.mode,
+      prefetch: head.prefetch,
+      privacy: head.privacy,
+      address: addressOf(incoming),
+      host: meaningOf(head.host).host,
+      bytes,
+      userAgent: head.userAgent,
+      referrer: head.referrer,
+      language: head.language,
+      query: head.query,
+    });
+  }
+
+  /** What the decision is about; one object for all requests, as it is looked at and forgotten. */
+  function readRequest(incoming: Incoming): ShortRequest {
+    const { method, path, query, host } = incoming.head;
+    asked.method = method;
+    asked.path = path;
+    asked.query = query.start === query.end ? "" : textOf(incoming, query);
+    asked.domain = meaningOf(host).domain;
+    return asked;
+  }
+
+  /** Without a proxy's word the peer is the client, as was found out when it connected. */
+  const addressOf = ({ head, peer }: Incoming): string =>
+    head.forwardedFor === "" ? peer : clientAddress(peer, head.forwardedFor);
+
+  function meaningOf(host: string): { host: string; domain: string | undefined } {
+    const known = meanings.get(host);
+    if (known !== undefined) return known;
+    const name = hostName(host);
+    const custom = CUSTOM_HOST.test(name) ? name : undefined;
+    const meaning = { host: name, domain: hosts.has(name) ? DEFAULT_DOMAIN : custom };
+    if (meanings.size >= HOSTS_MAX) meanings.clear();
+    meanings.set(host, meaning);
+    return meaning;
+  }
+
+  return handle;
+}
+
+const textOf = ({ bytes }: Incoming, { start, end }: Span): string =>
+  bytes.toString("utf8", start, end);
+
+/** A copy that stays as it is while an answer is waited for. */
+function keep(incoming: Incoming): Incoming {
+  const { head, bytes } = incoming;
+  const { query, userAgent, referrer, language, cookie, contentType } = head;
+  return {
+    ...incoming,
+    bytes: Buffer.from(bytes),
+    head: {
+      ...head,
+      query: { ...query },
+      userAgent: { ...userAgent },
+      referrer: { ...referrer },
+      language: { ...language },
+      cookie: { ...cookie },
+      contentType: { ...contentType },
+    },
+  };
+}
