@@ -30,7 +30,7 @@ export type ShortRequest = {
 };
 
 /** A cached link, `null` for one known not to exist, undefined for one not known. */
-export type Lookup = (domain: string, alias: string) => CachedLink | null | undefined;
+export type Lookup = (domain: string, path: string) => CachedLink | null | undefined;
 
 const ALIAS_FORM = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const READ_METHODS = "GET, HEAD";
@@ -44,9 +44,9 @@ export function decide(request: ShortRequest, now: number, lookup: Lookup): Deci
   const page = pageAt(path);
   if (page !== undefined)
     return reading ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
-  const alias = path.slice(1);
-  const link = lookup(domain, alias);
+  const link = lookup(domain, path);
   if (link === undefined) {
+    const alias = path.slice(1);
     return ALIAS_FORM.test(alias) ? { kind: "miss", domain, alias } : { kind: "not_found" };
   }
   if (link === null) return { kind: "not_found" };

@@ -43,13 +43,13 @@ describe("the link cache", () => {
           else cache.put(record);
         }
         const newest = seen.get(Math.max(...seen.keys()));
-        expect(cache.get("", "a")?.destination).toBe(
+        expect(cache.get("", "/a")?.destination).toBe(
           newest?.state === "active" ? newest.destination : undefined,
         );
-        expect(cache.get("", "a")?.version).toBe(
+        expect(cache.get("", "/a")?.version).toBe(
           newest?.state === "active" ? newest.version : undefined,
         );
-        if (newest?.state === "deleted") expect(cache.get("", "a")).toBeNull();
+        if (newest?.state === "deleted") expect(cache.get("", "/a")).toBeNull();
       }),
     );
   });
@@ -57,7 +57,7 @@ describe("the link cache", () => {
   test("domains do not share aliases", () => {
     const cache = createLinkCache(1_000_000);
     cache.put(active("a", 1));
-    expect(cache.get("other.example", "a")).toBeUndefined();
+    expect(cache.get("other.example", "/a")).toBeUndefined();
   });
 
   test("keeps within its bytes, and a full cache takes updates of what it holds alone", () => {
@@ -67,8 +67,15 @@ describe("the link cache", () => {
     expect(bytes).toBeLessThanOrEqual(10_000);
     expect(entries).toBeGreaterThan(5);
     cache.update(active("stranger", 1));
-    expect(cache.get("", "stranger")).toBeUndefined();
+    expect(cache.get("", "/stranger")).toBeUndefined();
+    // Whoever was found stays longer than whoever was not.
+    const kept = createLinkCache(10_000);
+    kept.put(active("found", 1));
+    for (let i = 0; i < 100; i++) {
+      expect(kept.get("", "/found")).toBeDefined();
+      kept.put(active(`b${i}`, 1));
+    }
     cache.update(active("a99", 2));
-    expect(cache.get("", "a99")?.version).toBe(2);
+    expect(cache.get("", "/a99")?.version).toBe(2);
   });
 });

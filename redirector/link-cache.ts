@@ -1,8 +1,10 @@
-/** The links in memory: the most recently used ones, within a bound of bytes; the newest state wins. */
-import { LRUCache } from "lru-cache";
-
+/**
+ * The links in memory, within a bound of bytes; the newest state wins. What has to go is found by the
+ * clock algorithm (Corbató, 1968): finding a link marks it, and a marked one is passed over once. Unlike
+ * a list in order of use it costs a redirect one look into one table.
+ */
 import { packIds } from "../shared/contracts/click-page.ts";
-import { DEFAULT_DOMAIN, type LinkRecord, type Mode } from "../shared/contracts/link-record.ts";
+import type { LinkRecord, Mode } from "../shared/contracts/link-record.ts";
 
 /** What a redirect and its click need of a link. */
 export type CachedLink = {
@@ -16,20 +18,21 @@ export type CachedLink = {
   forward_query: boolean;
 };
 
-/** One look in so many moves its link to the front. */
-const LOOKS_PER_TOUCH = 8;
-
-type Entry = CachedLink | { version: number; deleted: true };
+/** A link, or the knowledge that there is none any more. */
+type Entry = { link: CachedLink | null; version: number; bytes: number; used: boolean };
 
 /**
- * What an entry costs beside its texts: record, key, ids, map slot and list links. On the safe side of
+ * What an entry costs beside its texts: record, key, ids and its place in the table. On the safe side of
  * what `bench:redirect` measures.
  */
 const ENTRY_OVERHEAD_BYTES = 400;
 
 export type LinkCache = {
-  /** The link, null when it is known to be deleted, undefined when it is not in memory. */
-  get(domain: string, alias: string): CachedLink | null | undefined;
+  /**
+   * The link at a path such as `/abc`, null when it is known to be deleted, undefined when it is not in
+   * memory.
+   */
+  get(domain: string, path: string): CachedLink | null | undefined;
   /** Takes a state in unless a newer one is there. */
   put(record: LinkRecord): void;
   /** Takes a state in if the short link is in memory already, or there is room. */
@@ -39,51 +42,77 @@ export type LinkCache = {
 };
 
 export function createLinkCache(bytesMax: number): LinkCache {
-  const entries = new LRUCache<string, Entry>({ maxSize: bytesMax });
-  let looks = 0;
+  const entries = new Map<string, Entry>();
+  let bytes = 0;
+
+  /** Makes room from the oldest on; what was used meanwhile begins anew as the youngest. */
+  function makeRoom(needed: number): void {
+    for (const [key, entry] of entries) {
+      if (bytes + needed <= bytesMax) return;
+      entries.delete(key);
+      if (entry.used) {
+        entry.used = false;
+        entries.set(key, entry);
+      } else {
+        bytes -= entry.bytes;
+      }
+    }
+  }
 
   function put(record: LinkRecord): void {
-    const key = keyOf(record.domain, record.alias);
-    const present = entries.peek(key);
+    const key = keyOf(record.domain, `/${record.alias}`);
+    const present = entries.get(key);
     if (present !== undefined && present.version >= record.version) return;
-    entries.set(key, toEntry(record), { size: bytesOf(record) });
+    const entry = toEntry(record);
+    if (entry.bytes > bytesMax) return;
+    if (present !== undefined) {
+      entry.used = present.used;
+      bytes -= present.bytes;
+      entries.delete(key);
+    }
+    makeRoom(entry.bytes);
+    entries.set(key, entry);
+    bytes += entry.bytes;
   }
 
   return {
-    get(domain, alias) {
-      const key = keyOf(domain, alias);
-      // Putting a link first in line costs more than finding it, so only every few looks do: a link that
-      // is asked for often is still far from the end of the line.
-      const entry = ++looks % LOOKS_PER_TOUCH === 0 ? entries.get(key) : entries.peek(key);
-      return entry !== undefined && "deleted" in entry ? null : entry;
+    get(domain, path) {
+      const entry = entries.get(keyOf(domain, path));
+      if (entry === undefined) return undefined;
+      entry.used = true;
+      return entry.link;
     },
     put,
     update(record) {
-      const room = entries.calculatedSize + bytesOf(record) <= bytesMax;
-      if (room || entries.has(keyOf(record.domain, record.alias))) put(record);
+      const known = entries.has(keyOf(record.domain, `/${record.alias}`));
+      if (known || bytes + bytesOf(record) <= bytesMax) put(record);
     },
-    clear: () => entries.clear(),
-    stats: () => ({ entries: entries.size, bytes: entries.calculatedSize }),
+    clear() {
+      entries.clear();
+      bytes = 0;
+    },
+    stats: () => ({ entries: entries.size, bytes }),
   };
 }
 
 function toEntry(record: LinkRecord): Entry {
-  if (record.state === "deleted") return { version: record.version, deleted: true };
-  const { version, link_id, account_id, mode, destination, ...rest } = record;
-  return {
-    version,
-    ids: packIds(link_id, account_id),
-    mode,
-    destination,
-    expires_at: rest.expires_at,
-    password_hash: rest.password_hash,
-    forward_query: rest.forward_query,
-  };
+  const { version } = record;
+  const link = record.state === "active" ? toLink(record) : null;
+  return { link, version, bytes: bytesOf(record), used: false };
 }
 
-/** Aliases hold no slash, so the key is unambiguous. */
-const keyOf = (domain: string, alias: string): string =>
-  domain === DEFAULT_DOMAIN ? alias : `${domain}/${alias}`;
+const toLink = (record: Extract<LinkRecord, { state: "active" }>): CachedLink => ({
+  version: record.version,
+  ids: packIds(record.link_id, record.account_id),
+  mode: record.mode,
+  destination: record.destination,
+  expires_at: record.expires_at,
+  password_hash: record.password_hash,
+  forward_query: record.forward_query,
+});
+
+/** The default domain's name is empty, so its keys are the paths; no path begins like a host. */
+const keyOf = (domain: string, path: string): string => (domain === "" ? path : domain + path);
 
 const bytesOf = (record: LinkRecord): number =>
   ENTRY_OVERHEAD_BYTES +

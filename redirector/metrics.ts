@@ -21,7 +21,7 @@ export function createMetrics({ cache, feed, journal, publishing, lookups }: Met
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   // Counted in a plain map, and told when asked: a metric's own labels cost more than a redirect.
-  const answered = new Map<string, number>();
+  const answered: Record<string, number> = {};
   const answers = new Counter({
     name: "shorthop_redirector_answers_total",
     help: "Requests answered, by what was decided",
@@ -29,7 +29,7 @@ export function createMetrics({ cache, feed, journal, publishing, lookups }: Met
     registers,
     collect() {
       answers.reset();
-      for (const [decision, count] of answered) answers.inc({ decision }, count);
+      for (const [decision, count] of Object.entries(answered)) answers.inc({ decision }, count);
     },
   });
   const gauge = (name: string, help: string, read: () => number) =>
@@ -59,6 +59,6 @@ export function createMetrics({ cache, feed, journal, publishing, lookups }: Met
   }
   return {
     registry,
-    onAnswer: (decision: string) => void answered.set(decision, (answered.get(decision) ?? 0) + 1),
+    onAnswer: (decision: string) => void (answered[decision] = (answered[decision] ?? 0) + 1),
   };
 }
