@@ -104,7 +104,7 @@ type Cost = { rate: number; micros: number; hotMicros: number; p50: number; p99:
 const rows = [];
 const costs = new Map<string, Record<"uniform" | "zipf", Cost>>();
 const collected: Record<string, Record<"uniform" | "zipf", Cost[]>> = {};
-for (let round_ = 0; round_ < ROUNDS; round_++) {
+for (let turn = 0; turn < ROUNDS; turn++) {
   for (const server of servers) {
     const runs = (collected[server.name] ??= { uniform: [], zipf: [] });
     await running(server, async (pid, at) => {
@@ -168,9 +168,17 @@ async function publishLinks(url: string): Promise<void> {
   const account = newUuid();
   for (const [i, { alias, destination }] of links.entries()) {
     const record: ActiveLink = {
-      ...{ state: "active", version: i + 1, domain: "", alias, mode: "live", destination },
-      ...{ link_id: newUuid(), account_id: account },
-      ...{ expires_at: null, password_hash: null, forward_query: false },
+      state: "active",
+      version: i + 1,
+      domain: "",
+      alias,
+      mode: "live",
+      destination,
+      link_id: newUuid(),
+      account_id: account,
+      expires_at: null,
+      password_hash: null,
+      forward_query: false,
     };
     connection.publish(linkSubject("", alias), encodeLinkRecord(record));
     if (i % 1_000 === 999) await connection.flush();

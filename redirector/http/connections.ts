@@ -1,13 +1,14 @@
 /**
- * The connections: cuts their bytes into requests, has each answered in its turn, and writes answers
+ * The connections: cuts their bytes into requests, has each answered in its turn, and sends answers
  * after the clicks of all that came in together are recorded. Nothing is read ahead of an answer that
  * is waited for, or that the other end does not take; everything has a bound and an end.
  */
 import type { Socket, SocketHandler } from "bun";
 
 import type { Handler } from "../handler.ts";
-import type { Answer, AnswerWriter } from "./answer.ts";
+import type { AnswerWriter } from "./answer.ts";
 import { newHead, readHead } from "./head.ts";
+import { createOutbox } from "./outbox.ts";
 
 export type ConnectionsDeps = {
   handle: Handler;
@@ -31,9 +32,6 @@ const IDLE_SECONDS = 60;
 /** Bytes that may wait for their turn; who sends more ahead is cut off. */
 const INPUT_BYTES_MAX = 64 * 1024;
 
-/** Answers up to this size are written from one buffer that is used over and over. */
-const SCRATCH_BYTES = 16 * 1024;
-
 const SWEEP_MS = 1_000;
 
 /** The state of one connection. */
@@ -41,110 +39,109 @@ export type Connection = {
   peer: string;
   /** Bytes that are no whole request yet, or wait for their turn. */
   input: Buffer | undefined;
-  /** Answers that wait for their clicks to be recorded. */
-  output: string;
   /** What the other end has not taken yet. */
   unsent: Buffer | undefined;
+  /** Whether its bytes are being gone through. */
+  reading: boolean;
   /** Whether an answer is waited for. */
   waiting: boolean;
   /** Whether nothing more is read. */
   closing: boolean;
   /** Whether the other end has said all it will. */
   ended: boolean;
-  queued: boolean;
+  /** Whether answers are in the outbox. */
+  answered: boolean;
   /** When the present state began, in seconds of the sweep. */
   since: number;
 };
 
-export type Connections = ReturnType<typeof createConnections>;
+type Client = Socket<Connection>;
 
 export function createConnections(deps: ConnectionsDeps) {
   const { handle, writer, commit, bodyBytesMax, connectionsMax, addressOf, onError } = deps;
-  const open = new Set<Socket<Connection>>();
+  const open = new Set<Client>();
+  const outbox = createOutbox<Client>(writer);
   const head = newHead();
-  const scratch = Buffer.allocUnsafe(SCRATCH_BYTES);
-  let queue: Socket<Connection>[] = [];
   let seconds = 0;
   let now = 0;
+  let scheduled = false;
   let draining = false;
   let refused = 0;
 
-  function read(socket: Socket<Connection>, bytes: Buffer): void {
+  function read(socket: Client, bytes: Buffer): void {
     const connection = socket.data;
     // One look at the clock for all that came in together.
-    if (queue.length === 0) now = Date.now();
+    if (outbox.isEmpty()) now = Date.now();
+    connection.reading = true;
     let at = 0;
-    while (at < bytes.length && isReading(connection)) {
+    while (at < bytes.length && mayRead(connection)) {
       const reading = readHead(bytes, at, head);
       if (reading.kind === "partial") break;
       if (reading.kind === "refused") {
-        refuse(connection, reading.status);
+        refuse(socket, reading.status);
         break;
       }
       const bodyEnd = reading.end + head.contentLength;
       if (head.contentLength > bodyBytesMax) {
-        refuse(connection, 413);
+        refuse(socket, 413);
         break;
       }
       if (bytes.length < bodyEnd) break;
       at = bodyEnd;
-      answer(socket, bytes, { start: reading.end, end: bodyEnd });
+      answer(socket, bytes, reading.end, bodyEnd);
     }
     keepInput(connection, bytes, at);
-    if (connection.output !== "") enqueue(socket);
+    connection.reading = false;
+    // All was sent in between already: what follows on that is still to be done.
+    if (at > 0 && !connection.answered && !connection.waiting) {
+      outbox.touch(socket);
+      schedule(socket);
+    }
   }
 
-  const isReading = ({ waiting, closing, unsent }: Connection): boolean =>
+  const mayRead = ({ waiting, closing, unsent }: Connection): boolean =>
     !waiting && !closing && unsent === undefined;
 
-  function refuse(connection: Connection, status: Parameters<AnswerWriter["refuse"]>[0]): void {
-    connection.output += writer.refuse(status, now);
-    connection.closing = true;
+  function refuse(socket: Client, status: Parameters<AnswerWriter["refuse"]>[0]): void {
+    outbox.refuse(socket, status, now);
+    socket.data.closing = true;
+    schedule(socket);
   }
 
-  function answer(
-    socket: Socket<Connection>,
-    bytes: Buffer,
-    body: { start: number; end: number },
-  ): void {
+  function answer(socket: Client, bytes: Buffer, bodyStart: number, bodyEnd: number): void {
     const connection = socket.data;
     const terms = { method: head.method, keepAlive: head.keepAlive && !draining, now };
+    const body = { start: bodyStart, end: bodyEnd };
     const answered = handle({ head, bytes, body, now, peer: connection.peer });
     if (!(answered instanceof Promise)) {
-      take(connection, answered, terms);
+      outbox.add(socket, answered, terms);
+      if (!terms.keepAlive) connection.closing = true;
+      schedule(socket);
       return;
     }
     connection.waiting = true;
     answered
       .then(
-        (later) => take(connection, later, terms),
+        (later) => {
+          outbox.add(socket, later, terms);
+          if (!terms.keepAlive) connection.closing = true;
+        },
         (error: unknown) => {
           onError(error);
+          outbox.touch(socket);
           connection.closing = true;
         },
       )
       .finally(() => {
         connection.waiting = false;
-        enqueue(socket);
+        schedule(socket);
       });
   }
 
-  function take(
-    connection: Connection,
-    answered: Answer,
-    terms: Parameters<AnswerWriter["write"]>[1],
-  ): void {
-    connection.output += writer.write(answered, terms);
-    if (!terms.keepAlive) connection.closing = true;
-  }
-
   function keepInput(connection: Connection, bytes: Buffer, from: number): void {
-    if (connection.closing || from >= bytes.length) {
-      connection.input = undefined;
-      return;
-    }
-    if (bytes.length - from > INPUT_BYTES_MAX) {
-      connection.closing = true;
+    const rest = bytes.length - from;
+    if (rest > INPUT_BYTES_MAX) connection.closing = true;
+    if (connection.closing || rest === 0) {
       connection.input = undefined;
       return;
     }
@@ -152,51 +149,63 @@ export function createConnections(deps: ConnectionsDeps) {
     connection.input = from === 0 ? bytes : Buffer.from(bytes.subarray(from));
   }
 
-  function enqueue(socket: Socket<Connection>): void {
-    if (socket.data.queued) return;
-    socket.data.queued = true;
-    // After the other requests that came in with this one: their clicks are written together.
-    if (queue.push(socket) === 1) setImmediate(flush);
+  /** After the other requests that came in with this one: their clicks are written together. */
+  function schedule(socket: Client): void {
+    socket.data.answered = true;
+    if (outbox.isFull()) {
+      flush();
+    } else if (!scheduled) {
+      scheduled = true;
+      setImmediate(flush);
+    }
   }
 
   function flush(): void {
+    scheduled = false;
     commit();
-    const sockets = queue;
-    queue = [];
-    for (const socket of sockets) {
-      const connection = socket.data;
-      connection.queued = false;
-      connection.since = seconds;
-      const { output } = connection;
-      connection.output = "";
-      if (output !== "") send(socket, output);
-      resume(socket);
+    outbox.flush(send, sent);
+  }
+
+  function send(socket: Client, bytes: Buffer, start: number, end: number): void {
+    const connection = socket.data;
+    const length = end - start;
+    if (connection.unsent !== undefined) {
+      connection.unsent = Buffer.concat([connection.unsent, bytes.subarray(start, end)]);
+      return;
+    }
+    const written = socket.write(bytes, start, length);
+    if (written >= 0 && written < length) {
+      connection.unsent = Buffer.from(bytes.subarray(start + written, end));
     }
   }
 
-  function send(socket: Socket<Connection>, output: string): void {
-    const { length } = output;
-    const bytes = length > scratch.length ? Buffer.from(output, "latin1") : scratch;
-    if (bytes === scratch) scratch.write(output, "latin1");
-    const written = socket.write(bytes, 0, length);
-    if (written >= 0 && written < length) {
-      socket.data.unsent = Buffer.from(bytes.subarray(written, length));
-    }
+  function sent(socket: Client): void {
+    socket.data.answered = false;
+    socket.data.since = seconds;
+    proceed(socket);
   }
 
   /** Goes on with what has come in meanwhile, or ends what has nothing more to say. */
-  function resume(socket: Socket<Connection>): void {
+  function proceed(socket: Client): void {
     const connection = socket.data;
-    if (connection.waiting || connection.unsent !== undefined) return;
+    if (connection.reading || connection.waiting || connection.unsent !== undefined) return;
     if (!connection.closing && connection.input !== undefined) read(socket, connection.input);
-    const { closing, ended, waiting, output } = connection;
-    if (closing ? output === "" : ended && !waiting && output === "") socket.end();
+    if (connection.waiting || connection.answered) return;
+    if (connection.closing || connection.ended) socket.end();
   }
 
   function isOverdue({ unsent, waiting, input, since }: Connection): boolean {
     const age = seconds - since;
     if (unsent !== undefined) return age > ANSWER_SECONDS;
     return age > (input !== undefined && !waiting ? REQUEST_SECONDS : IDLE_SECONDS);
+  }
+
+  /** What a connection that is gone had still to say is not looked at any more. */
+  function forget(socket: Client): void {
+    open.delete(socket);
+    socket.data.closing = true;
+    socket.data.input = undefined;
+    socket.data.unsent = undefined;
   }
 
   const sweep = setInterval(() => {
@@ -209,12 +218,12 @@ export function createConnections(deps: ConnectionsDeps) {
       socket.data = {
         peer: addressOf(socket.remoteAddress),
         input: undefined,
-        output: "",
         unsent: undefined,
+        reading: false,
         waiting: false,
         closing: false,
         ended: false,
-        queued: false,
+        answered: false,
         since: seconds,
       };
       if (open.size >= connectionsMax) {
@@ -232,20 +241,18 @@ export function createConnections(deps: ConnectionsDeps) {
     drain(socket) {
       const { unsent } = socket.data;
       if (unsent === undefined) return;
-      const written = socket.write(unsent);
+      const written = Math.max(0, socket.write(unsent));
       socket.data.unsent = written < unsent.length ? unsent.subarray(written) : undefined;
       socket.data.since = seconds;
-      resume(socket);
+      proceed(socket);
     },
     end(socket) {
       // What it has asked for is still answered.
       socket.data.ended = true;
-      enqueue(socket);
+      if (!socket.data.answered) proceed(socket);
     },
-    close: (socket) => void open.delete(socket),
-    error(socket) {
-      open.delete(socket);
-    },
+    close: forget,
+    error: forget,
   };
 
   return {

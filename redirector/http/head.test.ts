@@ -54,7 +54,7 @@ describe("the head of a request", () => {
       method: "GET",
       path: "/abc",
       host: "sho.rt",
-      query: 0 as never,
+      query: 0,
     });
   });
 
@@ -142,7 +142,7 @@ describe("the head of a request", () => {
     [431, `GET /${"x".repeat(HEAD_BYTES_MAX)} HTTP/1.1\r\nHost: a\r\n\r\n`],
     [431, `${GET}X: ${"y".repeat(HEAD_BYTES_MAX)}`],
   ])("that is more than is taken here: %i", (expected, text) => {
-    expect(status(text)).toBe(expected as 431);
+    expect(String(status(text))).toBe(String(expected));
   });
 
   test("may come in any pieces: each part of a good one is partial, and the whole is the same", () => {

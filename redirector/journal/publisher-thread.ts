@@ -39,7 +39,7 @@ function run({ natsUrl, streamBytesMax, logLevel }: PublisherOptions) {
   };
 }
 
-self.onmessage = ({ data }: MessageEvent<Told>): void => {
+self.addEventListener("message", ({ data }: MessageEvent<Told>): void => {
   switch (data.kind) {
     case "start":
       running = run(data.options);
@@ -50,4 +50,4 @@ self.onmessage = ({ data }: MessageEvent<Told>): void => {
     case "stop":
       void running?.stop().finally(() => tell({ kind: "stopped" }));
   }
-};
+});

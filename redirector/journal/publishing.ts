@@ -25,7 +25,7 @@ export function startPublishing({ onReleased, onError, ...options }: PublishingD
   let published = 0;
 
   const tell = (message: Told): void => thread.postMessage(message);
-  thread.onmessage = ({ data }: MessageEvent<Tells>) => {
+  thread.addEventListener("message", ({ data }: MessageEvent<Tells>) => {
     if (data.kind === "stopped") {
       stopped.resolve();
       return;
@@ -33,8 +33,8 @@ export function startPublishing({ onReleased, onError, ...options }: PublishingD
     pending--;
     published++;
     onReleased(data.page);
-  };
-  thread.onerror = (event) => onError(event.error ?? event.message);
+  });
+  thread.addEventListener("error", (event) => onError(event.error ?? event.message));
   tell({ kind: "start", options });
 
   return {
