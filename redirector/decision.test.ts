@@ -51,6 +51,7 @@ describe("the decision", () => {
     ["a path that is no alias", { path: "/a/b" }, undefined, "not_found"],
     ["an alias with an escape", { path: "/%61bc" }, undefined, "not_found"],
     ["the root", { path: "/" }, link(), "root"],
+    ["the root of a custom domain", { path: "/", domain: "go.example.com" }, link(), "not_found"],
     ["robots.txt", { path: "/robots.txt" }, link(), "robots"],
     ["the icon", { path: "/favicon.ico" }, link(), "favicon"],
     ["a link with a password", {}, link({ password_hash: "x" }), "password"],

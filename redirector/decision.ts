@@ -2,6 +2,7 @@
  * What a request for a short link gets: one pure function, so that every way into the process gives
  * the same answer. It never waits; what needs waiting for comes back as a decision to wait.
  */
+import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
 import type { CachedLink } from "./link-cache.ts";
 
 export type Decision =
@@ -42,6 +43,8 @@ export function decide(request: ShortRequest, now: number, lookup: Lookup): Deci
   if (!reading && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
   if (domain === undefined) return { kind: "not_found" };
   const page = pageAt(path);
+  // Nobody has said what another host than our own should show there, if it is served here at all.
+  if (page === "root" && domain !== DEFAULT_DOMAIN) return { kind: "not_found" };
   if (page !== undefined)
     return reading ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
   const link = lookup(domain, path);

@@ -3,7 +3,7 @@
  * clock algorithm (Corbató, 1968): finding a link marks it, and a marked one is passed over once. Unlike
  * a list in order of use it costs a redirect one look into one table.
  */
-import { packIds } from "../shared/contracts/click-page.ts";
+import { packIds, unpackIds } from "../shared/contracts/click-page.ts";
 import type { LinkRecord, Mode } from "../shared/contracts/link-record.ts";
 
 /** What a redirect and its click need of a link. */
@@ -37,6 +37,8 @@ export type LinkCache = {
   put(record: LinkRecord): void;
   /** Takes a state in if the short link is in memory already, or there is room. */
   update(record: LinkRecord): void;
+  /** Every state in memory, as the feed told it. */
+  records(): Iterable<LinkRecord>;
   clear(): void;
   stats(): { entries: number; bytes: number };
 };
@@ -87,6 +89,14 @@ export function createLinkCache(bytesMax: number): LinkCache {
       const known = entries.has(keyOf(record.domain, `/${record.alias}`));
       if (known || bytes + bytesOf(record) <= bytesMax) put(record);
     },
+    *records() {
+      // What is put anew meanwhile comes last: beyond those that were there, all is known already.
+      let left = entries.size;
+      for (const [key, entry] of entries) {
+        if (left-- === 0) return;
+        yield toRecord(key, entry);
+      }
+    },
     clear() {
       entries.clear();
       bytes = 0;
@@ -99,6 +109,15 @@ function toEntry(record: LinkRecord): Entry {
   const { version } = record;
   const link = record.state === "active" ? toLink(record) : null;
   return { link, version, bytes: bytesOf(record), used: false };
+}
+
+function toRecord(key: string, { link, version }: Entry): LinkRecord {
+  const slash = key.lastIndexOf("/");
+  const [domain, alias] = [key.slice(0, slash), key.slice(slash + 1)];
+  if (link === null) return { state: "deleted", version, domain, alias };
+  const { ids, ...rest } = link;
+  const { linkId, accountId } = unpackIds(ids);
+  return { state: "active", ...rest, domain, alias, link_id: linkId, account_id: accountId };
 }
 
 const toLink = (record: Extract<LinkRecord, { state: "active" }>): CachedLink => ({

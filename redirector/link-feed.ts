@@ -28,20 +28,28 @@ export type LinkFeed = {
   fetch(domain: string, alias: string): Promise<boolean>;
   /** `ok` while the cache follows the feed, else why not. */
   state(): string;
+  /** Where the cache stands; undefined before the first contact. */
+  cursor(): Cursor | undefined;
   /** Sequence numbers the cache is behind the stream, as last seen. */
   lag(): number;
   stop(): void;
 };
 
 /** Where the cache stands: which stream, by its creation time, and the last change taken in. */
-type Cursor = { stream: string; sequence: number };
+export type Cursor = { stream: string; sequence: number };
 
-type LinkFeedDeps = { nats: Promise<NatsConnection>; cache: LinkCache; log: Log };
+type LinkFeedDeps = {
+  nats: Promise<NatsConnection>;
+  cache: LinkCache;
+  /** Where what is in the cache already was taken. */
+  from: Cursor | undefined;
+  log: Log;
+};
 
 /** Starts following the feed; NATS may come and go. */
-export function startLinkFeed({ nats, cache, log }: LinkFeedDeps): LinkFeed {
+export function startLinkFeed({ nats, cache, from, log }: LinkFeedDeps): LinkFeed {
   const fetching = new Map<string, Promise<boolean>>();
-  let cursor: Cursor | undefined;
+  let cursor = from;
   let state = "not connected yet";
   let lag = 0;
   let stopped = false;
@@ -138,6 +146,7 @@ export function startLinkFeed({ nats, cache, log }: LinkFeedDeps): LinkFeed {
       return started;
     },
     state: () => state,
+    cursor: () => (cursor === undefined ? undefined : { ...cursor }),
     lag: () => lag,
     stop: () => void (stopped = true),
   };

@@ -1,4 +1,7 @@
 /** The redirector process: answers short links from memory and journals each click. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
@@ -11,6 +14,7 @@ import { configSchema, tlsOf } from "./config.ts";
 import { createHandler } from "./handler.ts";
 import { createAnswerWriter } from "./http/answer.ts";
 import { openJournal } from "./journal/journal.ts";
+import { lockJournal } from "./journal/lock.ts";
 import { startPublishing } from "./journal/publishing.ts";
 import { createLinkCache } from "./link-cache.ts";
 import { startLinkFeed } from "./link-feed.ts";
@@ -19,9 +23,13 @@ import { createMetrics } from "./metrics.ts";
 import { createPasswordPasses } from "./password-pass.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
 import { startServer } from "./server.ts";
+import { loadSnapshot, startSnapshots } from "./snapshot.ts";
 
 /** How long a stop waits for clicks to be published; the rest waits in the journal. */
 const DRAIN_MS = 3_000;
+
+/** The links in memory, beside the clicks. */
+const SNAPSHOT_NAME = "links.snapshot";
 
 await runMain(async () => {
   const config = loadConfig(configSchema, process.env);
@@ -32,7 +40,12 @@ await runMain(async () => {
   const nats = openNats({ url: config.NATS_URL, name: "redirector", log });
   lifecycle.onStop("nats", nats.close);
   const cache = createLinkCache(config.CACHE_BYTES_MAX);
-  const feed = startLinkFeed({ nats: nats.connection, cache, log });
+  mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
+  lockJournal(config.JOURNAL_DIR);
+  const path = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
+  const from = await loadSnapshot(path, cache);
+  const feed = startLinkFeed({ nats: nats.connection, cache, from, log });
+  const snapshots = startSnapshots({ path, cache, feed, log });
   const publishing = startPublishing({
     natsUrl: config.NATS_URL,
     streamBytesMax: config.CLICKS_BYTES_MAX,
@@ -54,6 +67,7 @@ await runMain(async () => {
   lifecycle.onStop("journal", async () => {
     journal.close();
     feed.stop();
+    await snapshots.stop();
     await publishing.stop(DRAIN_MS);
   });
 

@@ -9,7 +9,7 @@ export type ServerOptions = {
 };
 
 /** How long connections may go on after a stop was asked for. */
-const DRAIN_MS = 5_000;
+const DRAIN_MS = 2_000;
 
 export function startServer({ host, port, tls }: ServerOptions, deps: ConnectionsDeps) {
   const connections = createConnections(deps);

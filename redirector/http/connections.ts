@@ -202,7 +202,8 @@ export function createConnections(deps: ConnectionsDeps) {
 
   /** What a connection that is gone had still to say is not looked at any more. */
   function forget(socket: Client): void {
-    open.delete(socket);
+    // One that failed before it was open has no state yet.
+    if (!open.delete(socket)) return;
     socket.data.closing = true;
     socket.data.input = undefined;
     socket.data.unsent = undefined;
@@ -252,7 +253,11 @@ export function createConnections(deps: ConnectionsDeps) {
       if (!socket.data.answered) proceed(socket);
     },
     close: forget,
-    error: forget,
+    error(socket, error) {
+      onError(error);
+      forget(socket);
+      socket.terminate();
+    },
   };
 
   return {

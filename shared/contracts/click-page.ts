@@ -115,6 +115,12 @@ export type RawClick = {
 export const packIds = (linkId: Uuid, accountId: Uuid): string =>
   Buffer.from((linkId + accountId).replaceAll("-", ""), "hex").toString("latin1");
 
+/** What {@link packIds} was given. */
+export function unpackIds(ids: string): { linkId: Uuid; accountId: Uuid } {
+  const bytes = Buffer.from(ids, "latin1");
+  return { linkId: readUuid(bytes, 0), accountId: readUuid(bytes, 16) };
+}
+
 /**
  * Writes one record at `start` of `target`, which must have {@link RECORD_BYTES_MAX} bytes left, and
  * returns where it ends. Allocates next to nothing: it runs within a redirect.

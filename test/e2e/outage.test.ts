@@ -1,0 +1,76 @@
+/** Goal: redirectors outlive everything else, and what they counted meanwhile is not lost. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+
+import { call, linkAnswer, summaryAnswer } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startRedirector } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+/** Where nobody listens. */
+const NOWHERE = "nats://127.0.0.1:1";
+
+let stack: Stack;
+beforeAll(async () => void (stack = await startStack()));
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+
+async function createLink(url: string) {
+  const { body } = await call(api("/v1/links"), { key: stack.info().api_key, body: { url } });
+  return linkAnswer.parse(body);
+}
+
+const ready = async (metricsUrl: string) => (await call(`${metricsUrl}/readyz`)).status;
+
+const journal = () => mkdtempSync(join(stack.dataDir, "outage-"));
+
+describe("a redirector", () => {
+  test("that starts without NATS serves what it had, counts it, and catches up later", async () => {
+    const JOURNAL_DIR = journal();
+    const known = await createLink("https://example.com/known");
+    const changed = await createLink("https://example.com/before");
+    const first = await startRedirector(stack, { JOURNAL_DIR });
+    for (const { alias } of [known, changed]) {
+      expect((await call(`${first.url}/${alias}`)).status).toBe(302);
+    }
+    await first.stop();
+
+    const change = {
+      key: stack.info().api_key,
+      method: "PATCH",
+      body: { url: "https://example.com/after" },
+    };
+    expect((await call(api(`/v1/links/${changed.id}`), change)).status).toBe(200);
+    const cut = await startRedirector(stack, { JOURNAL_DIR, NATS_URL: NOWHERE });
+    expect(await ready(cut.metricsUrl)).toBe(503);
+    for (let i = 0; i < 20; i++) {
+      const { status, headers } = await call(`${cut.url}/${known.alias}`);
+      expect([status, headers.get("location")]).toEqual([302, known.original_url]);
+    }
+    expect((await call(`${cut.url}/never-heard-of`)).status).toBe(503);
+    await cut.stop();
+
+    const back = await startRedirector(stack, { JOURNAL_DIR });
+    await eventually(async () => expect(await ready(back.metricsUrl)).toBe(200), 10_000);
+    const { headers } = await call(`${back.url}/${changed.alias}`);
+    expect(headers.get("location")).toBe("https://example.com/after");
+    await eventually(async () => {
+      const { body } = await call(api(`/v1/analytics/${known.id}`), { key: stack.info().api_key });
+      expect(summaryAnswer.parse(body).summary.total_clicks).toBe(21);
+    }, 15_000);
+    await back.stop();
+  });
+
+  test("is refused a journal that another one is writing", async () => {
+    const JOURNAL_DIR = journal();
+    const first = await startRedirector(stack, { JOURNAL_DIR });
+    expect(startRedirector(stack, { JOURNAL_DIR })).rejects.toThrow("did not start");
+    process.kill(first.pid, "SIGKILL");
+    await eventually(async () => {
+      const next = await startRedirector(stack, { JOURNAL_DIR });
+      await next.stop();
+    }, 20_000);
+  });
+});
