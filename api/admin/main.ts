@@ -7,16 +7,18 @@ import { Command, CommanderError } from "commander";
 
 import { addAccountCommands } from "./accounts.ts";
 import { addKeyCommands } from "./keys.ts";
+import { addLinkCommands } from "./links.ts";
 import { createWithDatabase } from "./run.ts";
 
 // Commands inherit this when they are added, so it comes first.
 const program = new Command("shorthop admin")
-  .description("Manage accounts and API keys.")
+  .description("Manage accounts, API keys and links.")
   .showHelpAfterError()
   .exitOverride();
 const withDatabase = createWithDatabase(process.env);
 addAccountCommands(program, withDatabase);
 addKeyCommands(program, withDatabase);
+addLinkCommands(program, withDatabase);
 
 /** `shorthop admin …` and `bun run admin -- …` mean the same. */
 const args = process.argv.slice(2);

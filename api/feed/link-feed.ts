@@ -80,9 +80,10 @@ export function startLinkFeed({ sql, nats, log }: LinkFeedDeps): LinkFeed {
     return true;
   }
 
-  async function relay(): Promise<void> {
+  /** Delivers what is left in the outbox; gives how much of a batch there was. */
+  async function relay(): Promise<number> {
     const connection = jetStream;
-    if (connection === undefined) return;
+    if (connection === undefined) return 0;
     const delivered = await sql.begin(async (transaction) => {
       const rows = await transaction<{ id: string; record: LinkRecord }[]>`
         select id, record from link_outbox
@@ -90,22 +91,25 @@ export function startLinkFeed({ sql, nats, log }: LinkFeedDeps): LinkFeed {
          order by id limit ${RELAY_BATCH}
            for update skip locked`;
       if (rows.length === 0) return 0;
-      for (const { record } of rows) await publishIfNewer(connection, record);
+      await Promise.all(rows.map(({ record }) => publishIfNewer(connection, record)));
       await transaction`delete from link_outbox where id in ${transaction(rows.map((row) => row.id))}`;
       return rows.length;
     });
     if (delivered > 0) log.info({ delivered }, "outbox_relayed");
+    return delivered;
   }
 
   async function run(): Promise<void> {
     await open();
     while (!stopped) {
+      let delivered = 0;
       try {
-        await relay();
+        delivered = await relay();
       } catch (error) {
         log.warn({ error }, "outbox_relay_failed");
       }
-      await Bun.sleep(RELAY_INTERVAL_MS);
+      // A full batch has more behind it.
+      if (delivered < RELAY_BATCH) await Bun.sleep(RELAY_INTERVAL_MS);
     }
   }
 

@@ -129,6 +129,24 @@ export async function insertOutbox(transaction: Transaction, record: LinkRecord)
   return Number(row.id);
 }
 
+/** Links of all accounts in the order of their ids, from behind `after` on. */
+export async function listLinksAfter(
+  sql: Sql,
+  after: Uuid | null,
+  limit: number,
+): Promise<LinkRow[]> {
+  return await sql<LinkRow[]>`
+    ${selectLinks(sql)}
+     where ${after}::uuid is null or link.id > ${after}
+     order by link.id limit ${limit}`;
+}
+
+/** Adds states of links to the outbox, where they wait for whoever publishes next. */
+export async function insertOutboxes(sql: Sql, records: readonly LinkRecord[]): Promise<void> {
+  const rows = records.map((record) => ({ version: record.version, record: sql.json(record) }));
+  await sql`insert into link_outbox ${sql(rows, "version", "record")}`;
+}
+
 /** Those of the links that are the owner's, by their primary key. */
 export async function findCreationTimes(
   sql: Sql,

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
+import { connect } from "nats";
+
+import { admin } from "../harness/admin.ts";
 import { call, linkAnswer, summaryAnswer } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startRedirector } from "../harness/processes.ts";
@@ -24,7 +27,40 @@ async function createLink(url: string) {
 
 const ready = async (metricsUrl: string) => (await call(`${metricsUrl}/readyz`)).status;
 
+/** User and password, if NATS asks for them. */
+function natsLogin(): { user?: string; pass?: string } {
+  const { username, password } = new URL(stack.info().nats_url);
+  return username === "" ? {} : { user: username, pass: decodeURIComponent(password) };
+}
+
 const journal = () => mkdtempSync(join(stack.dataDir, "outage-"));
+
+describe("the links feed", () => {
+  test("that was lost is filled again from the database, and redirectors take it from there", async () => {
+    const made = [];
+    for (let i = 0; i < 30; i++) made.push(await createLink(`https://example.com/resync-${i}`));
+    const [first] = made;
+    expect((await call(first?.short_url ?? "")).status).toBe(302);
+    const nats = await connect({ servers: new URL(stack.info().nats_url).host, ...natsLogin() });
+    await (await nats.jetstreamManager()).streams.delete("LINKS");
+    await nats.close();
+    // The redirector notices, and forgets what it cannot be sure of any more.
+    await eventually(
+      async () => expect((await call(first?.short_url ?? "")).status).toBe(404),
+      15_000,
+    );
+    const { queued } = await admin<{ queued: number }>(stack, ["links", "resync"]);
+    expect(queued).toBeGreaterThanOrEqual(30);
+    for (const { short_url, original_url } of made) {
+      await eventually(async () => {
+        const { status, headers } = await call(short_url);
+        expect([status, headers.get("location")]).toEqual([302, original_url]);
+      }, 20_000);
+    }
+    const fresh = await createLink("https://example.com/after-resync");
+    expect((await call(fresh.short_url)).status).toBe(302);
+  });
+});
 
 describe("a redirector", () => {
   test("that starts without NATS serves what it had, counts it, and catches up later", async () => {
