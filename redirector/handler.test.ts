@@ -11,7 +11,8 @@ import {
 import type { ActiveLink } from "../shared/contracts/link-record.ts";
 import { createHandler } from "./handler.ts";
 import type { Answer } from "./http/answer.ts";
-import { newHead, readHead } from "./http/head.ts";
+import { readHead } from "./http/head.ts";
+import { newHead } from "./http/reading.ts";
 import { createLinkCache } from "./link-cache.ts";
 import { createLookups } from "./lookups.ts";
 import { createPasswordPasses } from "./password-pass.ts";

@@ -4,7 +4,7 @@ import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
 import { hostName } from "../shared/hosts.ts";
 import { decide, type Decision, locationOf, type ShortRequest } from "./decision.ts";
 import type { Answer } from "./http/answer.ts";
-import type { Head, Span } from "./http/head.ts";
+import type { Head, Span } from "./http/reading.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { CachedLink, LinkCache } from "./link-cache.ts";
 import type { LinkFeed } from "./link-feed.ts";

@@ -1,5 +1,6 @@
 /** Listens for people, on one port or shared with other processes on it. */
-import { type Connection, type ConnectionsDeps, createConnections } from "./http/connections.ts";
+import type { Connection } from "./http/connection.ts";
+import { type ConnectionsDeps, createConnections } from "./http/connections.ts";
 
 export type ServerOptions = {
   host: string;

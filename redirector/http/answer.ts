@@ -2,7 +2,7 @@
 import { STATUS_CODES } from "node:http";
 
 import type { Page } from "../pages.ts";
-import type { RefusedStatus } from "./head.ts";
+import type { RefusedStatus } from "./reading.ts";
 
 /** What a request is answered with: a redirect of a link, or anything else. */
 export type Answer = { location: string } | Page;

@@ -7,8 +7,10 @@ import type { Socket, SocketHandler } from "bun";
 
 import type { Handler } from "../handler.ts";
 import type { AnswerWriter } from "./answer.ts";
-import { newHead, readHead } from "./head.ts";
+import { type Connection, isOverdue, keepInput, mayRead, newConnection } from "./connection.ts";
+import { readHead } from "./head.ts";
 import { createOutbox } from "./outbox.ts";
+import { newHead } from "./reading.ts";
 
 export type ConnectionsDeps = {
   handle: Handler;
@@ -24,36 +26,7 @@ export type ConnectionsDeps = {
   onError: (error: unknown) => void;
 };
 
-/** How long a request may take to arrive, an answer to be taken, and a connection to be silent. */
-const REQUEST_SECONDS = 5;
-const ANSWER_SECONDS = 30;
-const IDLE_SECONDS = 60;
-
-/** Bytes that may wait for their turn; who sends more ahead is cut off. */
-const INPUT_BYTES_MAX = 64 * 1024;
-
 const SWEEP_MS = 1_000;
-
-/** The state of one connection. */
-export type Connection = {
-  peer: string;
-  /** Bytes that are no whole request yet, or wait for their turn. */
-  input: Buffer | undefined;
-  /** What the other end has not taken yet. */
-  unsent: Buffer | undefined;
-  /** Whether its bytes are being gone through. */
-  reading: boolean;
-  /** Whether an answer is waited for. */
-  waiting: boolean;
-  /** Whether nothing more is read. */
-  closing: boolean;
-  /** Whether the other end has said all it will. */
-  ended: boolean;
-  /** Whether answers are in the outbox. */
-  answered: boolean;
-  /** When the present state began, in seconds of the sweep. */
-  since: number;
-};
 
 type Client = Socket<Connection>;
 
@@ -90,7 +63,7 @@ export function createConnections(deps: ConnectionsDeps) {
       at = bodyEnd;
       answer(socket, bytes, reading.end, bodyEnd);
     }
-    keepInput(connection, bytes, at);
+    keepInput(connection, bytes, at, seconds);
     connection.reading = false;
     // All was sent in between already: what follows on that is still to be done.
     if (at > 0 && !connection.answered && !connection.waiting) {
@@ -98,9 +71,6 @@ export function createConnections(deps: ConnectionsDeps) {
       schedule(socket);
     }
   }
-
-  const mayRead = ({ waiting, closing, unsent }: Connection): boolean =>
-    !waiting && !closing && unsent === undefined;
 
   function refuse(socket: Client, status: Parameters<AnswerWriter["refuse"]>[0]): void {
     outbox.refuse(socket, status, now);
@@ -136,17 +106,6 @@ export function createConnections(deps: ConnectionsDeps) {
         connection.waiting = false;
         schedule(socket);
       });
-  }
-
-  function keepInput(connection: Connection, bytes: Buffer, from: number): void {
-    const rest = bytes.length - from;
-    if (rest > INPUT_BYTES_MAX) connection.closing = true;
-    if (connection.closing || rest === 0) {
-      connection.input = undefined;
-      return;
-    }
-    if (connection.input === undefined || from > 0) connection.since = seconds;
-    connection.input = from === 0 ? bytes : Buffer.from(bytes.subarray(from));
   }
 
   /** After the other requests that came in with this one: their clicks are written together. */
@@ -194,12 +153,6 @@ export function createConnections(deps: ConnectionsDeps) {
     if (connection.closing || connection.ended) socket.end();
   }
 
-  function isOverdue({ unsent, waiting, input, since }: Connection): boolean {
-    const age = seconds - since;
-    if (unsent !== undefined) return age > ANSWER_SECONDS;
-    return age > (input !== undefined && !waiting ? REQUEST_SECONDS : IDLE_SECONDS);
-  }
-
   /** What a connection that is gone had still to say is not looked at any more. */
   function forget(socket: Client): void {
     // One that failed before it was open has no state yet.
@@ -211,22 +164,12 @@ export function createConnections(deps: ConnectionsDeps) {
 
   const sweep = setInterval(() => {
     seconds++;
-    for (const socket of open) if (isOverdue(socket.data)) socket.terminate();
+    for (const socket of open) if (isOverdue(socket.data, seconds)) socket.terminate();
   }, SWEEP_MS);
 
   const handlers: SocketHandler<Connection> = {
     open(socket) {
-      socket.data = {
-        peer: addressOf(socket.remoteAddress),
-        input: undefined,
-        unsent: undefined,
-        reading: false,
-        waiting: false,
-        closing: false,
-        ended: false,
-        answered: false,
-        since: seconds,
-      };
+      socket.data = newConnection(addressOf(socket.remoteAddress), seconds);
       if (open.size >= connectionsMax) {
         refused++;
         socket.terminate();

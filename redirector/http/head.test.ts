@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { HEAD_BYTES_MAX, newHead, readHead, type Span } from "./head.ts";
+import { HEAD_BYTES_MAX, readHead } from "./head.ts";
+import { newHead, type Span } from "./reading.ts";
 
 const read = (text: string, head = newHead()) => {
   const bytes = Buffer.from(text, "latin1");
