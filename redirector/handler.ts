@@ -1,5 +1,6 @@
 /** What people get: asks for the decision, records the click, makes the answer. Knows no sockets. */
 import type { ClientAddress } from "../shared/client-address.ts";
+import { newRawClick } from "../shared/contracts/click-page.ts";
 import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
 import { hostName } from "../shared/hosts.ts";
 import { decide, type Decision, locationOf, type ShortRequest } from "./decision.ts";
@@ -52,7 +53,9 @@ export function createHandler(deps: HandlerDeps) {
   const { cache, feed, journal, clientAddress, checkPassword, passes, lookups, hosts, onAnswer } =
     deps;
   const meanings = new Map<string, { host: string; domain: string | undefined }>();
+  // One of each for all requests: both are looked at, and done with.
   const asked: ShortRequest = { method: "", path: "", query: "", domain: "" };
+  const click = newRawClick();
 
   function handle(incoming: Incoming): Answer | Promise<Answer> {
     const { now } = incoming;
@@ -141,23 +144,22 @@ export function createHandler(deps: HandlerDeps) {
 
   function record(incoming: Incoming, link: CachedLink): void {
     const { head, bytes, now } = incoming;
-    journal.append({
-      time: now,
-      ids: link.ids,
-      mode: link.mode,
-      prefetch: head.prefetch,
-      privacy: head.privacy,
-      address: addressOf(incoming),
-      host: meaningOf(head.host).host,
-      bytes,
-      userAgent: head.userAgent,
-      referrer: head.referrer,
-      language: head.language,
-      query: head.query,
-    });
+    click.time = now;
+    click.ids = link.ids;
+    click.mode = link.mode;
+    click.prefetch = head.prefetch;
+    click.privacy = head.privacy;
+    click.address = addressOf(incoming);
+    click.host = meaningOf(head.host).host;
+    click.bytes = bytes;
+    click.userAgent = head.userAgent;
+    click.referrer = head.referrer;
+    click.language = head.language;
+    click.query = head.query;
+    journal.append(click);
   }
 
-  /** What the decision is about; one object for all requests, as it is looked at and forgotten. */
+  /** What the decision is about. */
   function readRequest(incoming: Incoming): ShortRequest {
     const { method, path, query, host } = incoming.head;
     asked.method = method;
@@ -190,11 +192,12 @@ const textOf = ({ bytes }: Incoming, { start, end }: Span): string =>
 
 /** A copy that stays as it is while an answer is waited for. */
 function keep(incoming: Incoming): Incoming {
-  const { head, bytes } = incoming;
+  const { head, bytes, body } = incoming;
   const { query, userAgent, referrer, language, cookie, contentType } = head;
   return {
     ...incoming,
     bytes: Buffer.from(bytes),
+    body: { ...body },
     head: {
       ...head,
       query: { ...query },

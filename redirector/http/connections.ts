@@ -5,8 +5,8 @@
  */
 import type { Socket, SocketHandler } from "bun";
 
-import type { Handler } from "../handler.ts";
-import type { AnswerWriter } from "./answer.ts";
+import type { Handler, Incoming } from "../handler.ts";
+import type { Answer, AnswerWriter, Terms } from "./answer.ts";
 import { type Connection, isOverdue, keepInput, mayRead, newConnection } from "./connection.ts";
 import { readHead } from "./head.ts";
 import { createOutbox } from "./outbox.ts";
@@ -28,13 +28,18 @@ export type ConnectionsDeps = {
 
 const SWEEP_MS = 1_000;
 
+const NOTHING = Buffer.alloc(0);
+
 type Client = Socket<Connection>;
 
 export function createConnections(deps: ConnectionsDeps) {
   const { handle, writer, commit, bodyBytesMax, connectionsMax, addressOf, onError } = deps;
   const open = new Set<Client>();
   const outbox = createOutbox<Client>(writer);
+  // One of each for all requests, as each is answered, or copied, before the next is read.
   const head = newHead();
+  const incoming: Incoming = { head, bytes: NOTHING, body: { start: 0, end: 0 }, now: 0, peer: "" };
+  const terms: Terms = { method: "", keepAlive: true, now: 0 };
   let seconds = 0;
   let now = 0;
   let scheduled = false;
@@ -80,15 +85,26 @@ export function createConnections(deps: ConnectionsDeps) {
 
   function answer(socket: Client, bytes: Buffer, bodyStart: number, bodyEnd: number): void {
     const connection = socket.data;
-    const terms = { method: head.method, keepAlive: head.keepAlive && !draining, now };
-    const body = { start: bodyStart, end: bodyEnd };
-    const answered = handle({ head, bytes, body, now, peer: connection.peer });
-    if (!(answered instanceof Promise)) {
-      outbox.add(socket, answered, terms);
-      if (!terms.keepAlive) connection.closing = true;
-      schedule(socket);
+    incoming.bytes = bytes;
+    incoming.body.start = bodyStart;
+    incoming.body.end = bodyEnd;
+    incoming.now = now;
+    incoming.peer = connection.peer;
+    terms.method = head.method;
+    terms.keepAlive = head.keepAlive && !draining;
+    terms.now = now;
+    const answered = handle(incoming);
+    if (answered instanceof Promise) {
+      answerLater(socket, answered, { ...terms });
       return;
     }
+    outbox.add(socket, answered, terms);
+    if (!terms.keepAlive) connection.closing = true;
+    schedule(socket);
+  }
+
+  function answerLater(socket: Client, answered: Promise<Answer>, terms: Terms): void {
+    const connection = socket.data;
     connection.waiting = true;
     answered
       .then(

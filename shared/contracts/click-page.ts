@@ -144,6 +144,22 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
   return offset;
 }
 
+/** A click of nothing, to be filled in. */
+export const newRawClick = (): RawClick => ({
+  time: 0,
+  ids: "",
+  mode: "live",
+  prefetch: false,
+  privacy: false,
+  address: "",
+  host: "",
+  bytes: Buffer.alloc(0),
+  userAgent: EMPTY,
+  referrer: EMPTY,
+  language: EMPTY,
+  query: EMPTY,
+});
+
 /** A click whose texts are texts, as a request would bring it. */
 export function toRawClick(click: Click): RawClick {
   const texts = [click.userAgent, click.referrer, click.language, click.query].map((text) =>
