@@ -179,6 +179,13 @@ describe("answering people", () => {
     expect(clicks).toHaveLength(2);
   });
 
+  test("the form's page lets browsers follow the redirect to wherever the link leads", async () => {
+    inStream = [{ ...link, password_hash: "hash" }];
+    const page = await createTestHandler()("/abc");
+    const policy = "headers" in page ? page.headers["content-security-policy"] : "";
+    expect(policy).toContain("form-action http: https:");
+  });
+
   test("a custom domain has its own links", async () => {
     inStream = [{ ...link, domain: "go.example.com", destination: "https://example.com/custom" }];
     const ask = createTestHandler();
