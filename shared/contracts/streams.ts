@@ -30,6 +30,9 @@ const LINKS_SUBJECTS = "links.>";
 /** How long a page of clicks waits for a worker before it expires. */
 const CLICKS_MAX_AGE_HOURS = 72;
 
+/** An operator may choose less, but no less than leaves time to notice that no worker runs. */
+const CLICKS_AGE_HOURS_MIN = 12;
+
 /** How long JetStream remembers a page's id; the ClickHouse token catches what is older. */
 const CLICKS_DUPLICATE_WINDOW_MINUTES = 60;
 
@@ -67,9 +70,13 @@ export const ensureLinksStream = (manager: JetStreamManager): Promise<void> =>
 /**
  * Creates the stream of click pages where it does not exist. `discard: new` refuses pages when the
  * stream is full: redirectors then keep them in their journals, and nothing is silently deleted.
+ * Throws when the one that exists could lose clicks silently.
  */
-export const ensureClicksStream = (manager: JetStreamManager, bytesMax: number): Promise<void> =>
-  ensureStream(manager, {
+export async function ensureClicksStream(
+  manager: JetStreamManager,
+  bytesMax: number,
+): Promise<void> {
+  await ensureStream(manager, {
     name: CLICKS_STREAM,
     description: "Pages of clicks on their way to ClickHouse",
     subjects: [CLICKS_SUBJECT],
@@ -80,6 +87,28 @@ export const ensureClicksStream = (manager: JetStreamManager, bytesMax: number):
     max_bytes: bytesMax,
     duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
   });
+  const { config } = await manager.streams.info(CLICKS_STREAM);
+  const problem = clicksStreamProblem(config);
+  if (problem !== undefined) {
+    throw new Error(`The stream ${CLICKS_STREAM} must not be used: ${problem}.`);
+  }
+}
+
+/** Why clicks could be lost in a stream, or counted twice, without anybody being told. */
+export function clicksStreamProblem(config: StreamConfig): string | undefined {
+  if (!config.subjects.includes(CLICKS_SUBJECT)) return `it does not take ${CLICKS_SUBJECT}`;
+  if (config.storage !== StorageType.File) return "it keeps messages in memory alone";
+  if (config.retention !== RetentionPolicy.Limits)
+    return "it keeps messages for present readers alone";
+  if (config.discard !== DiscardPolicy.New) return "it drops old messages when it is full";
+  if (config.max_msgs_per_subject > 0) return "it drops messages beyond a number";
+  const hours = config.max_age / nanos(60 * MINUTE_MS);
+  if (hours > 0 && hours < CLICKS_AGE_HOURS_MIN) {
+    return `it drops messages after ${hours} hours`;
+  }
+  if (config.duplicate_window < nanos(MINUTE_MS)) return "it forgets too soon what it was sent";
+  return undefined;
+}
 
 /** Creates the stream of pages that were set aside, where it does not exist. Nothing there expires. */
 export const ensureDeadClicksStream = (manager: JetStreamManager): Promise<void> =>

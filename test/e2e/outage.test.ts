@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
-import { connect } from "nats";
+import { connect, DiscardPolicy } from "nats";
 
 import { admin } from "../harness/admin.ts";
 import { call, linkAnswer, summaryAnswer } from "../harness/api.ts";
@@ -59,6 +59,30 @@ describe("the links feed", () => {
     }
     const fresh = await createLink("https://example.com/after-resync");
     expect((await call(fresh.short_url)).status).toBe(302);
+  });
+});
+
+describe("the stream of clicks", () => {
+  test("is not used while it could lose some, and what was counted meanwhile arrives later", async () => {
+    const link = await createLink("https://example.com/unsafe-stream");
+    const nats = await connect({ servers: new URL(stack.info().nats_url).host, ...natsLogin() });
+    const { streams } = await nats.jetstreamManager();
+    await streams.update("CLICKS", { discard: DiscardPolicy.Old });
+    const redirector = await startRedirector(stack);
+    for (let i = 0; i < 5; i++)
+      expect((await call(`${redirector.url}/${link.alias}`)).status).toBe(302);
+    await eventually(async () => {
+      expect(redirector.output()).toContain("must not be used: it drops old messages");
+    }, 10_000);
+    const total = async () => {
+      const { body } = await call(api(`/v1/analytics/${link.id}`), { key: stack.info().api_key });
+      return summaryAnswer.parse(body).summary.total_clicks;
+    };
+    expect(await total()).toBe(0);
+    await streams.update("CLICKS", { discard: DiscardPolicy.New });
+    await eventually(async () => expect(await total()).toBe(5), 20_000);
+    await nats.close();
+    await redirector.stop();
   });
 });
 
