@@ -1,5 +1,5 @@
 /** The connection to NATS: reconnects for ever, notices a dead peer within half a minute. */
-import { connect, Events, type NatsConnection } from "nats";
+import { connect, type ConnectionOptions, Events, type NatsConnection } from "nats";
 
 import type { Log } from "./log.ts";
 
@@ -18,15 +18,10 @@ export type Nats = {
  * notice a silent peer only after minutes; both would lose clicks here.
  */
 export function openNats({ url, name, log }: NatsOptions): Nats {
-  const { protocol, host, username, password } = new URL(url);
   let open: NatsConnection | undefined;
   const connection = connect({
-    servers: host,
+    ...natsLogin(url),
     name,
-    ...(username === ""
-      ? {}
-      : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
-    ...(protocol === "tls:" ? { tls: {} } : {}),
     maxReconnectAttempts: -1,
     reconnectTimeWait: 500,
     reconnectJitter: 200,
@@ -47,6 +42,18 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       const drained = open?.drain().catch(() => undefined);
       await Promise.race([drained, Bun.sleep(CLOSE_TIMEOUT_MS)]);
     },
+  };
+}
+
+/** Server, user and password of a `nats://` or `tls://` URL, as the client takes them. */
+export function natsLogin(url: string): ConnectionOptions {
+  const { protocol, host, username, password } = new URL(url);
+  return {
+    servers: host,
+    ...(username === ""
+      ? {}
+      : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
+    ...(protocol === "tls:" ? { tls: {} } : {}),
   };
 }
 

@@ -14,6 +14,7 @@ import {
 } from "nats";
 
 import { type ClickPage, decodePage, pageIdText } from "../shared/contracts/click-page.ts";
+import { REASON_HEADER } from "../shared/contracts/dead-clicks.ts";
 import {
   CLICKS_STREAM,
   DEAD_CLICKS_SUBJECT,
@@ -119,7 +120,6 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   async function handleOnce(client: JetStreamClient, message: JsMsg): Promise<void> {
     const page = decodePage(Buffer.from(message.data));
     if (page === undefined) return await setAside(client, message, page, "not a page of clicks");
-    if (!page.whole) count("torn", 1, 0);
     try {
       if (page.clicks.length > 0) await store(page, enrich(page));
     } catch (error) {
@@ -127,6 +127,8 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
       return await setAside(client, message, page, String(error));
     }
     onStored(new Set(page.clicks.map((click) => click.linkId)));
+    // Counted when it is done with, however often that was tried.
+    if (!page.whole) count("torn", 1, 0);
     count("stored", 1, page.clicks.length);
     message.ack();
   }
@@ -140,7 +142,7 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   ): Promise<void> {
     const id = page === undefined ? `sequence:${message.seq}` : pageIdText(page);
     const header = headers();
-    header.set("Shorthop-Reason", reason.replaceAll(/[\r\n]+/g, " ").slice(0, 500));
+    header.set(REASON_HEADER, reason.replaceAll(/[\r\n]+/g, " ").slice(0, 500));
     await client.publish(DEAD_CLICKS_SUBJECT, message.data, { msgID: id, headers: header });
     log.error({ page: id, reason }, "page_set_aside");
     count("dead", 1, page?.clicks.length ?? 0);
@@ -153,7 +155,7 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
       try {
         await consume(connection);
       } catch (error) {
-        state = "interrupted";
+        state = `interrupted: ${error instanceof Error ? error.message : "for no known reason"}`;
         if (!stopped) log.warn({ error }, "consumer_interrupted");
         await Bun.sleep(RETRY_MS.first);
       }

@@ -6,19 +6,21 @@
 import { Command, CommanderError } from "commander";
 
 import { addAccountCommands } from "./accounts.ts";
+import { addDlqCommands } from "./dlq.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addLinkCommands } from "./links.ts";
-import { createWithDatabase } from "./run.ts";
+import { createWithDatabase, createWithNats } from "./run.ts";
 
 // Commands inherit this when they are added, so it comes first.
 const program = new Command("shorthop admin")
-  .description("Manage accounts, API keys and links.")
+  .description("Manage accounts, API keys, links and clicks that were set aside.")
   .showHelpAfterError()
   .exitOverride();
 const withDatabase = createWithDatabase(process.env);
 addAccountCommands(program, withDatabase);
 addKeyCommands(program, withDatabase);
 addLinkCommands(program, withDatabase);
+addDlqCommands(program, createWithNats(process.env));
 
 /** `shorthop admin …` and `bun run admin -- …` mean the same. */
 const args = process.argv.slice(2);

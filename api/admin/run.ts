@@ -1,6 +1,9 @@
 /** What every command does: connect, work, print, disconnect. */
+import { connect, type NatsConnection } from "nats";
+
+import { natsLogin } from "../../shared/nats.ts";
 import { openPostgres, type Sql } from "../postgres.ts";
-import { findDatabaseUrl } from "./database.ts";
+import { findDatabaseUrl, findNatsUrl } from "./surroundings.ts";
 
 /** What a command prints: one record, or a list of them. */
 type Result = Record<string, unknown>;
@@ -17,6 +20,21 @@ export const createWithDatabase =
       await work(sql);
     } finally {
       await sql.end({ timeout: 2 });
+    }
+  };
+
+/** Runs `work` on NATS, and closes the connection whatever happens. */
+export type WithNats = (work: (nats: NatsConnection) => Promise<void>) => Promise<void>;
+
+/** On the NATS that the environment names. */
+export const createWithNats =
+  (env: Record<string, string | undefined>): WithNats =>
+  async (work) => {
+    const nats = await connect(natsLogin(await findNatsUrl(env)));
+    try {
+      await work(nats);
+    } finally {
+      await nats.close();
     }
   };
 

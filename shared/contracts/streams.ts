@@ -21,7 +21,7 @@ export const CLICKS_STREAM = "CLICKS";
 export const CLICKS_SUBJECT = "clicks.page";
 
 /** Pages that can never be stored, kept for an operator to look at. */
-const DEAD_CLICKS_STREAM = "CLICKS_DLQ";
+export const DEAD_CLICKS_STREAM = "CLICKS_DLQ";
 export const DEAD_CLICKS_SUBJECT = "clicks_dlq.page";
 
 /** All subjects of the links feed. */

@@ -5,6 +5,14 @@ import { join } from "node:path";
 
 import { connect, DiscardPolicy } from "nats";
 
+import {
+  type Click,
+  encodePageHeader,
+  encodeRawClick,
+  RECORD_BYTES_MAX,
+  toRawClick,
+} from "../../shared/contracts/click-page.ts";
+import { decodeId, newUuid } from "../../shared/ids.ts";
 import { admin } from "../harness/admin.ts";
 import { call, linkAnswer, summaryAnswer } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -83,6 +91,67 @@ describe("the stream of clicks", () => {
     await eventually(async () => expect(await total()).toBe(5), 20_000);
     await nats.close();
     await redirector.stop();
+  });
+});
+
+/** What `shorthop admin dlq list` prints of a page. */
+type Dead = { sequence: number; page: string | null; clicks: number; reason: string };
+
+/** A page of one click, of a journal of its own. */
+function pageOf(click: Click): Buffer {
+  const record = Buffer.alloc(RECORD_BYTES_MAX);
+  const end = encodeRawClick(record, 0, toRawClick(click));
+  return Buffer.concat([
+    encodePageHeader({ journalId: newUuid(), page: 0 }),
+    record.subarray(0, end),
+  ]);
+}
+
+const listDead = () => admin<Dead[]>(stack, ["dlq", "list"]);
+
+describe("pages that were set aside", () => {
+  test("are listed with their reason, counted once when tried again, and can be given up", async () => {
+    const link = await createLink("https://example.com/set-aside");
+    const nats = await connect({ servers: new URL(stack.info().nats_url).host, ...natsLogin() });
+    const client = nats.jetstream();
+    await client.publish("clicks.page", Buffer.from("no page at all"));
+    const [garbage] = await eventually(async () => {
+      const pages = await listDead();
+      expect(pages).toMatchObject([{ page: null, clicks: 0, reason: "not a page of clicks" }]);
+      return pages;
+    }, 10_000);
+
+    const linkId = decodeId("link", link.id) ?? newUuid();
+    const page = pageOf({
+      time: Date.now(),
+      linkId,
+      accountId: newUuid(),
+      mode: "test",
+      prefetch: false,
+      privacy: false,
+      address: "198.51.100.7",
+      host: "localhost",
+      userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+      referrer: "",
+      language: "en",
+      query: "",
+    });
+    // Twice, as a worker would that was killed between setting a page aside and saying so.
+    for (let i = 0; i < 2; i++) await client.publish("clicks_dlq.page", page);
+    expect((await listDead()).map(({ clicks }) => clicks)).toEqual([0, 1, 1]);
+    expect(await admin(stack, ["dlq", "drop", String(garbage?.sequence)])).toEqual({ pages: 1 });
+    expect(await admin(stack, ["dlq", "retry"])).toEqual({ pages: 2 });
+    expect(await listDead()).toEqual([]);
+    await eventually(async () => {
+      const rows = await fetch(
+        `${stack.info().clickhouse_url}/?query=${encodeURIComponent(`SELECT count() FROM clicks WHERE link_id = '${linkId}'`)}`,
+      );
+      expect(Number(await rows.text())).toBe(1);
+      const { state } = await (await nats.jetstreamManager()).streams.info("CLICKS");
+      expect(state.messages).toBeGreaterThan(0);
+    }, 15_000);
+    expect(admin(stack, ["dlq", "drop", "999"])).rejects.toThrow("page");
+    await nats.close();
   });
 });
 
