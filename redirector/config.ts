@@ -1,7 +1,15 @@
 /** The redirector's configuration. */
 import * as z from "zod";
 
-import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+import {
+  ConfigError,
+  envBoolean,
+  envInteger,
+  envList,
+  envLogLevel,
+  envPort,
+  envUrl,
+} from "../shared/env.ts";
 
 const settings = z.object({
   LOG_LEVEL: envLogLevel,
@@ -33,15 +41,24 @@ const settings = z.object({
   /** Files of a certificate and its key, both or neither: TLS without a proxy in front. */
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
+  /** Whether a proxy in front says by the PROXY protocol whose each connection is. */
+  PROXY_PROTOCOL: envBoolean(false),
+  /** An HTML file that the pages people see are made of, with `{{title}}` and `{{content}}`. */
+  PAGE_TEMPLATE_FILE: z.string().optional(),
   /** Addresses and CIDR blocks of proxies, or how many there are. */
   TRUSTED_PROXIES: envList(),
 });
 
-export const configSchema = settings.refine(
-  ({ TLS_CERT_FILE, TLS_KEY_FILE }) =>
-    (TLS_CERT_FILE === undefined) === (TLS_KEY_FILE === undefined),
-  { path: ["TLS_KEY_FILE"], message: "must be set together with TLS_CERT_FILE" },
-);
+export const configSchema = settings
+  .refine(
+    ({ TLS_CERT_FILE, TLS_KEY_FILE }) =>
+      (TLS_CERT_FILE === undefined) === (TLS_KEY_FILE === undefined),
+    { path: ["TLS_KEY_FILE"], message: "must be set together with TLS_CERT_FILE" },
+  )
+  .refine(({ PROXY_PROTOCOL, TLS_CERT_FILE }) => !PROXY_PROTOCOL || TLS_CERT_FILE === undefined, {
+    path: ["PROXY_PROTOCOL"],
+    message: "does not go with TLS_CERT_FILE: let the proxy end TLS",
+  });
 
 /** The certificate, where there is one. */
 export const tlsOf = ({
@@ -49,3 +66,20 @@ export const tlsOf = ({
   TLS_KEY_FILE: key,
 }: z.output<typeof configSchema>): { cert: string; key: string } | undefined =>
   cert === undefined || key === undefined ? undefined : { cert, key };
+
+/** The operator's own template, where there is one. Throws when it cannot be read, or is none. */
+export async function templateOf({
+  PAGE_TEMPLATE_FILE: path,
+}: z.output<typeof configSchema>): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const template = await Bun.file(path)
+    .text()
+    .catch((cause: unknown) => {
+      throw new ConfigError(`PAGE_TEMPLATE_FILE: cannot be read: ${path}`, { cause });
+    });
+  for (const place of ["{{title}}", "{{content}}"]) {
+    if (!template.includes(place))
+      throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} has no ${place}`);
+  }
+  return template;
+}

@@ -15,6 +15,7 @@ import { readHead } from "./http/head.ts";
 import { newHead } from "./http/reading.ts";
 import { createLinkCache } from "./link-cache.ts";
 import { createLookups } from "./lookups.ts";
+import { createPages } from "./pages.ts";
 import { createPasswordPasses } from "./password-pass.ts";
 
 const link: ActiveLink = {
@@ -65,6 +66,7 @@ function createTestHandler() {
     checkPassword: async (_link, _address, password) => (password === "right" ? "right" : "wrong"),
     passes: createPasswordPasses("a secret of the test", true),
     lookups: createLookups(),
+    pages: createPages(),
     hosts: new Set(["sho.rt"]),
     rootRedirectUrl: undefined,
     onAnswer: () => undefined,

@@ -10,7 +10,7 @@ import type { Journal } from "./journal/journal.ts";
 import type { CachedLink, LinkCache } from "./link-cache.ts";
 import type { LinkFeed } from "./link-feed.ts";
 import type { Lookups } from "./lookups.ts";
-import { FAVICON, messagePage, passwordPage, redirectPage, ROBOTS } from "./pages.ts";
+import { FAVICON, type Pages, redirectPage, ROBOTS } from "./pages.ts";
 import type { PasswordPasses } from "./password-pass.ts";
 import { type PasswordCheck, readPassword } from "./password.ts";
 
@@ -22,6 +22,7 @@ export type HandlerDeps = {
   checkPassword: PasswordCheck;
   passes: PasswordPasses;
   lookups: Lookups;
+  pages: Pages;
   /** Hosts of the default short domain. */
   hosts: ReadonlySet<string>;
   rootRedirectUrl: string | undefined;
@@ -50,8 +51,18 @@ const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
 /** A link in memory is answered at once, in the same turn; only misses and passwords wait. */
 export function createHandler(deps: HandlerDeps) {
-  const { cache, feed, journal, clientAddress, checkPassword, passes, lookups, hosts, onAnswer } =
-    deps;
+  const {
+    cache,
+    feed,
+    journal,
+    clientAddress,
+    checkPassword,
+    passes,
+    lookups,
+    pages,
+    hosts,
+    onAnswer,
+  } = deps;
   const meanings = new Map<string, { host: string; domain: string | undefined }>();
   // One of each for all requests: both are looked at, and done with.
   const asked: ShortRequest = { method: "", path: "", query: "", domain: "" };
@@ -76,14 +87,14 @@ export function createHandler(deps: HandlerDeps) {
     const release = lookups.admit(addressOf(incoming));
     if (release === undefined) {
       onAnswer("too_many");
-      return messagePage("too_many", { "retry-after": "10" });
+      return pages.message("too_many", { "retry-after": "10" });
     }
     let found = false;
     try {
       found = await feed.fetch(domain, alias);
     } catch {
       onAnswer("unavailable");
-      return messagePage("unavailable", { "retry-after": "2" });
+      return pages.message("unavailable", { "retry-after": "2" });
     } finally {
       release(found);
     }
@@ -110,22 +121,23 @@ export function createHandler(deps: HandlerDeps) {
           : answerAgain(incoming, decision.link);
       case "root":
         return deps.rootRedirectUrl === undefined
-          ? messagePage("home")
+          ? pages.message("home")
           : redirectPage(deps.rootRedirectUrl);
       case "robots":
         return ROBOTS;
       case "favicon":
         return FAVICON;
       case "method_not_allowed":
-        return messagePage("method_not_allowed", { allow: decision.allow });
+        return pages.message("method_not_allowed", { allow: decision.allow });
       default:
-        return messagePage(decision.kind);
+        return pages.message(decision.kind);
     }
   }
 
   /** Whoever has typed the password is not asked again for a while. */
   function answerAgain(incoming: Incoming, link: CachedLink): Answer {
-    if (!passes.accept(link, textOf(incoming, incoming.head.cookie))) return passwordPage("asked");
+    if (!passes.accept(link, textOf(incoming, incoming.head.cookie)))
+      return pages.password("asked");
     if (incoming.head.method === "GET") record(incoming, link);
     return { location: locationOf(link, readRequest(incoming).query) };
   }
@@ -133,10 +145,10 @@ export function createHandler(deps: HandlerDeps) {
   async function answerPassword(incoming: Incoming, link: CachedLink): Promise<Answer> {
     const { head, body } = incoming;
     const password = readPassword(textOf(incoming, head.contentType), textOf(incoming, body));
-    if (password === undefined) return passwordPage("wrong");
+    if (password === undefined) return pages.password("wrong");
     const result = await checkPassword(link, addressOf(incoming), password);
-    if (result === "limited") return passwordPage("limited", { "retry-after": "60" });
-    if (result === "wrong") return passwordPage("wrong");
+    if (result === "limited") return pages.password("limited", { "retry-after": "60" });
+    if (result === "wrong") return pages.password("wrong");
     record(incoming, link);
     const page = redirectPage(locationOf(link, readRequest(incoming).query));
     return { ...page, headers: { ...page.headers, "set-cookie": passes.issue(link, head.path) } };

@@ -10,7 +10,7 @@ import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
-import { configSchema, tlsOf } from "./config.ts";
+import { configSchema, templateOf, tlsOf } from "./config.ts";
 import { createHandler } from "./handler.ts";
 import { createAnswerWriter } from "./http/answer.ts";
 import { openJournal } from "./journal/journal.ts";
@@ -20,6 +20,7 @@ import { createLinkCache } from "./link-cache.ts";
 import { startLinkFeed } from "./link-feed.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
+import { createPages } from "./pages.ts";
 import { createPasswordPasses } from "./password-pass.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
 import { startServer } from "./server.ts";
@@ -83,6 +84,7 @@ await runMain(async () => {
     ),
     lookups,
     hosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
+    pages: createPages(await templateOf(config)),
     rootRedirectUrl: config.ROOT_REDIRECT_URL,
     onAnswer: metrics.onAnswer,
   });
@@ -98,6 +100,7 @@ await runMain(async () => {
       commit: journal.commit,
       bodyBytesMax: FORM_BYTES_MAX,
       connectionsMax: config.CONNECTIONS_MAX,
+      proxyProtocol: config.PROXY_PROTOCOL,
       addressOf: (peer) => clientAddress(peer, null),
       onError: (error) => log.error({ error }, "request_failed"),
     },

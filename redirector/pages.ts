@@ -3,7 +3,14 @@
 /** An answer that is no redirect of a link. */
 export type Page = { status: number; headers: Record<string, string>; body: string };
 
-const STYLE = `
+/** What pages are made of, where the operator has nothing of their own. */
+const TEMPLATE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{title}}</title>
+<style>
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;box-sizing:border-box}
 main{max-width:26rem;width:100%}
@@ -14,19 +21,43 @@ input,button{font:inherit;padding:.5rem .75rem;box-sizing:border-box;width:100%}
 button{margin-top:.75rem;cursor:pointer}
 [role=alert]{color:#b00020;font-weight:600}
 @media(prefers-color-scheme:dark){[role=alert]{color:#ff8a80}}
+</style>
+</head>
+<body>
+<main>
+<h1>{{title}}</h1>
+{{content}}
+</main>
+</body>
+</html>
 `;
 
-const STYLE_HASH = new Bun.CryptoHasher("sha256").update(STYLE).digest("base64");
-
-// A form may lead anywhere: browsers hold the redirect that follows a right password to `form-action`.
-const HEADERS = {
-  "content-type": "text/html; charset=utf-8",
-  "cache-control": "private, no-store",
-  "content-security-policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action http: https:; frame-ancestors 'none'; base-uri 'none'`,
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "x-robots-tag": "noindex",
-};
+/**
+ * Styles of the template alone apply, and images within it: nothing is loaded, nothing runs. A form may
+ * lead anywhere, as browsers hold the redirect that follows a right password to `form-action`.
+ */
+function headersOf(template: string): Record<string, string> {
+  const styles = [...template.matchAll(/<style\b[^>]*>(.*?)<\/style>/gis)].map(([, style = ""]) => {
+    const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
+    return `'sha256-${hash}'`;
+  });
+  const policy = [
+    "default-src 'none'",
+    `style-src ${styles.length === 0 ? "'none'" : styles.join(" ")}`,
+    "img-src data:",
+    "form-action http: https:",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ];
+  return {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "private, no-store",
+    "content-security-policy": policy.join("; "),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-robots-tag": "noindex",
+  };
+}
 
 const MESSAGES = {
   home: { status: 200, title: "Short links", text: "This address serves short links." },
@@ -70,52 +101,47 @@ export const redirectPage = (location: string): Page => ({
   body: "",
 });
 
-/** A page with a message; `headers` are added to those every page has. */
-export function messagePage(
-  name: keyof typeof MESSAGES,
-  headers: Record<string, string> = {},
-): Page {
-  const { status, title, text } = MESSAGES[name];
-  return page(status, title, `<p>${text}</p>`, headers);
-}
-
 const PASSWORD_STATES = {
   asked: { status: 401, alert: "" },
   wrong: { status: 401, alert: "That is not the right password." },
   limited: { status: 429, alert: "Too many tries. Please wait a while." },
 } as const;
 
-/** The page that asks for a link's password. */
-export function passwordPage(
-  state: keyof typeof PASSWORD_STATES,
-  headers: Record<string, string> = {},
-): Page {
-  const { status, alert } = PASSWORD_STATES[state];
-  const form = `${alert === "" ? "" : `<p role="alert">${alert}</p>`}
-<form method="post">
+const PASSWORD_FORM = `<form method="post">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
 <button type="submit">Continue</button>
 </form>`;
-  return page(status, "This link needs a password", form, headers);
-}
 
-function page(status: number, title: string, body: string, headers: Record<string, string>): Page {
-  const html = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
-<h1>${title}</h1>
-${body}
-</main>
-</body>
-</html>
-`;
-  return { status, headers: { ...HEADERS, ...headers }, body: html };
+export type Pages = ReturnType<typeof createPages>;
+
+/** The pages in `template`, in which `{{title}}` and `{{content}}` are filled in; styles may be inline. */
+export function createPages(template: string = TEMPLATE) {
+  const ownHeaders = headersOf(template);
+
+  function page(
+    status: number,
+    title: string,
+    content: string,
+    headers: Record<string, string>,
+  ): Page {
+    const body = template
+      .replaceAll("{{title}}", () => title)
+      .replaceAll("{{content}}", () => content);
+    return { status, headers: { ...ownHeaders, ...headers }, body };
+  }
+
+  return {
+    /** A page with a message; `headers` are added to those every page has. */
+    message(name: keyof typeof MESSAGES, headers: Record<string, string> = {}): Page {
+      const { status, title, text } = MESSAGES[name];
+      return page(status, title, `<p>${text}</p>`, headers);
+    },
+    /** The page that asks for a link's password. */
+    password(state: keyof typeof PASSWORD_STATES, headers: Record<string, string> = {}): Page {
+      const { status, alert } = PASSWORD_STATES[state];
+      const said = alert === "" ? "" : `<p role="alert">${alert}</p>\n`;
+      return page(status, "This link needs a password", said + PASSWORD_FORM, headers);
+    },
+  };
 }

@@ -1,6 +1,7 @@
 /** Goal: whatever comes over a connection, each request is answered once and in its turn, or refused. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 
 import fc from "fast-check";
 
@@ -28,19 +29,19 @@ function handle({ head, bytes, body }: Incoming): Answer | Promise<Answer> {
   return { location: text };
 }
 
+const deps: Parameters<typeof startServer>[1] = {
+  handle,
+  writer: createAnswerWriter(),
+  commit: () => void commits++,
+  bodyBytesMax: 1_000,
+  connectionsMax: 2_000,
+  proxyProtocol: false,
+  addressOf: (peer) => peer,
+  onError: () => undefined,
+};
+
 beforeAll(() => {
-  server = startServer(
-    { host: "127.0.0.1", port: 0, tls: undefined },
-    {
-      handle,
-      writer: createAnswerWriter(),
-      commit: () => void commits++,
-      bodyBytesMax: 1_000,
-      connectionsMax: 2_000,
-      addressOf: (peer) => peer,
-      onError: () => undefined,
-    },
-  );
+  server = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, deps);
   port = Number(server.url.port);
 });
 afterAll(() => server.stop());
@@ -51,9 +52,9 @@ const get = (path: string, fields = ""): string =>
 /** Sends pieces one after the other, and gives all that came back when the connection has ended. */
 async function exchange(
   pieces: readonly (string | Buffer)[],
-  { end = false } = {},
+  { end = false, at = port } = {},
 ): Promise<string> {
-  const socket = await open();
+  const socket = await open(at);
   let answer = "";
   socket.on("data", (data: Buffer) => void (answer += data.toString("latin1")));
   const closed = new Promise((resolve) => socket.on("close", resolve));
@@ -67,9 +68,9 @@ async function exchange(
   return answer;
 }
 
-function open(): Promise<Socket> {
+function open(at = port): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => resolve(socket));
+    const socket = connect({ port: at, host: "127.0.0.1", noDelay: true }, () => resolve(socket));
     socket.on("error", reject);
   });
 }
@@ -302,4 +303,53 @@ test("any run of requests is answered the same, in whatever pieces it comes", as
     ),
     { numRuns: 300 },
   );
+});
+
+describe("a server behind a proxy that speaks the PROXY protocol", () => {
+  const announced = "PROXY TCP4 203.0.113.9 10.0.0.1 5000 80\r\n";
+  const last = get("/", "Connection: close\r\n");
+  let behind: ReturnType<typeof startServer>;
+  let at: number;
+  beforeAll(() => {
+    const tellPeer = ({ peer }: Incoming): Answer => ({ location: `/${peer}` });
+    behind = startServer(
+      { host: "127.0.0.1", port: 0, tls: undefined },
+      { ...deps, handle: tellPeer, proxyProtocol: true },
+    );
+    at = Number(behind.url.port);
+  });
+  afterAll(() => behind.stop());
+
+  test("takes its word on whose each connection is, for all of its requests", async () => {
+    const answers = await exchange([announced + get("/") + last], { at });
+    expect(answers.match(/(?<=Location: )[^\r]*/g)).toEqual(["/203.0.113.9", "/203.0.113.9"]);
+  });
+
+  test("takes it in pieces", async () => {
+    const pieces = [...(announced + last)].map((character) => character);
+    expect(await exchange(pieces, { at })).toContain("Location: /203.0.113.9\r\n");
+  });
+
+  test("answers nobody without it", async () => {
+    expect(await exchange([last], { at })).toBe("");
+  });
+});
+
+describe("a server with a certificate", () => {
+  test("answers over TLS, and nobody without", async () => {
+    const fixture = (name: string) => join(import.meta.dir, "fixtures", name);
+    const tls = { cert: fixture("localhost-cert.pem"), key: fixture("localhost-key.pem") };
+    const safe = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
+    const url = `https://localhost:${safe.url.port}/abc`;
+    const ca = Bun.file(tls.cert);
+    for (let i = 0; i < 3; i++) {
+      const { status, headers } = await fetch(url, { redirect: "manual", tls: { ca } });
+      expect([status, headers.get("location")]).toEqual([302, "/abc"]);
+    }
+    const large = await fetch(`https://localhost:${safe.url.port}/large`, { tls: { ca } });
+    expect(await large.text()).toBe(LARGE);
+    const plain = get("/", "Connection: close\r\n");
+    expect(await exchange([plain], { at: Number(safe.url.port) })).not.toContain("302");
+    await safe.stop();
+  });
 });

@@ -10,7 +10,10 @@ const INPUT_BYTES_MAX = 64 * 1024;
 
 /** The state of one connection. */
 export type Connection = {
+  /** Whose connection it is, in the normal form of an address. */
   peer: string;
+  /** Whether a proxy has still to say so. */
+  unannounced: boolean;
   /** Bytes that are no whole request yet, or wait for their turn. */
   input: Buffer | undefined;
   /** What the other end has not taken yet. */
@@ -30,8 +33,9 @@ export type Connection = {
 };
 
 /** A connection that has just begun. */
-export const newConnection = (peer: string, seconds: number): Connection => ({
+export const newConnection = (peer: string, unannounced: boolean, seconds: number): Connection => ({
   peer,
+  unannounced,
   input: undefined,
   unsent: undefined,
   reading: false,

@@ -10,6 +10,7 @@ import type { Answer, AnswerWriter, Terms } from "./answer.ts";
 import { type Connection, isOverdue, keepInput, mayRead, newConnection } from "./connection.ts";
 import { readHead } from "./head.ts";
 import { createOutbox } from "./outbox.ts";
+import { readProxyHeader } from "./proxy-protocol.ts";
 import { newHead } from "./reading.ts";
 
 export type ConnectionsDeps = {
@@ -21,6 +22,8 @@ export type ConnectionsDeps = {
   bodyBytesMax: number;
   /** Connections beyond which a new one is closed at once. */
   connectionsMax: number;
+  /** Whether each connection begins with a proxy's word on whose it is. */
+  proxyProtocol: boolean;
   /** The normal form of a peer's address. */
   addressOf: (peer: string) => string;
   onError: (error: unknown) => void;
@@ -33,7 +36,16 @@ const NOTHING = Buffer.alloc(0);
 type Client = Socket<Connection>;
 
 export function createConnections(deps: ConnectionsDeps) {
-  const { handle, writer, commit, bodyBytesMax, connectionsMax, addressOf, onError } = deps;
+  const {
+    handle,
+    writer,
+    commit,
+    bodyBytesMax,
+    connectionsMax,
+    proxyProtocol,
+    addressOf,
+    onError,
+  } = deps;
   const open = new Set<Client>();
   const outbox = createOutbox<Client>(writer);
   // One of each for all requests, as each is answered, or copied, before the next is read.
@@ -75,6 +87,24 @@ export function createConnections(deps: ConnectionsDeps) {
       outbox.touch(socket);
       schedule(socket);
     }
+  }
+
+  /** What a proxy says first; who does not keep to it is no proxy, and gets no answer. */
+  function readAnnouncement(socket: Client, bytes: Buffer): void {
+    const header = readProxyHeader(bytes);
+    if (header.kind === "refused") {
+      socket.terminate();
+      return;
+    }
+    if (header.kind === "partial") {
+      keepInput(socket.data, bytes, 0, seconds);
+      return;
+    }
+    const connection = socket.data;
+    connection.unannounced = false;
+    connection.input = undefined;
+    if (header.address !== undefined) connection.peer = addressOf(header.address);
+    if (header.end < bytes.length) read(socket, bytes.subarray(header.end));
   }
 
   function refuse(socket: Client, status: Parameters<AnswerWriter["refuse"]>[0]): void {
@@ -185,7 +215,7 @@ export function createConnections(deps: ConnectionsDeps) {
 
   const handlers: SocketHandler<Connection> = {
     open(socket) {
-      socket.data = newConnection(addressOf(socket.remoteAddress), seconds);
+      socket.data = newConnection(addressOf(socket.remoteAddress), proxyProtocol, seconds);
       if (open.size >= connectionsMax) {
         refused++;
         socket.terminate();
@@ -194,9 +224,11 @@ export function createConnections(deps: ConnectionsDeps) {
       open.add(socket);
     },
     data(socket, chunk) {
-      const { input, closing } = socket.data;
+      const { input, closing, unannounced } = socket.data;
       if (closing) return;
-      read(socket, input === undefined ? chunk : Buffer.concat([input, chunk]));
+      const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
+      if (unannounced) readAnnouncement(socket, bytes);
+      else read(socket, bytes);
     },
     drain(socket) {
       const { unsent } = socket.data;
