@@ -44,6 +44,9 @@ export type Incoming = {
 
 export type Handler = ReturnType<typeof createHandler>;
 
+/** A host as clicks have it, and the domain it means; none when nothing is served there. */
+type Meaning = { host: string; domain: string | undefined };
+
 /** The most hosts whose meaning is remembered. */
 const HOSTS_MAX = 10_000;
 
@@ -63,7 +66,10 @@ export function createHandler(deps: HandlerDeps) {
     hosts,
     onAnswer,
   } = deps;
-  const meanings = new Map<string, { host: string; domain: string | undefined }>();
+  const meanings = new Map<string, Meaning>();
+  // Nearly always that of the next request as well.
+  let lastHost = "";
+  let lastMeaning: Meaning = { host: "", domain: undefined };
   // One of each for all requests: both are looked at, and done with.
   const asked: ShortRequest = { method: "", path: "", query: "", domain: "" };
   const click = newRawClick();
@@ -185,9 +191,14 @@ export function createHandler(deps: HandlerDeps) {
   const addressOf = ({ head, peer }: Incoming): string =>
     head.forwardedFor === "" ? peer : clientAddress(peer, head.forwardedFor);
 
-  function meaningOf(host: string): { host: string; domain: string | undefined } {
-    const known = meanings.get(host);
-    if (known !== undefined) return known;
+  function meaningOf(host: string): Meaning {
+    if (host === lastHost) return lastMeaning;
+    lastHost = host;
+    lastMeaning = meanings.get(host) ?? findMeaning(host);
+    return lastMeaning;
+  }
+
+  function findMeaning(host: string): Meaning {
     const name = hostName(host);
     const custom = CUSTOM_HOST.test(name) ? name : undefined;
     const meaning = { host: name, domain: hosts.has(name) ? DEFAULT_DOMAIN : custom };

@@ -311,10 +311,9 @@ describe("a server behind a proxy that speaks the PROXY protocol", () => {
   let behind: ReturnType<typeof startServer>;
   let at: number;
   beforeAll(() => {
-    const tellPeer = ({ peer }: Incoming): Answer => ({ location: `/${peer}` });
     behind = startServer(
       { host: "127.0.0.1", port: 0, tls: undefined },
-      { ...deps, handle: tellPeer, proxyProtocol: true },
+      { ...deps, handle: ({ peer }) => ({ location: `/${peer}` }), proxyProtocol: true },
     );
     at = Number(behind.url.port);
   });
@@ -326,7 +325,7 @@ describe("a server behind a proxy that speaks the PROXY protocol", () => {
   });
 
   test("takes it in pieces", async () => {
-    const pieces = [...(announced + last)].map((character) => character);
+    const pieces = (announced + last).split("");
     expect(await exchange(pieces, { at })).toContain("Location: /203.0.113.9\r\n");
   });
 
@@ -337,8 +336,11 @@ describe("a server behind a proxy that speaks the PROXY protocol", () => {
 
 describe("a server with a certificate", () => {
   test("answers over TLS, and nobody without", async () => {
-    const fixture = (name: string) => join(import.meta.dir, "fixtures", name);
-    const tls = { cert: fixture("localhost-cert.pem"), key: fixture("localhost-key.pem") };
+    const fixtures = join(import.meta.dir, "fixtures");
+    const tls = {
+      cert: join(fixtures, "localhost-cert.pem"),
+      key: join(fixtures, "localhost-key.pem"),
+    };
     const safe = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
     const url = `https://localhost:${safe.url.port}/abc`;
     const ca = Bun.file(tls.cert);
