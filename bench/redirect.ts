@@ -7,13 +7,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { connect } from "nats";
-
-import { type ActiveLink, encodeLinkRecord } from "../shared/contracts/link-record.ts";
-import { ensureLinksStream, linkSubject } from "../shared/contracts/streams.ts";
-import { newUuid } from "../shared/ids.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { hasNginx, type Links, nginxCommand } from "./redirect/nginx.ts";
+import { makeLinks, publishLinks, redirectorEnv, warm } from "./redirect/links.ts";
+import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
+import { LOAD_CORE, SERVER_CORE } from "./redirect/serving.ts";
 import { median, publish, round } from "./report.ts";
 
 const [SECONDS = 8, ROUNDS = 3] = process.argv.slice(2, 4).map(Number);
@@ -21,15 +18,10 @@ const [SECONDS = 8, ROUNDS = 3] = process.argv.slice(2, 4).map(Number);
 const LETTERS = process.argv[4] ?? "abcde";
 const CONNECTIONS = 64;
 const LINKS = 100_000;
-const SERVER_CORE = "0";
-const LOAD_CORE = "1";
 const TICKS_PER_SECOND = 100;
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
-const links: Links = Array.from({ length: LINKS }, (_, i) => ({
-  alias: `link${String(i + 1).padStart(6, "0")}`,
-  destination: `https://shop-${i % 4_096}.example.com/campaign/${i}?ref=newsletter&id=${i * 7_919}`,
-}));
+const links = makeLinks(LINKS);
 const linksFile = join(dir, "links.txt");
 writeFileSync(linksFile, links.map((l) => `${l.alias} ${l.destination}`).join("\n"));
 
@@ -40,7 +32,7 @@ await using stack = await startStack();
 for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
   if (pid !== null) process.kill(pid, "SIGSTOP");
 }
-await publishLinks(stack.info().nats_url);
+await publishLinks(stack.info().nats_url, links);
 
 type Server = {
   name: string;
@@ -56,16 +48,8 @@ const servers: Server[] = [
     name: "(a) redirector, clicks in its journal",
     command: [process.execPath, "redirector/main.ts"],
     port: port(0),
-    env: {
-      NATS_URL: stack.info().nats_url,
-      SHORT_URL: `http://localhost:${port(0)}`,
-      SHORT_HOSTS: "localhost,127.0.0.1",
-      REDIRECTOR_HOST: "127.0.0.1",
-      REDIRECTOR_PORT: String(port(0)),
-      REDIRECTOR_METRICS_PORT: "0",
-      JOURNAL_DIR: join(dir, "journal"),
-    },
-    settle: () => warm(port(0)),
+    env: redirectorEnv(stack.info().nats_url, port(0), join(dir, "journal")),
+    settle: () => warm(port(0), links),
   },
   plain("(b) Bun.serve, Map, Response, log", "plain"),
   ...(hasNginx()
@@ -162,43 +146,6 @@ for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
 publish({ name: "redirect", versions: { bun: Bun.version, nginx: nginxVersion() }, rows, targets });
 rmSync(dir, { recursive: true, force: true });
 
-async function publishLinks(url: string): Promise<void> {
-  const connection = await connect({ servers: url });
-  await ensureLinksStream(await connection.jetstreamManager());
-  const account = newUuid();
-  for (const [i, { alias, destination }] of links.entries()) {
-    const record: ActiveLink = {
-      state: "active",
-      version: i + 1,
-      domain: "",
-      alias,
-      mode: "live",
-      destination,
-      link_id: newUuid(),
-      account_id: account,
-      expires_at: null,
-      password_hash: null,
-      forward_query: false,
-    };
-    connection.publish(linkSubject("", alias), encodeLinkRecord(record));
-    if (i % 1_000 === 999) await connection.flush();
-  }
-  await connection.drain();
-}
-
-/** Asks for every link once, so that all are in memory. */
-async function warm(at: number): Promise<void> {
-  for (let start = 0; start < LINKS; start += 500) {
-    await Promise.all(
-      links
-        .slice(start, start + 500)
-        .map(({ alias }) =>
-          fetch(`http://127.0.0.1:${at}/${alias}`, { method: "HEAD", redirect: "manual" }),
-        ),
-    );
-  }
-}
-
 async function running(
   { command, env = {}, port: at, settle }: Server,
   use: (pid: number, port: number) => Promise<void>,
@@ -282,9 +229,4 @@ function threadTicks(pid: number): Map<string, number> {
       return [[thread, Number(fields[11]) + Number(fields[12])]];
     }),
   );
-}
-
-function nginxVersion(): string {
-  const { stderr } = Bun.spawnSync([Bun.which("nginx") ?? "/usr/sbin/nginx", "-v"]);
-  return /nginx\/([\d.]+)/.exec(stderr.toString())?.[1] ?? "none";
 }

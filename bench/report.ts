@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 
-type Target = { name: string; value: number; target: string; met: boolean };
+/** A number an issue names, and what was measured. */
+export type Target = { name: string; value: number; target: string; met: boolean };
 
 export type Result = {
   name: string;

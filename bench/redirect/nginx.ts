@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export type Links = readonly { alias: string; destination: string }[];
+import type { Links } from "./links.ts";
 
 /** Whether nginx is here; says how it gets here when it is not. */
 export function hasNginx(): boolean {
@@ -45,4 +45,10 @@ export function nginxCommand(dir: string, links: Links, port: number, logged: bo
   );
   const nginx = Bun.which("nginx") ?? "/usr/sbin/nginx";
   return [nginx, "-p", dir, "-e", `${dir}/error.log`, "-c", join(dir, "nginx.conf")];
+}
+
+/** The version of the nginx that is here. */
+export function nginxVersion(): string {
+  const { stderr } = Bun.spawnSync([Bun.which("nginx") ?? "/usr/sbin/nginx", "-v"]);
+  return /nginx\/([\d.]+)/.exec(stderr.toString())?.[1] ?? "none";
 }

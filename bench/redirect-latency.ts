@@ -1,0 +1,150 @@
+/**
+ * `bun run bench:redirect-latency [SECONDS]`: how long people wait at 20,000 requests a second, against
+ * nginx, and while every link is sent anew or 2,000 links a second change. Server on one core, load on the
+ * other, which whatever sends the links must share.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { setPriority, tmpdir } from "node:os";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { startStack } from "../test/harness/stack.ts";
+import { makeLinks, publishLinks, redirectorEnv, warm } from "./redirect/links.ts";
+import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
+import { LOAD_CORE, serving } from "./redirect/serving.ts";
+import { publish, round } from "./report.ts";
+
+const [SECONDS = 60] = process.argv.slice(2).map(Number);
+const RATE = 20_000;
+const LINKS = 100_000;
+const CHANGING_SECONDS = 20;
+/** Changes a second: as many as send every link anew in that time, and a burst of updates. */
+const CHANGES = {
+  "redirector, all links sent anew": LINKS / CHANGING_SECONDS,
+  "redirector, 2,000 changes/s": 2_000,
+};
+const PORTS = { redirector: 18_410, nginx: 18_411 };
+const LEAST_PRIORITY = 19;
+
+const result = z.object({
+  asked: z.number(),
+  answered: z.number(),
+  p50: z.number(),
+  p99: z.number(),
+  p999: z.number(),
+  max: z.number(),
+});
+
+const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
+const links = makeLinks(LINKS);
+await using stack = await startStack();
+const idle = [stack.info().pids.worker, stack.info().pids.clickhouse].filter((pid) => pid !== null);
+for (const pid of idle) process.kill(pid, "SIGSTOP");
+const natsUrl = stack.info().nats_url;
+await publishLinks(natsUrl, links);
+// What is on other machines elsewhere must not take the cores from those that are measured.
+setPriority(Number(stack.info().pids.nats), LEAST_PRIORITY);
+let version = LINKS;
+
+const rows: Record<string, string | number>[] = [];
+const figures = new Map<string, z.output<typeof result>>();
+
+if (hasNginx()) {
+  await serving(
+    {
+      command: nginxCommand(join(dir, "nginx"), links, PORTS.nginx, true),
+      url: urlAt(PORTS.nginx),
+    },
+    () => load("nginx, buffered log", PORTS.nginx, SECONDS),
+  );
+}
+await serving(
+  {
+    command: [process.execPath, "redirector/main.ts"],
+    env: redirectorEnv(natsUrl, PORTS.redirector, join(dir, "journal")),
+    url: urlAt(PORTS.redirector),
+  },
+  async () => {
+    await warm(PORTS.redirector, links);
+    await load("redirector", PORTS.redirector, SECONDS);
+    for (const [name, perSecond] of Object.entries(CHANGES)) {
+      await Promise.all([
+        load(name, PORTS.redirector, CHANGING_SECONDS),
+        changing(perSecond * CHANGING_SECONDS, perSecond),
+      ]);
+    }
+  },
+);
+for (const pid of idle) process.kill(pid, "SIGCONT");
+
+const own = figures.get("redirector");
+const nginx = figures.get("nginx, buffered log");
+const targets = [
+  ...(own === undefined || nginx === undefined
+    ? []
+    : [
+        {
+          name: "p99 : nginx's",
+          value: round(own.p99 / nginx.p99),
+          target: "<= 1.5",
+          met: own.p99 <= 1.5 * nginx.p99,
+        },
+      ]),
+  ...Object.keys(CHANGES).map((name) => {
+    const max = figures.get(name)?.max ?? Number.NaN;
+    return {
+      name: `slowest answer: ${name} (ms)`,
+      value: round(max),
+      target: "<= 50",
+      met: max <= 50,
+    };
+  }),
+];
+publish({
+  name: "redirect-latency",
+  versions: { bun: Bun.version, nginx: nginxVersion() },
+  rows,
+  targets,
+});
+rmSync(dir, { recursive: true, force: true });
+
+function urlAt(port: number): string {
+  return `http://127.0.0.1:${port}/${links[0]?.alias}`;
+}
+
+async function load(name: string, port: number, seconds: number): Promise<void> {
+  const args = [port, RATE, seconds, LINKS].map(String);
+  const child = Bun.spawn(
+    ["taskset", "-c", LOAD_CORE, process.execPath, "bench/redirect/open-loop.ts", ...args],
+    { stdout: "pipe", stderr: "inherit" },
+  );
+  const measured = result.parse(await new Response(child.stdout).json());
+  figures.set(name, measured);
+  rows.push({
+    load: name,
+    asked: measured.asked,
+    answered: measured.answered,
+    "p50 ms": round(measured.p50),
+    "p99 ms": round(measured.p99),
+    "p99.9 ms": round(measured.p999),
+    "max ms": round(measured.max),
+  });
+}
+
+async function changing(count: number, perSecond: number): Promise<void> {
+  const args = [natsUrl, LINKS, version, count, perSecond].map(String);
+  version += count;
+  const child = Bun.spawn(
+    [
+      "nice",
+      "-n",
+      String(LEAST_PRIORITY),
+      process.execPath,
+      "bench/redirect/change-links.ts",
+      ...args,
+    ],
+    { stdout: "inherit", stderr: "inherit" },
+  );
+  if ((await child.exited) !== 0) throw new Error("The links were not changed.");
+}

@@ -1,0 +1,73 @@
+/** The links that redirect benchmarks ask for, and the redirector that has them. */
+import { connect } from "nats";
+
+import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { ensureLinksStream, linkSubject } from "../../shared/contracts/streams.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+
+export type Links = readonly { alias: string; destination: string }[];
+
+/** `count` links: `/link000001` and so on, with destinations as long as people's are. */
+export const makeLinks = (count: number): Links =>
+  Array.from({ length: count }, (_, i) => ({
+    alias: `link${String(i + 1).padStart(6, "0")}`,
+    destination: `https://shop-${i % 4_096}.example.com/campaign/${i}?ref=newsletter&id=${i * 7_919}`,
+  }));
+
+/** The environment of a redirector on loopback. */
+export const redirectorEnv = (natsUrl: string, port: number, journalDir: string) => ({
+  NATS_URL: natsUrl,
+  SHORT_URL: `http://localhost:${port}`,
+  SHORT_HOSTS: "localhost,127.0.0.1",
+  REDIRECTOR_HOST: "127.0.0.1",
+  REDIRECTOR_PORT: String(port),
+  REDIRECTOR_METRICS_PORT: "0",
+  JOURNAL_DIR: journalDir,
+});
+
+/** Puts links, of an account of their own, into the links feed; versions begin behind `versionsFrom`. */
+export async function publishLinks(url: string, links: Links, versionsFrom = 0): Promise<void> {
+  const connection = await connect({ servers: url });
+  await ensureLinksStream(await connection.jetstreamManager());
+  const account = newUuid();
+  for (const [i, link] of links.entries()) {
+    connection.publish(
+      linkSubject("", link.alias),
+      encodeLinkRecord(recordOf(link, versionsFrom + i + 1, account)),
+    );
+    if (i % 1_000 === 999) await connection.flush();
+  }
+  await connection.drain();
+}
+
+/** A link as the feed carries it. */
+export const recordOf = (
+  { alias, destination }: Links[number],
+  version: number,
+  account: Uuid,
+): ActiveLink => ({
+  state: "active",
+  version,
+  domain: "",
+  alias,
+  mode: "live",
+  destination,
+  link_id: newUuid(),
+  account_id: account,
+  expires_at: null,
+  password_hash: null,
+  forward_query: false,
+});
+
+/** Asks for every link once, so that all are in memory. */
+export async function warm(at: number, links: Links): Promise<void> {
+  for (let start = 0; start < links.length; start += 500) {
+    await Promise.all(
+      links
+        .slice(start, start + 500)
+        .map(({ alias }) =>
+          fetch(`http://127.0.0.1:${at}/${alias}`, { method: "HEAD", redirect: "manual" }),
+        ),
+    );
+  }
+}
