@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 
 import fc from "fast-check";
 
@@ -10,7 +12,21 @@ const IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X)";
 const CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0";
 const WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)";
 
+/** Browser, system, device and the string itself, of browsers, apps and devices as they are about. */
+const corpus = readFileSync(join(import.meta.dir, "fixtures/user-agents.tsv"), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => line.split("\t"));
+
 describe("what a click was made with", () => {
+  test("there are two hundred strings to be right about", () => {
+    expect(new Set(corpus.map((line) => line.at(-1))).size).toBeGreaterThanOrEqual(200);
+  });
+
+  test.each(corpus)("%s on %s, %s: %s", (browser, os, device, userAgent = "") => {
+    expect(Object.values(parseAgent(userAgent))).toEqual([browser, os, device, undefined]);
+  });
+
   test.each([
     [`${WINDOWS} ${CHROME} Safari/537.36`, "Chrome", "Windows", "desktop"],
     [`${WINDOWS} ${CHROME} Safari/537.36 Edg/120.0.0.0`, "Edge", "Windows", "desktop"],

@@ -65,7 +65,7 @@ export function parseAgent(userAgent: string): Agent {
   return {
     browser: browser.name?.replace(/^Mobile /, "") ?? UNKNOWN,
     os: osName,
-    device: deviceOf(device.type, osName),
+    device: browser.name === "Opera Mini" ? "mobile" : deviceOf(device.type, osName),
     bot: isbot(userAgent) && !GENERIC_CLIENT.test(userAgent) ? botReason(userAgent) : undefined,
   };
 }
