@@ -32,6 +32,12 @@ export function createMetrics({ cache, feed, journal, publishing, lookups }: Met
       for (const [decision, count] of Object.entries(answered)) answers.inc({ decision }, count);
     },
   });
+  new Gauge({
+    name: "shorthop_redirector_journal_info",
+    help: "1; the label is the id that the pages of this process are numbered under",
+    labelNames: ["journal"],
+    registers,
+  }).set({ journal: journal.id }, 1);
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
       name: `shorthop_redirector_${name}`,

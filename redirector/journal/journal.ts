@@ -19,7 +19,7 @@ import {
   type RawClick,
   RECORD_BYTES_MAX,
 } from "../../shared/contracts/click-page.ts";
-import { newUuid } from "../../shared/ids.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { adoptPages, pagePath, type SealedPage } from "./files.ts";
 
 /** A page is sealed at this age, however few clicks it holds: what bounds how late a click is seen. */
@@ -39,6 +39,8 @@ type JournalStats = {
 };
 
 export type Journal = {
+  /** What its pages are numbered under. */
+  id: Uuid;
   /** Takes a click in. */
   append(click: RawClick): void;
   /** Writes what was taken in. */
@@ -155,6 +157,7 @@ export function openJournal({
   }, PAGE_AGE_MAX_MS / 2);
 
   return {
+    id: journalId,
     append,
     commit,
     released: (page) => void (stats.pendingBytes -= page.bytes),

@@ -12,8 +12,9 @@ export type Told =
   | { kind: "page"; page: SealedPage }
   | { kind: "stop" };
 
-/** What the thread tells: that a page was delivered and its file is gone, or that it has stopped. */
-export type Tells = { kind: "released"; page: SealedPage } | { kind: "stopped" };
+/** What the thread tells: that a page was delivered, that its file is gone, or that all has stopped. */
+export type Tells =
+  { kind: "delivered" } | { kind: "released"; page: SealedPage } | { kind: "stopped" };
 
 declare const self: Worker;
 
@@ -28,12 +29,13 @@ function run({ natsUrl, streamBytesMax, logLevel }: PublisherOptions) {
     nats: nats.connection,
     streamBytesMax,
     log,
+    onDelivered: () => tell({ kind: "delivered" }),
     onReleased: (page) => tell({ kind: "released", page }),
   });
   return {
     add: publisher.add,
     async stop(): Promise<void> {
-      publisher.stop();
+      await publisher.stop();
       await nats.close();
     },
   };

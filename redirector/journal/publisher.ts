@@ -1,10 +1,12 @@
 /**
- * Carries sealed pages from the journal to JetStream, oldest first, and deletes each after its
- * acknowledgement. It only ever reads what is on disk, so the normal path is the recovery path.
+ * Carries sealed pages from the journal to JetStream, oldest first. It only ever reads what is on disk, so
+ * the normal path is the recovery path. A page's file stays for a while after its acknowledgement: a NATS
+ * server that loses power, or is set back to a backup, forgets what it has acknowledged, so whenever it
+ * comes back all of these are published again. What it still has, it knows by the page's id.
  */
 import { readFile, unlink } from "node:fs/promises";
 
-import type { JetStreamClient, NatsConnection } from "nats";
+import { Events, type JetStreamClient, type NatsConnection } from "nats";
 
 import { pageIdText } from "../../shared/contracts/click-page.ts";
 import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
@@ -14,20 +16,33 @@ import type { SealedPage } from "./files.ts";
 /** Pages on their way at once. */
 const IN_FLIGHT_MAX = 8;
 
+/** Longer than NATS takes by default until it forces what it has to the disk (`sync_interval`, 2 minutes). */
+const GRACE_MS = 150_000;
+
+/** Beyond so many bytes the oldest acknowledged pages go sooner. */
+const GRACE_BYTES_MAX = 256 * 1024 ** 2;
+
+const SWEEP_MS = 1_000;
+
 const PUBLISH_TIMEOUT_MS = 5_000;
 const BACKOFF_MS = { first: 100, max: 5_000 };
+
+/** In place of a time: the page is being published once more. */
+const AGAIN = -1;
 
 export type Publisher = {
   /** Takes a sealed page; it will be published, however long that takes. */
   add(page: SealedPage): void;
-  /** Ends after the pages on their way; what is left stays in the journal. */
-  stop(): void;
+  /** Ends: what is acknowledged is deleted, what is left stays in the journal. */
+  stop(): Promise<void>;
 };
 
 type PublisherDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   log: Log;
+  /** Told of a page's first acknowledgement. */
+  onDelivered: () => void;
   /** Told after a page's file is deleted. */
   onReleased: (page: SealedPage) => void;
 };
@@ -36,11 +51,15 @@ export function startPublisher({
   nats,
   streamBytesMax,
   log,
+  onDelivered,
   onReleased,
 }: PublisherDeps): Publisher {
   const queue: SealedPage[] = [];
+  const delivered = new Map<string, { page: SealedPage; until: number }>();
+  let graceBytes = 0;
   let inFlight = 0;
   let stopped = false;
+  let sweeping = Promise.resolve();
   let jetStream: Promise<JetStreamClient> | undefined;
 
   async function open(): Promise<JetStreamClient> {
@@ -57,8 +76,7 @@ export function startPublisher({
         await client.publish(CLICKS_SUBJECT, await readFile(page.path), {
           msgID: pageIdText(page),
         });
-        await unlink(page.path);
-        onReleased(page);
+        keep(page);
         return;
       } catch (error) {
         // The stream may be gone or full, or NATS away: the page waits in its file, under its id.
@@ -66,6 +84,41 @@ export function startPublisher({
         log.warn({ error, page: pageIdText(page) }, "page_publish_failed");
         await Bun.sleep(wait);
       }
+    }
+  }
+
+  function keep(page: SealedPage): void {
+    if (!delivered.has(page.path)) onDelivered();
+    delivered.set(page.path, { page, until: Date.now() + GRACE_MS });
+    graceBytes += page.bytes;
+  }
+
+  /** Deletes what has been kept for long enough; in a map the oldest come first. */
+  async function sweep(now: number): Promise<void> {
+    for (const { page, until } of delivered.values()) {
+      if (until > now && graceBytes <= GRACE_BYTES_MAX) return;
+      if (until === AGAIN) continue;
+      delivered.delete(page.path);
+      graceBytes -= page.bytes;
+      await unlink(page.path);
+      onReleased(page);
+    }
+  }
+
+  /** All that was acknowledged by a server that may have forgotten it. */
+  function publishAgain(): void {
+    for (const [path, { page, until }] of delivered) {
+      if (until === AGAIN) continue;
+      delivered.set(path, { page, until: AGAIN });
+      graceBytes -= page.bytes;
+      queue.push(page);
+    }
+    pump();
+  }
+
+  async function watch(): Promise<void> {
+    for await (const { type } of (await nats).status()) {
+      if (type === Events.Reconnect) publishAgain();
     }
   }
 
@@ -81,11 +134,23 @@ export function startPublisher({
     }
   }
 
+  void watch().catch((error: unknown) => log.warn({ error }, "connection_not_watched"));
+  const timer = setInterval(() => {
+    sweeping = sweeping
+      .then(() => sweep(Date.now()))
+      .catch((error: unknown) => log.error({ error }, "page_not_deleted"));
+  }, SWEEP_MS);
+
   return {
     add(page) {
       queue.push(page);
       pump();
     },
-    stop: () => void (stopped = true),
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await sweeping;
+      await sweep(Infinity);
+    },
   };
 }

@@ -5,6 +5,7 @@ import type { PublisherOptions, Tells, Told } from "./publisher-thread.ts";
 export type Publishing = {
   /** Takes a sealed page; it will be published, however long that takes. */
   add(page: SealedPage): void;
+  /** Pages not acknowledged yet, and pages acknowledged so far. */
   pending(): number;
   published(): number;
   /** Waits until everything is published, for `ms` at most, and ends; what is left stays on disk. */
@@ -28,11 +29,12 @@ export function startPublishing({ onReleased, onError, ...options }: PublishingD
   thread.addEventListener("message", ({ data }: MessageEvent<Tells>) => {
     if (data.kind === "stopped") {
       stopped.resolve();
-      return;
+    } else if (data.kind === "delivered") {
+      pending--;
+      published++;
+    } else {
+      onReleased(data.page);
     }
-    pending--;
-    published++;
-    onReleased(data.page);
   });
   thread.addEventListener("error", (event) => onError(event.error ?? event.message));
   tell({ kind: "start", options });
