@@ -17,6 +17,7 @@ import { type ClickPage, decodePage, pageIdText } from "../shared/contracts/clic
 import { REASON_HEADER } from "../shared/contracts/dead-clicks.ts";
 import {
   CLICKS_STREAM,
+  CLICKS_WORKER,
   DEAD_CLICKS_SUBJECT,
   ensureClicksStream,
   ensureDeadClicksStream,
@@ -25,8 +26,6 @@ import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { isRejected } from "./clickhouse.ts";
 import type { ClickRow } from "./enrich/enrich.ts";
-
-const CONSUMER = "worker";
 
 /**
  * How soon the pages of a killed worker go to another one. A page in hand is kept for longer by
@@ -76,7 +75,7 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
     await ensureClicksStream(manager, streamBytesMax);
     await ensureDeadClicksStream(manager);
     await manager.consumers.add(CLICKS_STREAM, {
-      durable_name: CONSUMER,
+      durable_name: CLICKS_WORKER,
       ack_policy: AckPolicy.Explicit,
       ack_wait: nanos(ACK_WAIT_MS),
       deliver_policy: DeliverPolicy.All,
@@ -84,7 +83,7 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
       max_ack_pending: ACK_PENDING_MAX,
     });
     const client = connection.jetstream();
-    const consumer = await client.consumers.get(CLICKS_STREAM, CONSUMER);
+    const consumer = await client.consumers.get(CLICKS_STREAM, CLICKS_WORKER);
     while (!stopped) {
       const room = IN_HAND_MAX - inHand.size;
       const messages = await consumer.fetch({ max_messages: room, expires: FETCH_EXPIRES_MS });

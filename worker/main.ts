@@ -7,6 +7,7 @@ import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
+import { startAudit } from "./audit.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startConsumer } from "./consumer.ts";
@@ -49,6 +50,8 @@ async function work(): Promise<void> {
   );
   const counters = startCounters({ sql, clickhouse, log });
   lifecycle.onStop("counters", () => counters.stop());
+  const audit = startAudit({ sql, clickhouse, log });
+  lifecycle.onStop("audit", () => audit.stop());
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
@@ -72,6 +75,7 @@ async function work(): Promise<void> {
   metrics.gauge("pages_pending", "Pages that wait in JetStream", consumer.pending);
   metrics.gauge("counters_waiting", "Links whose figures wait to be written", counters.waiting);
   metrics.gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
+  metrics.gauge("rollup_differences", "Buckets that an audit found wrong", audit.differences);
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
     port: config.WORKER_METRICS_PORT,

@@ -6,21 +6,30 @@
 import { Command, CommanderError } from "commander";
 
 import { addAccountCommands } from "./accounts.ts";
+import { addClickCommands } from "./clicks.ts";
 import { addDlqCommands } from "./dlq.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addLinkCommands } from "./links.ts";
-import { createWithDatabase, createWithNats } from "./run.ts";
+import { createWithClickHouse, createWithDatabase, createWithNats } from "./run.ts";
+import { findUrl } from "./surroundings.ts";
 
 // Commands inherit this when they are added, so it comes first.
 const program = new Command("shorthop admin")
-  .description("Manage accounts, API keys, links and clicks that were set aside.")
+  .description("Manage accounts, API keys, links and clicks.")
   .showHelpAfterError()
   .exitOverride();
 const withDatabase = createWithDatabase(process.env);
 addAccountCommands(program, withDatabase);
 addKeyCommands(program, withDatabase);
 addLinkCommands(program, withDatabase);
-addDlqCommands(program, createWithNats(process.env));
+const withNats = createWithNats(process.env);
+addDlqCommands(program, withNats);
+addClickCommands(program, {
+  withDatabase,
+  withNats,
+  withClickHouse: createWithClickHouse(process.env),
+  defaultRedirectors: () => findUrl(process.env, "REDIRECTOR_METRICS_URL"),
+});
 
 /** `shorthop admin …` and `bun run admin -- …` mean the same. */
 const args = process.argv.slice(2);

@@ -1,9 +1,11 @@
 /** What every command does: connect, work, print, disconnect. */
+import { ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { connect, type NatsConnection } from "nats";
 
+import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { openPostgres, type Sql } from "../postgres.ts";
-import { findDatabaseUrl, findNatsUrl } from "./surroundings.ts";
+import { findUrl } from "./surroundings.ts";
 
 /** What a command prints: one record, or a list of them. */
 type Result = Record<string, unknown>;
@@ -15,7 +17,7 @@ export type WithDatabase = (work: (sql: Sql) => Promise<void>) => Promise<void>;
 export const createWithDatabase =
   (env: Record<string, string | undefined>): WithDatabase =>
   async (work) => {
-    const sql = openPostgres(await findDatabaseUrl(env), 1);
+    const sql = openPostgres(await findUrl(env, "DATABASE_URL"), 1);
     try {
       await work(sql);
     } finally {
@@ -30,13 +32,36 @@ export type WithNats = (work: (nats: NatsConnection) => Promise<void>) => Promis
 export const createWithNats =
   (env: Record<string, string | undefined>): WithNats =>
   async (work) => {
-    const nats = await connect(natsLogin(await findNatsUrl(env)));
+    const nats = await connect(natsLogin(await findUrl(env, "NATS_URL")));
     try {
       await work(nats);
     } finally {
       await nats.close();
     }
   };
+
+/** Runs `work` on ClickHouse, and closes the connection whatever happens. */
+export type WithClickHouse = (work: (clickhouse: ClickHouse) => Promise<void>) => Promise<void>;
+
+/** On the ClickHouse that the environment names; a statement may take as long as it takes. */
+export const createWithClickHouse =
+  (env: Record<string, string | undefined>): WithClickHouse =>
+  async (work) => {
+    const client = createClient({
+      url: await findUrl(env, "CLICKHOUSE_URL"),
+      application: "shorthop-admin",
+      request_timeout: STATEMENT_TIMEOUT_MS,
+      use_multipart_params_auto: true,
+      log: { level: ClickHouseLogLevel.OFF },
+    });
+    try {
+      await work(client);
+    } finally {
+      await client.close();
+    }
+  };
+
+const STATEMENT_TIMEOUT_MS = 3_600_000;
 
 /** Prints to standard output: JSON, or a line a field. */
 export function print(json: boolean, result: Result): void {

@@ -1,29 +1,26 @@
-/** Which database and which NATS the command line works on. */
+/** Where the command line finds what it works on. */
 import { join } from "node:path";
 
 import * as z from "zod";
 
-const stackFile = z.object({ database_url: z.string(), nats_url: z.string() });
+const stackFile = z.record(z.string(), z.unknown());
 
 type Env = Record<string, string | undefined>;
 
-/** `DATABASE_URL` when set, else the running local stack's. Throws, with what to do, when neither is there. */
-export const findDatabaseUrl = async (env: Env): Promise<string> =>
-  setIn(env, "DATABASE_URL") ?? (await localStack(env, "DATABASE_URL")).database_url;
+type Variable = "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_METRICS_URL";
 
-/** As {@link findDatabaseUrl}, of `NATS_URL`. */
-export const findNatsUrl = async (env: Env): Promise<string> =>
-  setIn(env, "NATS_URL") ?? (await localStack(env, "NATS_URL")).nats_url;
-
-const setIn = (env: Env, name: string): string | undefined =>
-  env[name] === "" ? undefined : env[name];
-
-async function localStack(env: Env, variable: string): Promise<z.output<typeof stackFile>> {
+/**
+ * The variable when set, else what the running local stack says under its name in lower case. Throws,
+ * with what to do, when neither is there.
+ */
+export async function findUrl(env: Env, variable: Variable): Promise<string> {
+  const set = env[variable] ?? "";
+  if (set !== "") return set;
   const root = join(import.meta.dir, "../..");
   const path = join(env["SHORTHOP_DATA_DIR"] ?? join(root, ".local"), "stack.json");
   const file = Bun.file(path);
   if (!(await file.exists())) {
     throw new Error(`Set ${variable}, or start the local stack (${path} does not exist).`);
   }
-  return stackFile.parse(await file.json());
+  return z.string().parse(stackFile.parse(await file.json())[variable.toLowerCase()]);
 }

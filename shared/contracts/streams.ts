@@ -20,6 +20,9 @@ export const CLICKS_STREAM = "CLICKS";
 /** Subject of every page of clicks. */
 export const CLICKS_SUBJECT = "clicks.page";
 
+/** The consumer that all workers share. */
+export const CLICKS_WORKER = "worker";
+
 /** Pages that can never be stored, kept for an operator to look at. */
 export const DEAD_CLICKS_STREAM = "CLICKS_DLQ";
 export const DEAD_CLICKS_SUBJECT = "clicks_dlq.page";

@@ -1,0 +1,148 @@
+/**
+ * Rollups compared with the clicks they were made from, and made anew where they differ. ClickHouse
+ * fills them as clicks are inserted, each page once; what this finds was done by hand, by a restore, or by
+ * a fault nobody has thought of.
+ */
+import type { Uuid } from "../ids.ts";
+
+type Statement = { query: string; query_params: Record<string, unknown> };
+
+/** What is asked of ClickHouse, as its client has it. */
+export type ClickHouse = {
+  query(question: Statement & { format: "JSONEachRow" }): Promise<{ json<Row>(): Promise<Row[]> }>;
+  command(statement: Statement): Promise<unknown>;
+};
+
+/** The rows that answer a question. */
+export async function askRows<Row>(
+  clickhouse: ClickHouse,
+  query: string,
+  query_params: Record<string, unknown> = {},
+): Promise<Row[]> {
+  const result = await clickhouse.query({ query, query_params, format: "JSONEachRow" });
+  return await result.json<Row>();
+}
+
+/** A rollup, and the question to `clicks` that its view asks of every insert. */
+type Rollup = { table: string; keys: string; columns: string; source: string };
+
+const CLICKS_IN_RANGE = `
+  clicks
+ WHERE ts >= toDateTime({from: UInt32}, 'UTC') AND ts < toDateTime({to: UInt32}, 'UTC')`;
+
+const TOTALS: Rollup = {
+  table: "clicks_15m",
+  keys: "link_id, account_id, mode, bucket, class",
+  columns: "link_id, account_id, mode, bucket, class, clicks, visitors",
+  source: `
+    SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
+           count() AS clicks, uniqCombined64State(14)(visitor) AS visitors
+      FROM ${CLICKS_IN_RANGE}
+     GROUP BY link_id, account_id, mode, bucket, class`,
+};
+
+const BY_DIMENSION: Rollup = {
+  table: "clicks_15m_by",
+  keys: "link_id, account_id, mode, bucket, dimension, value, country, region, region_name",
+  columns:
+    "link_id, account_id, mode, bucket, dimension, value, country, region, region_name, clicks",
+  source: `
+    SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket,
+           row.1 AS dimension, row.2 AS value, row.3 AS country, row.4 AS region, row.5 AS region_name,
+           count() AS clicks
+      FROM (
+        SELECT link_id, account_id, mode, ts,
+               arrayJoin([
+                 ('country', toString(country), '', '', ''),
+                 ('region', toString(region), toString(country), '', toString(region_name)),
+                 ('city', toString(city), toString(country), toString(region), toString(region_name)),
+                 ('browser', toString(browser), '', '', ''),
+                 ('os', toString(os), '', '', ''),
+                 ('device', toString(device), '', '', ''),
+                 ('referrer', toString(referrer), '', '', '')
+               ]) AS row
+          FROM ${CLICKS_IN_RANGE} AND class = 'human'
+      )
+     GROUP BY link_id, account_id, mode, bucket, dimension, value, country, region, region_name`,
+};
+
+const ROLLUPS = [TOTALS, BY_DIMENSION];
+
+export const BUCKET_SECONDS = 900;
+
+/** So much is looked at in one question. */
+const STEP_SECONDS = 86_400;
+
+/** A bucket of a link whose rollup is not what its clicks say. */
+export type Difference = { table: string; link_id: Uuid; bucket: number };
+
+/** Unix seconds; whole buckets, `to` exclusive. */
+export type BucketRange = { from: number; to: number };
+
+/**
+ * Finds what differs. Clicks that come in meanwhile may look like a difference: the range should end
+ * where no more come in.
+ */
+export async function findDifferences(
+  clickhouse: ClickHouse,
+  range: BucketRange,
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for (let from = range.from; from < range.to; from += STEP_SECONDS) {
+    const step = { from, to: Math.min(from + STEP_SECONDS, range.to) };
+    for (const { table, keys, source } of ROLLUPS) {
+      const rows = await askRows<{ link_id: Uuid; at: number }>(
+        clickhouse,
+        `SELECT DISTINCT link_id, toUnixTimestamp(bucket) AS at
+           FROM (
+             SELECT ${keys}
+               FROM (
+                 SELECT ${keys}, toInt64(clicks) AS clicks FROM (${source})
+                 UNION ALL
+                 SELECT ${keys}, -toInt64(clicks) FROM ${table}
+                  WHERE bucket >= toDateTime({from: UInt32}, 'UTC')
+                    AND bucket < toDateTime({to: UInt32}, 'UTC')
+               )
+              GROUP BY ${keys}
+             HAVING sum(clicks) != 0
+           )
+          ORDER BY at, link_id`,
+        step,
+      );
+      differences.push(...rows.map(({ link_id, at }) => ({ table, link_id, bucket: at })));
+    }
+  }
+  return differences;
+}
+
+/**
+ * Makes buckets anew from their clicks, each for all links that differ. While one is being made, whoever
+ * reads it sees less; only one repair may go on at a time.
+ */
+export async function repair(
+  clickhouse: ClickHouse,
+  differences: readonly Difference[],
+): Promise<void> {
+  for (const { table, columns, source } of ROLLUPS) {
+    const ours = differences.filter((difference) => difference.table === table);
+    for (const bucket of new Set(ours.map((difference) => difference.bucket))) {
+      const links = ours.filter((difference) => difference.bucket === bucket);
+      const params = {
+        from: bucket,
+        to: bucket + BUCKET_SECONDS,
+        links: links.map(({ link_id }) => link_id),
+      };
+      await clickhouse.command({
+        query: `DELETE FROM ${table}
+          WHERE bucket = toDateTime({from: UInt32}, 'UTC') AND link_id IN {links: Array(UUID)}`,
+        query_params: params,
+      });
+      await clickhouse.command({
+        query: `INSERT INTO ${table} (${columns})
+         SELECT ${columns} FROM (${source}) WHERE link_id IN {links: Array(UUID)}
+         SETTINGS insert_deduplicate = 0`,
+        query_params: params,
+      });
+    }
+  }
+}
