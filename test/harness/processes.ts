@@ -51,8 +51,23 @@ export async function startRedirector(
   };
 }
 
+/** Starts one more worker on the stack's parts, or on what `env` says instead. */
+export async function startWorker(
+  stack: Stack,
+  env: Record<string, string> = {},
+): Promise<ExtraProcess> {
+  const { clickhouse_url, database_url } = stack.info();
+  return await start("worker", stack, {
+    WORKER_METRICS_PORT: "0",
+    DATABASE_URL: database_url,
+    CLICKHOUSE_URL: clickhouse_url,
+    VISITOR_HASH_SECRET: "a secret of the test's own",
+    ...env,
+  });
+}
+
 async function start(
-  name: "api" | "redirector",
+  name: "api" | "redirector" | "worker",
   stack: Stack,
   env: Record<string, string>,
 ): Promise<ExtraProcess> {
@@ -75,9 +90,10 @@ async function start(
     const decoder = new TextDecoder();
     for await (const chunk of child.stdout) {
       output += decoder.decode(chunk, { stream: true });
-      const found = /"url":"([^"]+)","internal_url":"([^"]+)"/.exec(output);
-      if (found?.[1] !== undefined && found[2] !== undefined)
-        listening.resolve({ url: found[1], metricsUrl: found[2] });
+      const found = /(?:"url":"([^"]+)",)?"internal_url":"([^"]+)"/.exec(output);
+      // A worker has no address of its own.
+      if (found?.[2] !== undefined)
+        listening.resolve({ url: found[1] ?? "", metricsUrl: found[2] });
     }
     listening.reject(new Error(`The ${name} did not start:\n${output}`));
   })();

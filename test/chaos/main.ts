@@ -1,0 +1,42 @@
+/**
+ * `bun run test:chaos [--long] [--seed N] [--without PROTECTION]`: clicks equal answers whatever goes
+ * wrong. Without one of its protections it must fail, which `--without` shows.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { copyWithout } from "./mutations.ts";
+import { runChaos } from "./run.ts";
+
+const SHORT = { faults: 39, pauseMs: 10_000, answersMax: 400_000 };
+const LONG = { faults: 200, pauseMs: 90_000, answersMax: 4_000_000 };
+
+const { values } = parseArgs({
+  options: {
+    long: { type: "boolean", default: false },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    without: { type: "string" },
+  },
+});
+
+if (values.without === undefined) {
+  console.log(`--seed ${values.seed}`);
+  const size = values.long ? LONG : SHORT;
+  await runChaos({ ...size, seed: Number(values.seed), log: console.log });
+} else {
+  const copy = copyWithout(join(import.meta.dir, "../.."), values.without);
+  const args = ["--seed", values.seed, ...(values.long ? ["--long"] : [])];
+  const child = Bun.spawn([process.execPath, "test/chaos/main.ts", ...args], {
+    cwd: copy,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const code = await child.exited;
+  rmSync(copy, { recursive: true });
+  console.log(
+    code === 0
+      ? `It passed without ${values.without}: it does not test that.`
+      : `It failed without ${values.without}, as it must.`,
+  );
+  process.exit(code === 0 ? 1 : 0);
+}
