@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   mkdtempSync,
@@ -177,4 +177,40 @@ describe("the click journal", () => {
     expect(errors).toHaveLength(1);
     journal.close();
   });
+
+  const small = mkdtempSync(join(tmpdir(), "shorthop-small-"));
+  const mounted =
+    Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small]).exitCode === 0;
+  if (!mounted)
+    console.warn("\n!!! A small disk cannot be mounted here: full disks are NOT TESTED\n");
+  afterAll(() => {
+    if (mounted) Bun.spawnSync(["umount", small]);
+    rmSync(small, { recursive: true });
+  });
+
+  test.skipIf(!mounted)(
+    "a full disk costs clicks, counted, and keeps those before them whole",
+    () => {
+      const own = dir;
+      dir = small;
+      const { journal, sealed, clicks } = open();
+      for (let i = 0; i < 400; i++) {
+        journal.append(toRawClick(click({ time: i, userAgent: "x".repeat(400) })));
+        journal.commit();
+      }
+      const { recorded, dropped } = journal.stats();
+      expect(dropped.disk_error).toBeGreaterThan(0);
+      expect(recorded + dropped.disk_error).toBe(400);
+      expect(clicks()).toHaveLength(recorded);
+      // There is room again when JetStream has them.
+      for (const page of sealed.splice(0)) {
+        rmSync(page.path);
+        journal.released(page);
+      }
+      journal.append(toRawClick(click({ time: 1_000 })));
+      journal.close();
+      expect(clicks().map(({ time }) => time)).toContain(1_000);
+      dir = own;
+    },
+  );
 });

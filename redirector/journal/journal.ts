@@ -7,7 +7,15 @@
  * Never throws and never waits: a full disk or a full journal costs clicks, counted by reason, and
  * never a redirect.
  */
-import { closeSync, ftruncateSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
 
 import {
   encodePageHeader,
@@ -95,11 +103,19 @@ export function openJournal({
 
   function openPage(): OpenPage {
     const id = { journalId, page: nextPage };
-    const fd = openSync(pagePath(dir, id, "open"), "wx");
+    const path = pagePath(dir, id, "open");
+    const fd = openSync(path, "wx", 0o600);
+    try {
+      if (writeSync(fd, encodePageHeader(id)) !== PAGE_HEADER_BYTES)
+        throw new Error("Short write.");
+    } catch (error) {
+      closeSync(fd);
+      unlinkSync(path);
+      throw error;
+    }
     nextPage++;
-    const end = writeSync(fd, encodePageHeader(id));
     stats.pendingBytes += PAGE_HEADER_BYTES;
-    return { ...id, fd, end, clicks: 0, openedAt: Date.now() };
+    return { ...id, fd, end: PAGE_HEADER_BYTES, clicks: 0, openedAt: Date.now() };
   }
 
   function seal(): void {

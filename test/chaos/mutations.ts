@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 
 type Mutation = { file: string; replace: [from: string, to: string][] };
 
-export const MUTATIONS: Record<string, Mutation> = {
+const MUTATIONS: Record<string, Mutation> = {
   "dedup-id": {
     file: "redirector/journal/publisher.ts",
     replace: [["msgID: pageIdText(page),", ""]],
