@@ -10,12 +10,13 @@ import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
-import { openClickHouse } from "./clickhouse.ts";
+import { countReads, openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { startLinkFeed } from "./feed/link-feed.ts";
 import { createKeyService } from "./keys/service.ts";
+import { isKeyAlive } from "./keys/sql.ts";
 import { startCleaning } from "./limits/cleaning.ts";
 import { createLinkService } from "./links/service.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
@@ -44,6 +45,8 @@ async function serve(): Promise<void> {
 
   lifecycle.onStop("cleaning", startCleaning(sql, log));
 
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
   const shortUrl = new URL(config.SHORT_URL);
   const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
   const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl, ownHosts: hosts };
@@ -57,7 +60,11 @@ async function serve(): Promise<void> {
     links,
     domains,
     keys: createKeyService({ sql }),
-    analytics: createAnalyticsService({ clickhouse, links }),
+    analytics: createAnalyticsService({
+      clickhouse: countReads(clickhouse, registry),
+      links,
+      isKeyAlive: (keyId) => isKeyAlive(sql, keyId),
+    }),
     shortUrl: shortUrl.origin,
   });
   app.listen({
@@ -72,8 +79,6 @@ async function serve(): Promise<void> {
   });
   lifecycle.onStop("server", () => app.server?.stop());
 
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
   const internal = startInternalServer({
     host: config.API_METRICS_HOST,
     port: config.API_METRICS_PORT,

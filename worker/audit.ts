@@ -2,12 +2,7 @@
 import type postgres from "postgres";
 
 import { REPAIR_LOCK } from "../shared/clicks/lock.ts";
-import {
-  BUCKET_SECONDS,
-  type ClickHouse,
-  findDifferences,
-  repair,
-} from "../shared/clicks/rollups.ts";
+import { type ClickHouse, findDifferences, repair } from "../shared/clicks/rollups.ts";
 import type { Log } from "../shared/log.ts";
 
 const INTERVAL_MS = 3_600_000;
@@ -33,8 +28,7 @@ export function startAudit({ sql, clickhouse, log }: AuditDeps): Audit {
       const [row] = await locked<[{ mine: boolean }]>`
         select pg_try_advisory_xact_lock(${REPAIR_LOCK}) as mine`;
       if (!row.mine) return;
-      const now = Math.floor(Date.now() / 1_000) - QUIET_SECONDS;
-      const to = now - (now % BUCKET_SECONDS);
+      const to = Math.floor(Date.now() / 1_000) - QUIET_SECONDS;
       const differences = await findDifferences(clickhouse, { from: to - HOURS * 3_600, to });
       if (differences.length === 0) return;
       found += differences.length;

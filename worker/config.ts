@@ -18,6 +18,11 @@ export const configSchema = z.object({
   SHORT_HOSTS: envList(),
   /** City databases in MMDB form; the first that knows an address answers. */
   GEOIP_DATABASES: envList(),
+  /**
+   * What `Sec-GPC: 1` and `DNT: 1` do beside hiding city and referrer path: `anonymous` makes each such
+   * click a visitor of its own.
+   */
+  PRIVACY_SIGNAL: z.enum(["honour", "anonymous"]).default("honour"),
   /** Key of the visitor hashes. Changing it makes every visitor a new one. */
   VISITOR_HASH_SECRET: z.string("must be set").min(16, "must have 16 characters at least"),
   /** The most bytes of clicks that wait in JetStream for a worker. */

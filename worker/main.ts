@@ -60,6 +60,7 @@ async function work(): Promise<void> {
       geo,
       parseAgent: createAgentParser(),
       visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
+      anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
       ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
     }),
     async store(page, rows) {

@@ -5,12 +5,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 
 import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
-import {
-  BUCKET_SECONDS,
-  type BucketRange,
-  findDifferences,
-  repair,
-} from "../../shared/clicks/rollups.ts";
+import { type BucketRange, findDifferences, repair } from "../../shared/clicks/rollups.ts";
 import { scanPage } from "../../shared/contracts/click-page.ts";
 import { parseCount } from "./arguments.ts";
 import { readLedger, readRedirectors } from "./ledger.ts";
@@ -96,8 +91,7 @@ export function addClickCommands(
 const SHOWN_MAX = 100;
 
 function rangeOf(hours: number): BucketRange {
-  const now = Math.floor(Date.now() / 1_000) - QUIET_SECONDS;
-  const to = now - (now % BUCKET_SECONDS);
+  const to = Math.floor(Date.now() / 1_000) - QUIET_SECONDS;
   return { from: to - hours * 3_600, to };
 }
 

@@ -1,57 +1,93 @@
 /** Breakdowns of a link's human clicks by what a click was: where, with what, from where. */
-import type { ClickHouseClient } from "@clickhouse/client";
-
-import type { Uuid } from "../../shared/ids.ts";
+import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
 import type { Range } from "./period.ts";
+import type { CountedLink } from "./queries.ts";
+import { bounded, BY_DIMENSION, dayParams, dayParts, RAW_RANGE } from "./sources.ts";
 
-/** Columns a breakdown may be by; they go into the statement as they are. */
-export type Dimension =
-  "country" | "region" | "region_name" | "city" | "device" | "browser" | "os" | "referrer";
+const UNKNOWN = "Unknown";
 
-export type BreakdownRow<Column extends string> = Record<Column, string> & {
+export type Dimension = "country" | "region" | "city" | "browser" | "os" | "device" | "referrer";
+
+export type BreakdownRow = {
+  value: string;
+  /** Where the value lies; empty where that tells nothing apart. */
+  country: string;
+  region: string;
+  region_name: string;
   clicks: number;
   /** Share of all clicks of the breakdown, shown or not, with one decimal. */
   percentage: number;
 };
 
-/** The values with the most clicks; of equals in the order of their names. */
-export async function breakDown<Column extends Dimension>(
-  clickhouse: ClickHouseClient,
-  linkId: Uuid,
+/** The values of each dimension with the most clicks; of equals in the order of their names. */
+export async function breakDown<Name extends Dimension>(
+  clickhouse: ClickHouse,
+  { id, few }: CountedLink,
   range: Pick<Range, "from" | "to">,
-  columns: readonly Column[],
+  dimensions: readonly Name[],
   limit: number,
-): Promise<BreakdownRow<Column>[]> {
-  const names = columns.join(", ");
-  const result = await clickhouse.query({
-    query: `
-      SELECT ${names}, count() AS clicks, sum(count()) OVER () AS total
-        FROM clicks
-       WHERE link_id = {link_id: UUID}
-         AND ts >= fromUnixTimestamp64Milli({from: Int64})
-         AND ts < fromUnixTimestamp64Milli({to: Int64})
-         AND class = 'human'
-       GROUP BY ${names}
-       ORDER BY clicks DESC, ${names}
-       LIMIT {limit: UInt32}`,
-    query_params: { link_id: linkId, from: range.from, to: range.to, limit },
-    format: "JSONEachRow",
-  });
-  const rows = await result.json<Record<Column, string> & { clicks: string; total: string }>();
-  return rows.map(({ total, ...row }) => ({
-    ...row,
-    clicks: Number(row.clicks),
-    percentage: Math.round((Number(row.clicks) / Number(total)) * 1_000) / 10,
-  }));
+): Promise<Record<Name, BreakdownRow[]>> {
+  const names = dimensions.map((name) => `'${name}'`).join(", ");
+  const condition = `link_id = {link_id: UUID} AND dimension IN (${names})`;
+  const parts = few ? undefined : dayParts(range);
+  const rows = await askRows<Row<Name>>(
+    clickhouse,
+    `SELECT dimension, value, country, region, region_name, count, total
+       FROM (
+         SELECT toString(dimension) AS dimension, value,
+                if(dimension IN ('region', 'city'), rows.country, '') AS country,
+                if(dimension = 'city', rows.region, '') AS region,
+                if(dimension = 'region', rows.region_name, '') AS region_name,
+                sum(clicks) AS count, sum(sum(clicks)) OVER (PARTITION BY dimension) AS total
+           FROM ${parts === undefined ? ofClicks(dimensions) : BY_DIMENSION(condition)} AS rows
+          GROUP BY dimension, value, country, region, region_name
+       )
+      ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(shown).join(", ")}, country
+      LIMIT {limit: UInt32} BY dimension`,
+    {
+      link_id: id,
+      limit,
+      ...(parts === undefined
+        ? { from: bounded(range.from), to: bounded(range.to) }
+        : dayParams(range, parts)),
+    },
+  );
+  const found = Object.fromEntries(dimensions.map((name) => [name, new Array<BreakdownRow>()]));
+  for (const { dimension, total, count, ...row } of rows) {
+    const clicks = Number(count);
+    const percentage = Math.round((clicks / Number(total)) * 1_000) / 10;
+    found[dimension]?.push({ ...row, clicks, percentage });
+  }
+  // Every dimension has its list.
+  return found as Record<Name, BreakdownRow[]>;
 }
+
+type Row<Name> = Record<
+  "value" | "country" | "region" | "region_name" | "count" | "total",
+  string
+> & {
+  dimension: Name;
+};
+
+/** Single clicks in the form of the rollups. The names go into it as they are. */
+const ofClicks = (dimensions: readonly Dimension[]): string => `(
+  SELECT row.1 AS dimension, row.2 AS value, country, region, region_name, 1 AS clicks
+    FROM (
+      SELECT arrayJoin([${dimensions.map((name) => `('${name}', toString(${name}))`).join(", ")}]) AS row,
+             country, region, region_name
+        FROM clicks
+       WHERE link_id = {link_id: UUID} AND class = 'human' AND ${RAW_RANGE}
+    )
+)`;
+
+/** Values rank by the name they are shown under. */
+const shown = (column: string): string => `if(${column} = '', '${UNKNOWN}', ${column})`;
 
 const countryNames = new Intl.DisplayNames(["en"], { type: "region", fallback: "none" });
 
 /** The English name of a two-letter country code, by Unicode's CLDR; `Unknown` for ZZ. */
 export const countryName = (code: string): string =>
   code === "ZZ" ? UNKNOWN : (countryNames.of(code) ?? code);
-
-const UNKNOWN = "Unknown";
 
 /** Text that is empty where the GeoIP data knows nothing. */
 export const orUnknown = (text: string): string => (text === "" ? UNKNOWN : text);

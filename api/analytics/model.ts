@@ -10,17 +10,19 @@ export const periodQuery = z.object({
   timezone: z.string().optional(),
 });
 
-export const summaryAnswer = z.object({
-  link_id: z.string(),
+const overTime = {
   period: z.string(),
   summary: z.object({
     total_clicks: z.int(),
     unique_clicks: z.int(),
     avg_daily_clicks: z.int(),
     bot_clicks: z.int(),
+    prefetch_clicks: z.int(),
   }),
   clicks_over_time: z.array(z.object({ date: z.string(), clicks: z.int(), unique: z.int() })),
-});
+};
+
+export const summaryAnswer = z.object({ link_id: z.string(), ...overTime });
 
 export type Summary = z.output<typeof summaryAnswer>;
 
@@ -30,6 +32,17 @@ export const geoQuery = periodQuery.extend({
   group_by: z.enum(["country", "region", "city"]).default("country"),
   limit: resultLimit,
 });
+
+export const accountQuery = periodQuery.extend({ limit: resultLimit });
+
+export type AccountQuery = z.output<typeof accountQuery>;
+
+export const accountAnswer = z.object({
+  ...overTime,
+  top_links: z.array(z.object({ link_id: z.string(), clicks: z.int() })),
+});
+
+export type AccountSummary = z.output<typeof accountAnswer>;
 
 export type GeoQuery = z.output<typeof geoQuery>;
 

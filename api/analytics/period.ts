@@ -123,6 +123,18 @@ function dayAxis(first: Temporal.PlainDate, last: Temporal.PlainDate, zone: stri
 
 /** A bare date is a whole local day; anything else is an instant with `Z` or an offset. */
 function parseBound(name: string, text: string, zone: string, side: "start" | "end"): number {
+  const at = instantOf(text, zone, side);
+  if (at === undefined)
+    throw invalid(name, "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)");
+  // Calendars go further than anything that is done with them here.
+  if (at < EARLIEST || at > LATEST) throw invalid(name, "must be in the years 1 to 9998");
+  return at;
+}
+
+const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
+const LATEST = Date.parse("9998-12-31T00:00:00Z");
+
+function instantOf(text: string, zone: string, side: "start" | "end"): number | undefined {
   try {
     if (/^\d{4}-\d{2}-\d{2}$/.test(text)) {
       const date = Temporal.PlainDate.from(text);
@@ -130,7 +142,7 @@ function parseBound(name: string, text: string, zone: string, side: "start" | "e
     }
     return Temporal.Instant.from(text).epochMilliseconds;
   } catch {
-    throw invalid(name, "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)");
+    return undefined;
   }
 }
 

@@ -4,7 +4,10 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
+import { csvPlugin, type Table, tableOf } from "./csv.ts";
 import {
+  accountAnswer,
+  accountQuery,
   bulkAnswer,
   bulkBody,
   devicesAnswer,
@@ -24,15 +27,73 @@ const linkParams = z.object({ link_id: z.string() });
 /** What reading the analytics of a link asks for. */
 const READING = { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 } as const;
 
+/** Text as it comes; when the reader goes, so does its source. */
+const toStream = (parts: AsyncGenerator<string>): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await parts.next();
+      if (done === true) controller.close();
+      else controller.enqueue(new TextEncoder().encode(value));
+    },
+    async cancel() {
+      await parts.return(undefined);
+    },
+  });
+
+const DAYS = ["date", "clicks", "unique"];
+const FIGURES = ["clicks", "percentage"];
+
+const PLACES: Record<string, string[]> = {
+  country: ["country", "country_name"],
+  region: ["region", "region_name", "country"],
+  city: ["city", "region", "country"],
+};
+
+const summaryTable = (answer: unknown): Table =>
+  tableOf(DAYS, summaryAnswer.parse(answer).clicks_over_time);
+
+const accountTable = (answer: unknown): Table =>
+  tableOf(DAYS, accountAnswer.parse(answer).clicks_over_time);
+
+function geoTable(answer: unknown): Table {
+  const { group_by, data } = geoAnswer.parse(answer);
+  return tableOf([...(PLACES[group_by] ?? []), ...FIGURES], data);
+}
+
+function devicesTable(answer: unknown): Table {
+  const { devices, browsers, os } = devicesAnswer.parse(answer);
+  const kinds = {
+    device: devices.map(({ type, ...figures }) => ({ name: type, ...figures })),
+    browser: browsers,
+    os,
+  };
+  return tableOf(
+    ["dimension", "name", ...FIGURES],
+    Object.entries(kinds).flatMap(([dimension, rows]) =>
+      rows.map((row) => ({ dimension, ...row })),
+    ),
+  );
+}
+
+const referrersTable = (answer: unknown): Table =>
+  tableOf(["source", ...FIGURES], referrersAnswer.parse(answer).referrers);
+
+function bulkTable(answer: unknown): Table {
+  const { data } = bulkAnswer.parse(answer);
+  return tableOf(Object.keys(data[0] ?? { link_id: "" }), data);
+}
+
 export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
   new Elysia({ name: "analytics", prefix: "/v1/analytics", tags: ["Analytics"] })
     .use(auth)
+    .use(csvPlugin)
     .get(
       "/:link_id",
       ({ call, params, query }) =>
         analytics.summary(principalOf(call), decodeId("link", params.link_id), query),
       {
         access: READING,
+        csv: summaryTable,
         params: linkParams,
         query: periodQuery,
         response: { 200: summaryAnswer },
@@ -45,6 +106,7 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         analytics.geo(principalOf(call), decodeId("link", params.link_id), query),
       {
         access: READING,
+        csv: geoTable,
         params: linkParams,
         query: geoQuery,
         response: { 200: geoAnswer },
@@ -57,6 +119,7 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         analytics.devices(principalOf(call), decodeId("link", params.link_id), query),
       {
         access: READING,
+        csv: devicesTable,
         params: linkParams,
         query: periodQuery,
         response: { 200: devicesAnswer },
@@ -72,14 +135,52 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         analytics.referrers(principalOf(call), decodeId("link", params.link_id), query),
       {
         access: READING,
+        csv: referrersTable,
         params: linkParams,
         query: referrersQuery,
         response: { 200: referrersAnswer },
         detail: { operationId: "getReferrers", summary: "Get a link's referrers" },
       },
     )
+    .get("", ({ call, query }) => analytics.account(principalOf(call), query), {
+      access: READING,
+      csv: accountTable,
+      query: accountQuery,
+      response: { 200: accountAnswer },
+      detail: {
+        operationId: "getAccountSummary",
+        summary: "Get the clicks of all links over time",
+        description: "With the links that have the most clicks, deleted ones included.",
+      },
+    })
+    .get(
+      "/:link_id/stream",
+      async ({ call, params, request, set }) => {
+        const events = await analytics.live(
+          principalOf(call),
+          decodeId("link", params.link_id),
+          request.headers.get("last-event-id"),
+        );
+        set.headers["content-type"] = "text/event-stream; charset=utf-8";
+        set.headers["cache-control"] = "no-store";
+        // So that nginx passes on what it gets at once.
+        set.headers["x-accel-buffering"] = "no";
+        return new Response(toStream(events));
+      },
+      {
+        access: READING,
+        params: linkParams,
+        detail: {
+          operationId: "streamClicks",
+          summary: "Follow a link's clicks as they come",
+          description:
+            "Server-sent events. A client that comes back with `Last-Event-ID` goes on where it was.",
+        },
+      },
+    )
     .post("/bulk", ({ call, body }) => analytics.bulk(principalOf(call), body), {
       access: { scope: "analytics:read", limit: "POST /v1/analytics/bulk", cost: 1 },
+      csv: bulkTable,
       jsonBody: "required",
       body: bulkBody,
       response: { 200: bulkAnswer },

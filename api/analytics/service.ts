@@ -1,11 +1,13 @@
 /** Answers questions about the clicks of a link its asker owns. */
-import type { ClickHouseClient } from "@clickhouse/client";
-
+import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { LinkService } from "../links/service.ts";
-import { breakDown, countryName, type Dimension, orUnknown } from "./breakdowns.ts";
+import { breakDown, type BreakdownRow, countryName, orUnknown } from "./breakdowns.ts";
 import { type BulkFigures, countMany } from "./bulk.ts";
+import { liveClicks } from "./live.ts";
 import type {
+  AccountQuery,
+  AccountSummary,
   BulkAnswer,
   BulkBody,
   DevicesAnswer,
@@ -15,8 +17,9 @@ import type {
   ReferrersQuery,
   Summary,
 } from "./model.ts";
-import { type PeriodQuery, resolveRange } from "./period.ts";
-import { countClicks } from "./queries.ts";
+import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
+import { countAccountClicks, countClicks, type SummaryCounts, topLinks } from "./queries.ts";
+import { FEW_CLICKS } from "./sources.ts";
 
 /** Whose links may be asked about. */
 type Owner = Parameters<LinkService["get"]>[0];
@@ -26,35 +29,57 @@ const ALL_VALUES = 1_000;
 
 const NO_CLICKS: BulkFigures = { clicks: 0, unique_clicks: 0, top_countries: [] };
 
-type AnalyticsServiceDeps = { clickhouse: ClickHouseClient; links: LinkService };
+type AnalyticsServiceDeps = {
+  clickhouse: ClickHouse;
+  links: LinkService;
+  /** Whether a key may still be used. */
+  isKeyAlive: (keyId: Uuid) => Promise<boolean>;
+};
 
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 
-export function createAnalyticsService({ clickhouse, links }: AnalyticsServiceDeps) {
+export function createAnalyticsService({ clickhouse, links, isKeyAlive }: AnalyticsServiceDeps) {
   /** Totals and time series of a link; throws `not_found` and `invalid_request`. */
   async function summary(owner: Owner, id: Uuid | undefined, query: PeriodQuery): Promise<Summary> {
     const { link, range, link_id } = await rangeOf(owner, id, query);
-    const { total, buckets } = await countClicks(clickhouse, link.id, range);
-    return {
-      link_id,
-      period: range.period,
-      summary: {
-        total_clicks: total.clicks,
-        unique_clicks: total.unique,
-        avg_daily_clicks: Math.round(total.clicks / range.days),
-        bot_clicks: total.bots,
-      },
-      clicks_over_time: range.buckets.map(({ label, start }) => ({
-        date: label,
-        clicks: buckets.get(start)?.clicks ?? 0,
-        unique: buckets.get(start)?.unique ?? 0,
-      })),
-    };
+    return { link_id, ...overTime(range, await countClicks(clickhouse, link, range)) };
+  }
+
+  /** The same of all links of an account, and those with the most clicks; throws `invalid_request`. */
+  async function account(owner: Owner, { limit, ...query }: AccountQuery): Promise<AccountSummary> {
+    const now = Date.now();
+    const range = resolveRange(query, (await links.firstCreatedAt(owner)) ?? now, now);
+    const [counts, top] = await Promise.all([
+      countAccountClicks(clickhouse, owner, range),
+      topLinks(clickhouse, owner, range, limit),
+    ]);
+    const top_links = top.map(({ link_id, clicks }) => ({
+      link_id: encodeId("link", link_id),
+      clicks,
+    }));
+    return { ...overTime(range, counts), top_links };
+  }
+
+  /** The clicks of a link as they come, as the text of server-sent events; throws `not_found`. */
+  async function live(
+    owner: Owner & { keyId: Uuid },
+    id: Uuid | undefined,
+    lastEventId: string | null,
+  ) {
+    const link = await links.get(owner, id);
+    return liveClicks({
+      clickhouse,
+      linkId: link.id,
+      lastEventId,
+      mayRead: () => isKeyAlive(owner.keyId),
+      now: Date.now,
+    });
   }
 
   async function rangeOf(owner: Owner, id: Uuid | undefined, query: PeriodQuery) {
-    const link = await links.get(owner, id);
-    const range = resolveRange(query, link.created_at.getTime(), Date.now());
+    const found = await links.get(owner, id);
+    const range = resolveRange(query, found.created_at.getTime(), Date.now());
+    const link = { id: found.id, few: found.clicks < FEW_CLICKS };
     return { link, range, link_id: encodeId("link", link.id) };
   }
 
@@ -62,20 +87,14 @@ export function createAnalyticsService({ clickhouse, links }: AnalyticsServiceDe
   async function geo(owner: Owner, id: Uuid | undefined, query: GeoQuery): Promise<GeoAnswer> {
     const { link, range, link_id } = await rangeOf(owner, id, query);
     const { group_by, limit } = query;
-    if (group_by === "country") {
-      const rows = await breakDown(clickhouse, link.id, range, ["country"], limit);
-      const data = rows.map((row) => ({ ...row, country_name: countryName(row.country) }));
-      return { link_id, group_by, data };
-    }
-    const columns: Dimension[] =
-      group_by === "city" ? ["city", "region", "country"] : ["region", "region_name", "country"];
-    const rows = await breakDown(clickhouse, link.id, range, columns, limit);
-    const data = rows.map(({ city, region, region_name, ...row }) => ({
-      ...(group_by === "city"
-        ? { city: orUnknown(city), region: orUnknown(region) }
-        : { region: orUnknown(region), region_name: orUnknown(region_name) }),
-      ...row,
-    }));
+    const found = await breakDown(clickhouse, link, range, [group_by], limit);
+    const data = found[group_by].map(({ value, country, region, region_name, ...figures }) => {
+      if (group_by === "country")
+        return { country: value, country_name: countryName(value), ...figures };
+      return group_by === "city"
+        ? { city: orUnknown(value), region: orUnknown(region), country, ...figures }
+        : { region: orUnknown(value), region_name: orUnknown(region_name), country, ...figures };
+    });
     return { link_id, group_by, data };
   }
 
@@ -86,16 +105,18 @@ export function createAnalyticsService({ clickhouse, links }: AnalyticsServiceDe
     query: PeriodQuery,
   ): Promise<DevicesAnswer> {
     const { link, range, link_id } = await rangeOf(owner, id, query);
-    const [byDevice, byBrowser, byOs] = await Promise.all([
-      breakDown(clickhouse, link.id, range, ["device"], ALL_VALUES),
-      breakDown(clickhouse, link.id, range, ["browser"], ALL_VALUES),
-      breakDown(clickhouse, link.id, range, ["os"], ALL_VALUES),
-    ]);
+    const { device, browser, os } = await breakDown(
+      clickhouse,
+      link,
+      range,
+      ["device", "browser", "os"],
+      ALL_VALUES,
+    );
     return {
       link_id,
-      devices: byDevice.map(({ device, ...figures }) => ({ type: device, ...figures })),
-      browsers: byBrowser.map(({ browser, ...figures }) => ({ name: browser, ...figures })),
-      os: byOs.map(({ os, ...figures }) => ({ name: os, ...figures })),
+      devices: device.map(({ value, clicks, percentage }) => ({ type: value, clicks, percentage })),
+      browsers: browser.map(toNamed),
+      os: os.map(toNamed),
     };
   }
 
@@ -106,10 +127,14 @@ export function createAnalyticsService({ clickhouse, links }: AnalyticsServiceDe
     query: ReferrersQuery,
   ): Promise<ReferrersAnswer> {
     const { link, range, link_id } = await rangeOf(owner, id, query);
-    const rows = await breakDown(clickhouse, link.id, range, ["referrer"], query.limit);
+    const { referrer } = await breakDown(clickhouse, link, range, ["referrer"], query.limit);
     return {
       link_id,
-      referrers: rows.map(({ referrer, ...figures }) => ({ source: referrer, ...figures })),
+      referrers: referrer.map(({ value, clicks, percentage }) => ({
+        source: value,
+        clicks,
+        percentage,
+      })),
     };
   }
 
@@ -141,5 +166,28 @@ export function createAnalyticsService({ clickhouse, links }: AnalyticsServiceDe
     return answer;
   }
 
-  return { summary, geo, devices, referrers, bulk };
+  return { summary, account, live, geo, devices, referrers, bulk };
 }
+
+const toNamed = ({ value, clicks, percentage }: BreakdownRow) => ({
+  name: value,
+  clicks,
+  percentage,
+});
+
+/** Totals and an axis on which no bucket is missing. */
+const overTime = ({ period, days, buckets }: Range, counts: SummaryCounts) => ({
+  period,
+  summary: {
+    total_clicks: counts.total.clicks,
+    unique_clicks: counts.total.unique,
+    avg_daily_clicks: Math.round(counts.total.clicks / days),
+    bot_clicks: counts.total.bots,
+    prefetch_clicks: counts.total.prefetches,
+  },
+  clicks_over_time: buckets.map(({ label, start }) => ({
+    date: label,
+    clicks: counts.buckets.get(start)?.clicks ?? 0,
+    unique: counts.buckets.get(start)?.unique ?? 0,
+  })),
+});

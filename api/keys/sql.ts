@@ -66,3 +66,12 @@ export async function revokeKey(sql: Sql, id: Uuid, graceSeconds: number): Promi
      where id = ${id} returning id`;
   return rows.length === 1;
 }
+
+/** Whether a key is there, not revoked and not expired, by the database's clock. */
+export async function isKeyAlive(sql: Sql, id: Uuid): Promise<boolean> {
+  const rows = await sql`
+    select 1 from api_keys
+     where id = ${id} and (revoked_at is null or revoked_at > now())
+       and (expires_at is null or expires_at > now())`;
+  return rows.length > 0;
+}

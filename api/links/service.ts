@@ -8,7 +8,7 @@ import { createLinkChanger } from "./change.ts";
 import { createLinkMaker } from "./create.ts";
 import { findLinks } from "./listing.ts";
 import type { LinkRow, ListLinksQuery } from "./model.ts";
-import { findCreationTimes, findLink, type Owner } from "./sql.ts";
+import { findCreationTimes, findFirstCreation, findLink, type Owner } from "./sql.ts";
 import type { TargetRules } from "./target-url.ts";
 
 export type LinkServiceDeps = {
@@ -55,5 +55,17 @@ export function createLinkService(deps: LinkServiceDeps) {
     return new Map(rows.map((row) => [row.id, row.created_at.getTime()]));
   }
 
-  return { create: createLinkMaker(deps), get, list, createdAt, ...createLinkChanger(deps) };
+  /** When the owner's first link was made, of those that are left; in Unix milliseconds. */
+  async function firstCreatedAt(owner: Owner): Promise<number | undefined> {
+    return (await findFirstCreation(sql, owner))?.getTime();
+  }
+
+  return {
+    create: createLinkMaker(deps),
+    get,
+    list,
+    createdAt,
+    firstCreatedAt,
+    ...createLinkChanger(deps),
+  };
 }

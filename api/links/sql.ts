@@ -157,3 +157,13 @@ export async function findCreationTimes(
     select id, created_at from links
      where id = any (${[...ids]}::uuid[]) and account_id = ${owner.accountId} and mode = ${owner.mode}`;
 }
+
+/** When the owner's oldest link was made; from the index by account and time. */
+export async function findFirstCreation(sql: Sql, owner: Owner): Promise<Date | undefined> {
+  const [row] = await sql<{ created_at: Date }[]>`
+    select created_at from links
+     where account_id = ${owner.accountId} and mode = ${owner.mode}
+     order by created_at
+     limit 1`;
+  return row?.created_at;
+}

@@ -28,6 +28,7 @@ export const routeForm = z.object({
       // Elysia's own merging of details turns a list into an object now and then.
       "x-errors": z.custom<readonly ErrorCode[]>().optional(),
       "x-idempotent": z.boolean().optional(),
+      "x-csv": z.boolean().optional(),
     }),
   }),
 });
@@ -72,7 +73,9 @@ function scopeNote(security: Route["hooks"]["detail"]["security"]): string {
   return scope === undefined ? "" : `Needs the scope \`${scope}\`.`;
 }
 
-function successes(path: string, { response }: Route["hooks"]): ZodOpenApiResponsesObject {
+const TEXT = { schema: { type: "string" as const } };
+
+function successes(path: string, { response, detail }: Route["hooks"]): ZodOpenApiResponsesObject {
   const binary = BINARY_ANSWERS[path];
   if (binary !== undefined) return { "200": { ...binary, headers: headerRefs } };
   return Object.fromEntries(
@@ -81,7 +84,10 @@ function successes(path: string, { response }: Route["hooks"]): ZodOpenApiRespon
       {
         description: status === "201" ? "Created" : "OK",
         headers: headerRefs,
-        content: { "application/json": { schema: answer } },
+        content: {
+          "application/json": { schema: answer },
+          ...(detail["x-csv"] === true ? { "text/csv": TEXT } : {}),
+        },
       },
     ]),
   );

@@ -27,7 +27,7 @@ const app = createApp({
   links,
   domains,
   keys: createKeyService({ sql }),
-  analytics: createAnalyticsService({ clickhouse, links }),
+  analytics: createAnalyticsService({ clickhouse, links, isKeyAlive: async () => true }),
   shortUrl: "http://localhost",
 });
 const answer = await app.handle(new Request("http://localhost/v1/openapi.json"));

@@ -24,7 +24,7 @@ function init(args)
 end
 
 local function skewed(list)
-  return list[math.floor(#list ^ math.random())]
+  return list[math.floor((#list) ^ math.random())]
 end
 
 function request()

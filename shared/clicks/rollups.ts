@@ -24,30 +24,37 @@ export async function askRows<Row>(
 }
 
 /** A rollup, and the question to `clicks` that its view asks of every insert. */
-type Rollup = { table: string; keys: string; columns: string; source: string };
+type Rollup = { table: string; seconds: number; keys: string; figures: string; source: string };
 
 const CLICKS_IN_RANGE = `
   clicks
  WHERE ts >= toDateTime({from: UInt32}, 'UTC') AND ts < toDateTime({to: UInt32}, 'UTC')`;
 
-const TOTALS: Rollup = {
-  table: "clicks_15m",
-  keys: "link_id, account_id, mode, bucket, class",
-  columns: "link_id, account_id, mode, bucket, class, clicks, visitors",
+const QUARTER_SECONDS = 900;
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
+
+/** Clicks and visitors of a link, or an account, by class. */
+const totals = (table: string, seconds: number, start: string, keys: string): Rollup => ({
+  table,
+  seconds,
+  keys,
+  figures: "clicks, visitors",
   source: `
-    SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
+    SELECT link_id, account_id, mode, ${start}(ts) AS bucket, class,
            count() AS clicks, uniqCombined64State(14)(visitor) AS visitors
       FROM ${CLICKS_IN_RANGE}
      GROUP BY link_id, account_id, mode, bucket, class`,
-};
+});
 
-const BY_DIMENSION: Rollup = {
-  table: "clicks_15m_by",
+/** Human clicks of a link by one dimension at a time. */
+const byDimension = (table: string, seconds: number, start: string): Rollup => ({
+  table,
+  seconds,
   keys: "link_id, account_id, mode, bucket, dimension, value, country, region, region_name",
-  columns:
-    "link_id, account_id, mode, bucket, dimension, value, country, region, region_name, clicks",
+  figures: "clicks",
   source: `
-    SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket,
+    SELECT link_id, account_id, mode, ${start}(ts) AS bucket,
            row.1 AS dimension, row.2 AS value, row.3 AS country, row.4 AS region, row.5 AS region_name,
            count() AS clicks
       FROM (
@@ -64,19 +71,30 @@ const BY_DIMENSION: Rollup = {
           FROM ${CLICKS_IN_RANGE} AND class = 'human'
       )
      GROUP BY link_id, account_id, mode, bucket, dimension, value, country, region, region_name`,
-};
+});
 
-const ROLLUPS = [TOTALS, BY_DIMENSION];
+const LINK_KEYS = "link_id, account_id, mode, bucket, class";
 
-export const BUCKET_SECONDS = 900;
+const ROLLUPS = [
+  totals("clicks_15m", QUARTER_SECONDS, "toStartOfFifteenMinutes", LINK_KEYS),
+  totals("clicks_1h", HOUR_SECONDS, "toStartOfHour", LINK_KEYS),
+  totals(
+    "clicks_15m_of_account",
+    QUARTER_SECONDS,
+    "toStartOfFifteenMinutes",
+    "account_id, mode, bucket, link_id, class",
+  ),
+  byDimension("clicks_15m_by", QUARTER_SECONDS, "toStartOfFifteenMinutes"),
+  byDimension("clicks_1d_by", DAY_SECONDS, "toStartOfDay"),
+];
 
 /** So much is looked at in one question. */
-const STEP_SECONDS = 86_400;
+const STEP_SECONDS = DAY_SECONDS;
 
 /** A bucket of a link whose rollup is not what its clicks say. */
 export type Difference = { table: string; link_id: Uuid; bucket: number };
 
-/** Unix seconds; whole buckets, `to` exclusive. */
+/** Unix seconds, `to` exclusive; buckets that are not within it whole are not looked at. */
 export type BucketRange = { from: number; to: number };
 
 /**
@@ -88,9 +106,9 @@ export async function findDifferences(
   range: BucketRange,
 ): Promise<Difference[]> {
   const differences: Difference[] = [];
-  for (let from = range.from; from < range.to; from += STEP_SECONDS) {
-    const step = { from, to: Math.min(from + STEP_SECONDS, range.to) };
-    for (const { table, keys, source } of ROLLUPS) {
+  for (const { table, seconds, keys, source } of ROLLUPS) {
+    const end = range.to - (range.to % seconds);
+    for (let from = Math.ceil(range.from / seconds) * seconds; from < end; from += STEP_SECONDS) {
       const rows = await askRows<{ link_id: Uuid; at: number }>(
         clickhouse,
         `SELECT DISTINCT link_id, toUnixTimestamp(bucket) AS at
@@ -107,7 +125,7 @@ export async function findDifferences(
              HAVING sum(clicks) != 0
            )
           ORDER BY at, link_id`,
-        step,
+        { from, to: Math.min(from + STEP_SECONDS, end) },
       );
       differences.push(...rows.map(({ link_id, at }) => ({ table, link_id, bucket: at })));
     }
@@ -123,13 +141,13 @@ export async function repair(
   clickhouse: ClickHouse,
   differences: readonly Difference[],
 ): Promise<void> {
-  for (const { table, columns, source } of ROLLUPS) {
+  for (const { table, seconds, keys, figures, source } of ROLLUPS) {
     const ours = differences.filter((difference) => difference.table === table);
     for (const bucket of new Set(ours.map((difference) => difference.bucket))) {
       const links = ours.filter((difference) => difference.bucket === bucket);
       const params = {
         from: bucket,
-        to: bucket + BUCKET_SECONDS,
+        to: bucket + seconds,
         links: links.map(({ link_id }) => link_id),
       };
       await clickhouse.command({
@@ -138,8 +156,8 @@ export async function repair(
         query_params: params,
       });
       await clickhouse.command({
-        query: `INSERT INTO ${table} (${columns})
-         SELECT ${columns} FROM (${source}) WHERE link_id IN {links: Array(UUID)}
+        query: `INSERT INTO ${table} (${keys}, ${figures})
+         SELECT ${keys}, ${figures} FROM (${source}) WHERE link_id IN {links: Array(UUID)}
          SETTINGS insert_deduplicate = 0`,
         query_params: params,
       });

@@ -133,6 +133,7 @@ describe("a row of ClickHouse", () => {
     geo,
     parseAgent,
     visitorHash: () => "42",
+    anonymousVisitors: false,
     ownHosts: new Set(["sho.rt"]),
   });
   const click: Click = {

@@ -1,5 +1,5 @@
 /** From a click as a redirector saw it to a row of ClickHouse: pure, but for the GeoIP look-up. */
-import type { Click, ClickPage } from "../../shared/contracts/click-page.ts";
+import { type Click, type ClickPage, pageIdText } from "../../shared/contracts/click-page.ts";
 import type { Geo } from "./geo.ts";
 import { parseReferrer, type Referrer } from "./referrer.ts";
 import type { Agent, Device } from "./user-agent.ts";
@@ -43,12 +43,26 @@ type EnrichDeps = {
   geo: Pick<Geo, "locate">;
   parseAgent: (userAgent: string) => Agent;
   visitorHash: VisitorHash;
+  /** Whether someone who asks for privacy is a visitor of their own each time. */
+  anonymousVisitors: boolean;
   /** Hosts of the default short domain. */
   ownHosts: ReadonlySet<string>;
 };
 
 /** Creates the step from a page to its rows, in order. */
-export function createEnrich({ geo, parseAgent, visitorHash, ownHosts }: EnrichDeps) {
+export function createEnrich({
+  geo,
+  parseAgent,
+  visitorHash,
+  anonymousVisitors,
+  ownHosts,
+}: EnrichDeps) {
+  /** Of its place, where it must not be of its person: the same however often it is worked out. */
+  const visitorOf = (click: Click, page: ClickPage, idx: number): string =>
+    click.privacy && anonymousVisitors
+      ? visitorHash(click.linkId, pageIdText(page), String(idx))
+      : visitorHash(click.linkId, click.address, click.userAgent);
+
   function enrichClick(click: Click, page: ClickPage, idx: number): ClickRow {
     const agent = parseAgent(click.userAgent);
     const place = geo.locate(click.address);
@@ -63,7 +77,7 @@ export function createEnrich({ geo, parseAgent, visitorHash, ownHosts }: EnrichD
       account_id: click.accountId,
       mode: click.mode,
       ...classOf(click, agent),
-      visitor: visitorHash(click.linkId, click.address, click.userAgent),
+      visitor: visitorOf(click, page, idx),
       ...place,
       city: click.privacy ? "" : place.city,
       browser: agent.browser,

@@ -1,5 +1,9 @@
 /** The schema of ClickHouse, step by step. Steps are only ever added: an applied one never changes. */
 import type { Migration } from "../../shared/migrations.ts";
 import clicks from "./0001_clicks.sql" with { type: "text" };
+import longerRollups from "./0002_longer_rollups.sql" with { type: "text" };
 
-export const migrations: readonly Migration[] = [{ id: 1, name: "clicks", text: clicks }];
+export const migrations: readonly Migration[] = [
+  { id: 1, name: "clicks", text: clicks },
+  { id: 2, name: "longer_rollups", text: longerRollups },
+];

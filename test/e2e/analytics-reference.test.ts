@@ -1,0 +1,509 @@
+/**
+ * Goal: every figure is right, in any zone and over any range. Method: clicks around changes of clocks and
+ * midnights, and a reference that counts them one by one with another library's idea of time zones.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+import { DateTime } from "luxon";
+import postgres from "postgres";
+import * as z from "zod";
+
+import { decodeId } from "../../shared/ids.ts";
+import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { call, linkAnswer } from "../harness/api.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const LINKS = 5;
+const CLICKS = 15_000;
+const COMBINATIONS = 500;
+const PARAMETER_SETS = 5_000;
+const DAY_MS = 86_400_000;
+
+/** A link with more clicks than are counted one by one, and its visitors. */
+const MANY = { clicks: 1_300_000, visitors: 400_009 };
+
+const ZONES = [
+  "UTC",
+  "Asia/Kathmandu",
+  "Australia/Lord_Howe",
+  "Africa/Cairo",
+  "America/Santiago",
+  "Asia/Kolkata",
+  "America/St_Johns",
+  "Pacific/Apia",
+  "Pacific/Chatham",
+  "Europe/Berlin",
+  "America/New_York",
+  "Asia/Tokyo",
+  "Pacific/Kiritimati",
+  "America/Caracas",
+  "Asia/Tehran",
+];
+
+/** Instants at which clocks change in one of them. */
+const CHANGES = [
+  "2024-04-06T15:00Z",
+  "2025-04-05T15:00Z",
+  "2025-04-24T22:00Z",
+  "2025-09-07T04:00Z",
+  "2025-09-27T14:00Z",
+  "2025-10-30T21:00Z",
+  "2026-03-08T07:00Z",
+  "2026-03-29T01:00Z",
+  "2026-04-04T14:00Z",
+  "2026-04-23T22:00Z",
+  "2026-10-25T01:00Z",
+  "2026-11-01T06:00Z",
+].map((text) => Date.parse(text));
+
+/** Region and city within their country: Springfield is several places. */
+const PLACES = [
+  ["DE", "BE", "Berlin", "Berlin"],
+  ["DE", "BY", "Bavaria", "Munich"],
+  ["US", "IL", "Illinois", "Springfield"],
+  ["US", "MA", "Massachusetts", "Springfield"],
+  ["FR", "IDF", "Île-de-France", "Paris"],
+  ["ZZ", "", "", ""],
+] as const;
+
+type Click = {
+  at: number;
+  link: number;
+  class: "human" | "bot" | "prefetch";
+  visitor: number;
+  place: (typeof PLACES)[number];
+  browser: string;
+  os: string;
+  device: string;
+  referrer: string;
+};
+
+let stack: Stack;
+let account: NewAccount;
+let links: { id: string; uuid: string; created: number }[];
+let many: string;
+let clicks: Click[];
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const get = async (path: string) => await call(api(`/v1/analytics${path}`), { key: account.key });
+
+beforeAll(async () => {
+  stack = await startStack();
+  account = await createAccount(stack, "enterprise", {
+    minute: 1_000_000,
+    burst: 1_000_000,
+    day: 10_000_000,
+    endpoints: { "GET /v1/analytics/*": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
+  });
+  const made = [];
+  for (let i = 0; i < LINKS + 1; i++) {
+    const body = { url: `https://example.com/${i}` };
+    made.push(linkAnswer.parse((await call(api("/v1/links"), { key: account.key, body })).body));
+  }
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  links = made.map(({ id }, i) => ({
+    id,
+    uuid: decodeId("link", id) ?? "",
+    created: Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS,
+  }));
+  for (const [i, { uuid, created }] of links.entries()) {
+    await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
+    // What has many clicks is asked of the rollups: here most of them.
+    await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
+  }
+  await sql.end();
+  many = links.pop()?.id ?? "";
+  clicks = fc.sample(anyClick(Date.now()), { numRuns: CLICKS, seed: 20_261_121 });
+  await insertClicks();
+  await insertMany();
+});
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+/** Around changes of clocks, around midnights somewhere, and lately. */
+const anyClick = (now: number): fc.Arbitrary<Click> =>
+  fc.record({
+    at: fc
+      .oneof(
+        fc
+          .tuple(fc.constantFrom(...CHANGES), fc.integer({ min: -DAY_MS, max: DAY_MS }))
+          .map(([change, off]) => change + off),
+        fc
+          .tuple(fc.integer({ min: 0, max: 900 }), fc.integer({ min: -50, max: 50 }))
+          .map(([day, off]) => Math.floor(now / DAY_MS - day) * DAY_MS + off * 900_000 + off),
+        fc.integer({ min: now - 3 * DAY_MS, max: now }),
+        fc.integer({ min: now - 90 * DAY_MS, max: now }),
+      )
+      .map((at) => Math.min(at, now)),
+    link: fc.integer({ min: 0, max: LINKS - 1 }),
+    class: fc.constantFrom("human", "human", "human", "bot", "prefetch"),
+    visitor: fc.integer({ min: 1, max: 300 }),
+    place: fc.constantFrom(...PLACES),
+    browser: fc.constantFrom("Chrome", "Firefox", "Safari", "Unknown"),
+    os: fc.constantFrom("Windows", "macOS", "Android", "iOS"),
+    device: fc.constantFrom("mobile", "desktop", "tablet", "other"),
+    referrer: fc.constantFrom("direct", "google.com", "example.co.uk", "a.example"),
+  });
+
+async function insert(query: string, body: string): Promise<void> {
+  const url = `${stack.info().clickhouse_url}/?query=${encodeURIComponent(query)}`;
+  const answer = await fetch(url, { method: "POST", body });
+  if (!answer.ok) throw new Error(await answer.text());
+}
+
+async function insertClicks(): Promise<void> {
+  const account_id = decodeId("acct", account.id) ?? "";
+  const rows = clicks.map(({ at, link, visitor, place, ...click }, idx) => ({
+    ...click,
+    ts: at,
+    link_id: links[link]?.uuid,
+    account_id,
+    mode: "live",
+    // A visitor of one link is another one's on the next.
+    visitor: link * 1_000 + visitor,
+    country: place[0],
+    region: place[1],
+    region_name: place[2],
+    city: place[3],
+    journal_id: account_id,
+    page: 0,
+    idx: idx % 60_000,
+  }));
+  for (let start = 0; start < rows.length; start += 2_000) {
+    const lines = rows.slice(start, start + 2_000).map((row) => JSON.stringify(row));
+    await insert("INSERT INTO clicks FORMAT JSONEachRow", lines.join("\n"));
+  }
+}
+
+async function insertMany(): Promise<void> {
+  const account_id = decodeId("acct", account.id) ?? "";
+  await insert(
+    `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, page, idx)
+     SELECT now64(3, 'UTC') - 86400 * 5 - number % 2000000, '${decodeId("link", many)}', '${account_id}', 'live',
+            'human', sipHash64(number % ${MANY.visitors}), 'DE', 'mobile', '${account_id}', 1, 0
+       FROM numbers(${MANY.clicks})
+     SETTINGS max_partitions_per_insert_block = 0`,
+    "",
+  );
+}
+
+type Query = {
+  period?: string;
+  start_date?: string;
+  end_date?: string;
+  timezone?: string;
+};
+
+type Span = { from: number; to: number; labels: string[]; labelOf: (at: number) => string };
+
+/** What a query covers, and its axis, by luxon's rules. */
+function spanOf(
+  { period, start_date, end_date, timezone }: Query,
+  created: number,
+  now: number,
+): Span {
+  const zone = timezone ?? "UTC";
+  const here = DateTime.fromMillis(now, { zone });
+  if (start_date === undefined && end_date === undefined && period === "24h") {
+    const labelOf = (at: number) =>
+      DateTime.fromMillis(at, { zone }).startOf("hour").toFormat("yyyy-MM-dd'T'HH:mm");
+    const first = here.startOf("hour").minus({ hours: 23 });
+    const labels = Array.from({ length: 24 }, (_, i) =>
+      labelOf(first.plus({ hours: i }).toMillis()),
+    );
+    return { from: first.toMillis(), to: first.plus({ hours: 24 }).toMillis(), labels, labelOf };
+  }
+  const dayOf = (at: number) => DateTime.fromMillis(at, { zone }).startOf("day");
+  const labelOf = (at: number) => dayOf(at).toFormat("yyyy-MM-dd");
+  const bound = (text: string, side: "start" | "end") => {
+    if (text.length > 10) return Date.parse(text);
+    const day = DateTime.fromISO(text, { zone }).startOf("day");
+    return (side === "start" ? day : day.plus({ days: 1 }).startOf("day")).toMillis();
+  };
+  let [from, to] = [0, here.plus({ days: 1 }).startOf("day").toMillis()];
+  if (start_date !== undefined && end_date !== undefined) {
+    [from, to] = [bound(start_date, "start"), bound(end_date, "end")];
+  } else if (period === "all") {
+    from = dayOf(created).toMillis();
+  } else {
+    const days = { "7d": 7, "30d": 30, "90d": 90 }[period ?? "30d"] ?? 30;
+    from = here
+      .startOf("day")
+      .minus({ days: days - 1 })
+      .startOf("day")
+      .toMillis();
+  }
+  const labels = [];
+  for (let day = dayOf(from); day.toMillis() < to; day = day.plus({ days: 1 }).startOf("day"))
+    labels.push(day.toFormat("yyyy-MM-dd"));
+  return { from, to, labels, labelOf };
+}
+
+const unique = (found: readonly Click[]): number =>
+  new Set(found.map(({ visitor, link }) => `${link} ${visitor}`)).size;
+
+function summaryOf(found: readonly Click[], { labels, labelOf }: Span, hours: boolean) {
+  const humans = found.filter((click) => click.class === "human");
+  const byLabel = Map.groupBy(humans, ({ at }) => labelOf(at));
+  return {
+    summary: {
+      total_clicks: humans.length,
+      unique_clicks: unique(humans),
+      avg_daily_clicks: Math.round(humans.length / (hours ? 1 : labels.length)),
+      bot_clicks: found.filter((click) => click.class === "bot").length,
+      prefetch_clicks: found.filter((click) => click.class === "prefetch").length,
+    },
+    clicks_over_time: labels.map((date) => {
+      const inIt = byLabel.get(date) ?? [];
+      return { date, clicks: inIt.length, unique: unique(inIt) };
+    }),
+  };
+}
+
+/** By the first name that differs, byte by byte. */
+function compareNames(a: string[], b: string[]): number {
+  const i = a.findIndex((name, at) => name !== b[at]);
+  return i < 0 ? 0 : Buffer.compare(Buffer.from(a[i] ?? ""), Buffer.from(b[i] ?? ""));
+}
+
+const named = (text: string): string => (text === "" ? "Unknown" : text);
+
+/** Rows with their share, most clicks first, of equals by the names. */
+function breakdownOf(
+  found: readonly Click[],
+  read: (click: Click) => Record<string, string>,
+  limit: number,
+) {
+  const humans = found.filter((click) => click.class === "human");
+  const groups = [...Map.groupBy(humans, (click) => JSON.stringify(read(click)))].map(
+    ([key, { length }]) => ({
+      names: Object.values(JSON.parse(key)).map(String),
+      row: JSON.parse(key),
+      clicks: length,
+    }),
+  );
+  return groups
+    .toSorted((a, b) => b.clicks - a.clicks || compareNames(a.names, b.names))
+    .slice(0, limit)
+    .map(({ row, clicks: count }) => ({
+      ...row,
+      clicks: count,
+      percentage: Math.round((count / humans.length) * 1_000) / 10,
+    }));
+}
+
+const DAY_TEXT = fc
+  .integer({ min: 0, max: 800 })
+  .map((day) => new Date(Date.parse("2024-09-01") + day * DAY_MS).toISOString().slice(0, 10));
+
+/** Near a change of clocks: to the quarter of an hour, or to the millisecond. */
+const INSTANT_TEXT = fc
+  .tuple(
+    fc.constantFrom(...CHANGES),
+    fc.integer({ min: -200, max: 200 }),
+    fc.constantFrom(0, 0, 1, 123_457),
+  )
+  .map(([at, quarters, off]) => new Date(at + quarters * 900_000 + off).toISOString());
+
+const anyRange = fc.oneof(
+  fc.record({ period: fc.constantFrom("24h", "7d", "30d", "90d", "all") }),
+  fc
+    .oneof(fc.tuple(DAY_TEXT, DAY_TEXT), fc.tuple(INSTANT_TEXT, INSTANT_TEXT))
+    .map(([a, b]) => [a, b].toSorted())
+    .filter(([a = "", b = ""]) => a.length === 10 || a < b)
+    .map(([start_date = "", end_date = ""]) => ({ start_date, end_date })),
+);
+
+const anyQuestion = fc.record({
+  link: fc.integer({ min: 0, max: LINKS - 1 }),
+  range: anyRange,
+  timezone: fc.constantFrom(...ZONES),
+  limit: fc.integer({ min: 1, max: 12 }),
+  group_by: fc.constantFrom("country", "region", "city"),
+});
+
+const place = (group: string) => (click: Click) => {
+  const [country, region, region_name, city] = click.place;
+  if (group === "country") return { country };
+  return group === "region"
+    ? { region: named(region), region_name: named(region_name), country }
+    : { city: named(city), region: named(region), country };
+};
+
+test(`every figure of ${COMBINATIONS} questions is what a count of the clicks gives`, async () => {
+  let seen = 0;
+  await fc.assert(
+    fc.asyncProperty(anyQuestion, async ({ link, range, timezone, limit, group_by }) => {
+      const query: Query = { ...range, timezone };
+      const { id, created } = links[link] ?? { id: "", created: 0 };
+      const now = Date.now();
+      const span = spanOf(query, created, now);
+      const found = clicks.filter(
+        (click) => click.link === link && click.at >= span.from && click.at < span.to,
+      );
+      const text = new URLSearchParams({ ...query }).toString();
+      const figures = summaryOf(found, span, query.period === "24h");
+      const [summary, geo, devices, referrers] = await Promise.all([
+        get(`/${id}?${text}`),
+        get(`/${id}/geo?${text}&group_by=${group_by}&limit=${limit}`),
+        get(`/${id}/devices?${text}`),
+        get(`/${id}/referrers?${text}&limit=${limit}`),
+      ]);
+      seen += figures.summary.total_clicks;
+      expect(summary.body).toMatchObject(figures);
+      const { clicks_over_time } = overTime.parse(summary.body);
+      expect(clicks_over_time).toHaveLength(figures.clicks_over_time.length);
+      expect(clicks_over_time.reduce((sum, day) => sum + day.clicks, 0)).toBe(
+        figures.summary.total_clicks,
+      );
+      const { data } = z
+        .object({ data: z.array(z.record(z.string(), z.unknown())) })
+        .parse(geo.body);
+      const places = breakdownOf(found, place(group_by), limit);
+      expect(data).toHaveLength(places.length);
+      expect(data).toMatchObject(places);
+      const all = LINKS * CLICKS;
+      expect(devices.body).toMatchObject({
+        devices: breakdownOf(found, ({ device }) => ({ type: device }), all),
+        browsers: breakdownOf(found, ({ browser }) => ({ name: browser }), all),
+        os: breakdownOf(found, ({ os }) => ({ name: os }), all),
+      });
+      expect(referrers.body).toMatchObject({
+        referrers: breakdownOf(found, ({ referrer }) => ({ source: referrer }), limit),
+      });
+    }),
+    { numRuns: COMBINATIONS },
+  );
+  expect(seen).toBeGreaterThan(CLICKS);
+});
+
+const overTime = z.object({ clicks_over_time: z.array(z.object({ clicks: z.number() })) });
+
+describe("many links at once", () => {
+  test.each(["24h", "7d", "30d", "90d", "all"])(
+    "are told as each alone is, over %s",
+    async (period) => {
+      const link_ids = links.map(({ id }) => id);
+      const bulk = await call(api("/v1/analytics/bulk"), {
+        key: account.key,
+        body: { link_ids, period },
+      });
+      // All of them begin where the first one does.
+      const created = Math.min(...links.map((link) => link.created));
+      const span = spanOf({ period }, created, Date.now());
+      expect(bulk.body).toEqual({
+        data: links.map(({ id }, link) => {
+          const found = clicks.filter(
+            (click) => click.link === link && click.at >= span.from && click.at < span.to,
+          );
+          const { summary } = summaryOf(found, span, false);
+          return {
+            link_id: id,
+            clicks: summary.total_clicks,
+            unique_clicks: summary.unique_clicks,
+            top_countries: breakdownOf(found, place("country"), 5).map(({ country }) => country),
+          };
+        }),
+      });
+    },
+  );
+
+  test.each(ZONES)("are told together by the account, in %s", async (timezone) => {
+    const query = { start_date: "2024-09-01", end_date: "2026-04-30", timezone };
+    const { body } = await get(`?${new URLSearchParams(query).toString()}`);
+    const span = spanOf(query, 0, Date.now());
+    const found = clicks.filter(({ at }) => at >= span.from && at < span.to);
+    const humans = found.filter((click) => click.class === "human");
+    expect(body).toMatchObject({
+      ...summaryOf(found, span, false),
+      top_links: links
+        .map(({ id, uuid }, link) => ({
+          uuid,
+          told: { link_id: id, clicks: humans.filter((click) => click.link === link).length },
+        }))
+        .toSorted((a, b) => b.told.clicks - a.told.clicks || (a.uuid < b.uuid ? -1 : 1))
+        .map(({ told }) => told),
+    });
+  });
+});
+
+test("visitors of more clicks than are counted one by one are right within 1.5 percent", async () => {
+  const { body } = await get(`/${many}?period=90d`);
+  const { summary } = z
+    .object({ summary: z.object({ total_clicks: z.number(), unique_clicks: z.number() }) })
+    .parse(body);
+  expect(summary.total_clicks).toBe(MANY.clicks);
+  expect(Math.abs(summary.unique_clicks / MANY.visitors - 1)).toBeLessThan(0.015);
+});
+
+test(`${PARAMETER_SETS} sets of parameters are answered or refused, and never fail`, async () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 30 }),
+    DAY_TEXT,
+    INSTANT_TEXT,
+    fc.constantFrom(...ZONES, "24h", "all", "city", "-1", "0", "1e9", "9999-12-31", "0000-01-01"),
+    fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+  );
+  const names = ["period", "start_date", "end_date", "timezone", "limit", "group_by"];
+  const anySet = fc.record({
+    id: fc.constantFrom(links[0]?.id ?? "", many),
+    path: fc.constantFrom("", "/", "/geo", "/devices", "/referrers"),
+    query: fc.dictionary(fc.constantFrom(...names), text),
+  });
+  const sets = fc.sample(anySet, PARAMETER_SETS);
+  const answered = new Set<number>();
+  const failed: string[] = [];
+  const ask = async (worker: number): Promise<void> => {
+    for (let i = worker; i < sets.length; i += 8) {
+      const { id = "", path = "", query = {} } = sets[i] ?? {};
+      const at = path === "" ? "" : `/${id}${path === "/" ? "" : path}`;
+      const question = `${at}?${new URLSearchParams(query).toString()}`;
+      const { status } = await get(question);
+      answered.add(status);
+      if (status >= 500) failed.push(question);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, worker) => ask(worker)));
+  expect(failed).toEqual([]);
+  expect(answered).toEqual(new Set([200, 400]));
+});
+
+const csv = async (path: string) =>
+  await fetch(api(`/v1/analytics${path}`), {
+    headers: { authorization: `Bearer ${account.key}`, accept: "text/csv" },
+  });
+
+describe("CSV", () => {
+  test("is what JSON says", async () => {
+    const id = links[0]?.id;
+    const query = "start_date=2026-03-01&end_date=2026-03-31";
+    const { body } = await get(`/${id}?${query}`);
+    const { clicks_over_time } = z
+      .object({ clicks_over_time: z.array(z.record(z.string(), z.unknown())) })
+      .parse(body);
+    const answer = await csv(`/${id}?${query}`);
+    expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(answer.headers.get("x-ratelimit-limit")).not.toBeNull();
+    expect((await answer.text()).split("\r\n")).toEqual([
+      "date,clicks,unique",
+      ...clicks_over_time.map((day) => Object.values(day).join(",")),
+      "",
+    ]);
+    for (const [path, header] of [
+      ["/geo?group_by=city", "city,region,country,clicks,percentage"],
+      ["/devices", "dimension,name,clicks,percentage"],
+      ["/referrers", "source,clicks,percentage"],
+    ]) {
+      const lines = (await (await csv(`/${id}${path}`)).text()).trim().split("\r\n");
+      expect(lines[0]).toBe(header);
+      expect(lines.length).toBeGreaterThan(1);
+    }
+    expect((await (await csv("")).text()).split("\r\n")[0]).toBe("date,clicks,unique");
+  });
+
+  test("is not for errors", async () => {
+    const answer = await csv(`/${links[0]?.id}?period=never`);
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get("content-type")).toContain("application/json");
+  });
+});
