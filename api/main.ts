@@ -16,7 +16,6 @@ import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { startLinkFeed } from "./feed/link-feed.ts";
 import { createKeyService } from "./keys/service.ts";
-import { isKeyAlive } from "./keys/sql.ts";
 import { startCleaning } from "./limits/cleaning.ts";
 import { createLinkService } from "./links/service.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
@@ -53,17 +52,18 @@ async function serve(): Promise<void> {
   const readTxt = createTxtReader(config.DNS_SERVERS);
   const domains = createDomainService({ sql, readTxt, ownHosts: hosts });
   const links = createLinkService({ sql, feed, domains, targetRules });
+  const keys = createKeyService({ sql });
   const app = createApp({
     log,
     sql,
     clientAddress: createClientAddress(config.TRUSTED_PROXIES),
     links,
     domains,
-    keys: createKeyService({ sql }),
+    keys,
     analytics: createAnalyticsService({
       clickhouse: countReads(clickhouse, registry),
       links,
-      isKeyAlive: (keyId) => isKeyAlive(sql, keyId),
+      isKeyAlive: keys.isAlive,
     }),
     shortUrl: shortUrl.origin,
   });

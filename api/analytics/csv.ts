@@ -1,28 +1,9 @@
 /** Analytics as CSV (RFC 4180), for whoever asks for it by `Accept: text/csv`. */
 
-import { Elysia } from "elysia";
-
-import { noted } from "../auth/access-rules.ts";
-
 type Cell = string | number;
 
 /** A header, and a row a line. */
 export type Table = { columns: readonly string[]; rows: readonly (readonly Cell[])[] };
-
-/** The plugin with the `csv` of a route: how its answer is written as a table. */
-export const csvPlugin = new Elysia({ name: "csv" }).macro({
-  csv: (toTable: (answer: unknown) => Table) => ({
-    detail: noted({ "x-csv": true }),
-    mapResponse({ responseValue, request, set }) {
-      set.headers["vary"] = "Accept";
-      // Errors are told in the one envelope, whatever was asked for.
-      if (Number(set.status ?? 200) !== 200 || !prefersCsv(request.headers.get("accept")))
-        return undefined;
-      set.headers["content-type"] = "text/csv; charset=utf-8";
-      return new Response(toCsv(toTable(responseValue)));
-    },
-  }),
-});
 
 /** Whether a client prefers CSV to JSON (RFC 9110 §12.5.1). */
 export function prefersCsv(accept: string | null): boolean {

@@ -3,8 +3,9 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
+import { noted } from "../auth/access-rules.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { csvPlugin, type Table, tableOf } from "./csv.ts";
+import { prefersCsv, type Table, tableOf, toCsv } from "./csv.ts";
 import {
   accountAnswer,
   accountQuery,
@@ -26,6 +27,21 @@ const linkParams = z.object({ link_id: z.string() });
 
 /** What reading the analytics of a link asks for. */
 const READING = { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 } as const;
+
+/** The plugin with the `csv` of a route: how its answer is written as a table. */
+const csvPlugin = new Elysia({ name: "csv" }).macro({
+  csv: (toTable: (answer: unknown) => Table) => ({
+    detail: noted({ "x-csv": true }),
+    mapResponse({ responseValue, request, set }) {
+      set.headers["vary"] = "Accept";
+      // Errors are told in the one envelope, whatever was asked for.
+      if (Number(set.status ?? 200) !== 200 || !prefersCsv(request.headers.get("accept")))
+        return undefined;
+      set.headers["content-type"] = "text/csv; charset=utf-8";
+      return new Response(toCsv(toTable(responseValue)));
+    },
+  }),
+});
 
 /** Text as it comes; when the reader goes, so does its source. */
 const toStream = (parts: AsyncGenerator<string>): ReadableStream<Uint8Array> =>

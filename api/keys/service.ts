@@ -6,7 +6,7 @@ import { ApiError, notFound } from "../http/errors.ts";
 import { futureInstant } from "../http/fields.ts";
 import type { Sql } from "../postgres.ts";
 import type { CreateKeyBody, KeyRow } from "./model.ts";
-import { countKeys, findKey, insertKey, listKeys, revokeKey } from "./sql.ts";
+import { countKeys, findKey, insertKey, isKeyAlive, listKeys, revokeKey } from "./sql.ts";
 
 export type NewApiKey = {
   accountId: Uuid;
@@ -124,6 +124,8 @@ export function createKeyService({ sql }: { sql: Sql }) {
       );
       return pages.flat();
     },
+    /** Whether a key may still be used: what goes on for long asks again. */
+    isAlive: (id: Uuid): Promise<boolean> => isKeyAlive(sql, id),
     /** For operators: whosever key it is. False when there is none. */
     revokeAny: (id: Uuid): Promise<boolean> => revokeKey(sql, id, 0),
     async rotateAny(id: Uuid, graceSeconds: number): Promise<MadeKey> {

@@ -25,8 +25,16 @@ export async function call(
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     redirect: "manual",
   });
-  const text = await answer.text();
+  const text = await textOf(answer);
   return { status: answer.status, headers: answer.headers, body: parseOr(text) };
+}
+
+/** A stream has no end: one that is answered is left again. */
+async function textOf(answer: Response): Promise<string> {
+  if (!answer.headers.get("content-type")?.startsWith("text/event-stream"))
+    return await answer.text();
+  await answer.body?.cancel();
+  return "";
 }
 
 function parseOr(text: string): unknown {

@@ -66,6 +66,8 @@ export function createClient(options: ClientOptions) {
   };
 
   const analytics = {
+    account: (query: Query<"getAccountSummary"> = {}, options?: CallOptions) =>
+      get<Answer<"getAccountSummary">>("/v1/analytics", query, options),
     summary: (link: string, query: Query<"getSummary"> = {}, options?: CallOptions) =>
       get<Answer<"getSummary">>(`/v1/analytics/${link}`, query, options),
     geo: (link: string, query: Query<"getGeo"> = {}, options?: CallOptions) =>
