@@ -134,32 +134,41 @@ export async function findDifferences(
 }
 
 /**
- * Makes buckets anew from their clicks, each for all links that differ. While one is being made, whoever
- * reads it sees less; only one repair may go on at a time.
+ * Makes good what differs, bucket by bucket, by one insert of the differences each: readers see a bucket
+ * as it was or as it should be, and nothing in between. What there is too much of is added as its negative,
+ * for sums of UInt64 go round (2^64 - 1 is -1). Visitors can only be added; who was counted too often
+ * is one visitor anyway. Only one repair may go on at a time.
  */
 export async function repair(
   clickhouse: ClickHouse,
   differences: readonly Difference[],
 ): Promise<void> {
   for (const { table, seconds, keys, figures, source } of ROLLUPS) {
+    const merged = figures.includes("visitors")
+      ? ", uniqCombined64MergeState(14)(visitors) AS visitors"
+      : "";
     const ours = differences.filter((difference) => difference.table === table);
     for (const bucket of new Set(ours.map((difference) => difference.bucket))) {
       const links = ours.filter((difference) => difference.bucket === bucket);
-      const params = {
-        from: bucket,
-        to: bucket + seconds,
-        links: links.map(({ link_id }) => link_id),
-      };
       await clickhouse.command({
-        query: `DELETE FROM ${table}
-          WHERE bucket = toDateTime({from: UInt32}, 'UTC') AND link_id IN {links: Array(UUID)}`,
-        query_params: params,
-      });
-      await clickhouse.command({
-        query: `INSERT INTO ${table} (${keys}, ${figures})
-         SELECT ${keys}, ${figures} FROM (${source}) WHERE link_id IN {links: Array(UUID)}
-         SETTINGS insert_deduplicate = 0`,
-        query_params: params,
+        query: `
+          INSERT INTO ${table} (${keys}, ${figures})
+          SELECT ${keys}, toUInt64(sum(difference)) AS clicks${merged}
+            FROM (
+              SELECT *, toInt64(clicks) AS difference FROM (SELECT ${keys}, ${figures} FROM (${source}))
+              UNION ALL
+              SELECT ${keys}, ${figures}, -toInt64(clicks) AS difference FROM ${table}
+               WHERE bucket = toDateTime({from: UInt32}, 'UTC')
+            )
+           WHERE link_id IN {links: Array(UUID)}
+           GROUP BY ${keys}
+          HAVING sum(difference) != 0
+          SETTINGS insert_deduplicate = 0`,
+        query_params: {
+          from: bucket,
+          to: bucket + seconds,
+          links: links.map(({ link_id }) => link_id),
+        },
       });
     }
   }

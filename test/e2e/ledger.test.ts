@@ -148,10 +148,22 @@ describe("the audit", () => {
     expect(code).toBe(1);
     expect(JSON.parse(out).differences).toBeGreaterThan(3);
 
+    // One bucket, looked at all the while: as it was, or as it should be.
+    const bucket =
+      "SELECT sum(clicks) FROM clicks_15m_by WHERE dimension = 'country' AND bucket = (SELECT min(bucket) FROM clicks_15m)";
+    const seen = new Set<string>();
+    let repairing = true;
+    const looking = (async () => {
+      while (repairing) seen.add(await ask(bucket));
+    })();
     const repaired = await admin<{ differences: number; repaired: number }>(stack, [
       "audit",
       "--repair",
     ]);
+    repairing = false;
+    await looking;
+    seen.add(await ask(bucket));
+    expect(seen.size).toBe(2);
     expect(repaired.repaired).toBe(repaired.differences);
     expect(await figures()).toEqual(right);
     expect(await admin(stack, ["audit"])).toMatchObject({ differences: 0 });
