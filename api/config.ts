@@ -15,6 +15,8 @@ export const configSchema = z.object({
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envUrl(["nats", "tls"]),
   CLICKHOUSE_URL: envUrl(["http", "https"]),
+  /** For how many days single clicks are kept, as the worker's `migrate` was told; 0 for ever. */
+  CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
   /** Where short links are served, e.g. https://sho.rt; what short_url is built from. */
   SHORT_URL: envUrl(["http", "https"]),
   /** More host names that mean the default short domain. */

@@ -64,6 +64,7 @@ async function serve(): Promise<void> {
       clickhouse: countReads(clickhouse, registry),
       links,
       isKeyAlive: keys.isAlive,
+      clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
     }),
     shortUrl: shortUrl.origin,
   });

@@ -12,6 +12,9 @@ export const configSchema = z.object({
   NATS_URL: envUrl(["nats", "tls"]),
   /** The path names the database; without one it is `default`. */
   CLICKHOUSE_URL: envUrl(["http", "https"]),
+  /** For how many days single clicks, and rollups, are kept; 0 for ever. `migrate` sets it. */
+  CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
+  ROLLUPS_RETENTION_DAYS: envInteger(0, 0, 36_500),
   /** Where short links are served: a referrer there counts as none. */
   SHORT_URL: envUrl(["http", "https"]),
   /** More host names that mean the default short domain. */
@@ -30,4 +33,9 @@ export const configSchema = z.object({
 });
 
 /** What `migrate` needs. */
-export const migrateConfigSchema = configSchema.pick({ LOG_LEVEL: true, CLICKHOUSE_URL: true });
+export const migrateConfigSchema = configSchema.pick({
+  LOG_LEVEL: true,
+  CLICKHOUSE_URL: true,
+  CLICKS_RETENTION_DAYS: true,
+  ROLLUPS_RETENTION_DAYS: true,
+});

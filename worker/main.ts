@@ -18,12 +18,17 @@ import { createAgentParser } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { migrateClickHouse } from "./migrations/migrate.ts";
+import { setRetention } from "./migrations/retention.ts";
 import { storePage } from "./store.ts";
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
   const client = openClickHouse(config.CLICKHOUSE_URL);
   await migrateClickHouse(client, createLog("worker", config.LOG_LEVEL));
+  await setRetention(client, {
+    clicksDays: config.CLICKS_RETENTION_DAYS,
+    rollupsDays: config.ROLLUPS_RETENTION_DAYS,
+  });
   await client.close();
 }
 

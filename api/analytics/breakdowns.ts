@@ -1,8 +1,14 @@
 /** Breakdowns of a link's human clicks by what a click was: where, with what, from where. */
 import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
-import type { Range } from "./period.ts";
 import type { CountedLink } from "./queries.ts";
-import { bounded, BY_DIMENSION, dayParams, dayParts, RAW_RANGE } from "./sources.ts";
+import {
+  type AskedRange,
+  bounded,
+  BY_DIMENSION,
+  dayParams,
+  dayParts,
+  RAW_RANGE,
+} from "./sources.ts";
 
 const UNKNOWN = "Unknown";
 
@@ -23,13 +29,13 @@ export type BreakdownRow = {
 export async function breakDown<Name extends Dimension>(
   clickhouse: ClickHouse,
   { id, few }: CountedLink,
-  range: Pick<Range, "from" | "to">,
+  range: Pick<AskedRange, "from" | "to" | "held">,
   dimensions: readonly Name[],
   limit: number,
 ): Promise<Record<Name, BreakdownRow[]>> {
   const names = dimensions.map((name) => `'${name}'`).join(", ");
   const condition = `link_id = {link_id: UUID} AND dimension IN (${names})`;
-  const parts = few ? undefined : dayParts(range);
+  const parts = few && range.held ? undefined : dayParts(range);
   const rows = await askRows<Row<Name>>(
     clickhouse,
     `SELECT dimension, value, country, region, region_name, count, total

@@ -1,8 +1,8 @@
 /** Figures of many links in one go. */
 import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { Range } from "./period.ts";
 import {
+  type AskedRange,
   BUCKET_RANGE,
   BY_DIMENSION,
   dayParams,
@@ -21,7 +21,7 @@ export type BulkFigures = { clicks: number; unique_clicks: number; top_countries
 export async function countMany(
   clickhouse: ClickHouse,
   linkIds: readonly Uuid[],
-  range: Range,
+  range: AskedRange,
 ): Promise<Map<Uuid, BulkFigures>> {
   const parts = dayParts(range);
   const { table, raw } = timeSource(range);
@@ -54,8 +54,9 @@ export async function countMany(
     ]),
   );
   for (const { link_id, country } of countries) figures.get(link_id)?.top_countries.push(country);
-  const few = [...figures].filter(([, { clicks }]) => clicks <= EXACT_CLICKS_MAX);
-  const many = [...figures].filter(([, { clicks }]) => clicks > EXACT_CLICKS_MAX);
+  const isFew = ({ clicks }: BulkFigures) => range.held && clicks <= EXACT_CLICKS_MAX;
+  const few = [...figures].filter(([, found]) => isFew(found));
+  const many = [...figures].filter(([, found]) => !isFew(found));
   const visitors = await Promise.all([
     askVisitors(few, "uniqExact(visitor)", `clicks WHERE ${RAW_RANGE}`),
     askVisitors(many, "uniqCombined64Merge(14)(visitors)", `${table} WHERE ${BUCKET_RANGE}`),

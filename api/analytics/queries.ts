@@ -2,8 +2,8 @@
 import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { Range } from "./period.ts";
 import {
+  type AskedRange,
   bounded,
   BUCKET_RANGE,
   EXACT_CLICKS_MAX,
@@ -41,14 +41,14 @@ export type CountedLink = { id: Uuid; few: boolean };
 export function countClicks(
   clickhouse: ClickHouse,
   { id, few }: CountedLink,
-  range: Range,
+  range: AskedRange,
 ): Promise<SummaryCounts> {
   const condition = "link_id = {link_id: UUID}";
   return count(clickhouse, range, {
     condition,
     rawCondition: condition,
     params: { link_id: id },
-    source: few ? RAW : timeSource(range),
+    source: few && range.held ? RAW : timeSource(range),
   });
 }
 
@@ -56,7 +56,7 @@ export function countClicks(
 export function countAccountClicks(
   clickhouse: ClickHouse,
   { accountId, mode }: { accountId: Uuid; mode: Mode },
-  range: Range,
+  range: AskedRange,
 ): Promise<SummaryCounts> {
   const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
   const { raw } = timeSource(range);
@@ -75,7 +75,7 @@ export function countAccountClicks(
 
 async function count(
   clickhouse: ClickHouse,
-  range: Range,
+  range: AskedRange,
   subject: Subject,
 ): Promise<SummaryCounts> {
   const params = {
@@ -93,7 +93,7 @@ async function count(
   const counted = toSummary(rows);
   const { clicks } = counted.total;
   if (raw || clicks === 0) return counted;
-  const exact = clicks <= EXACT_CLICKS_MAX;
+  const exact = range.held && clicks <= EXACT_CLICKS_MAX;
   const visitors = await askRows<VisitorRow>(
     clickhouse,
     exact ? exactVisitors(subject) : mergedVisitors(subject),
@@ -175,7 +175,7 @@ export type TopLink = { link_id: Uuid; clicks: number };
 export async function topLinks(
   clickhouse: ClickHouse,
   { accountId, mode }: { accountId: Uuid; mode: Mode },
-  range: Range,
+  range: AskedRange,
   limit: number,
 ): Promise<TopLink[]> {
   const { raw } = timeSource(range);

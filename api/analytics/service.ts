@@ -19,10 +19,12 @@ import type {
 } from "./model.ts";
 import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
 import { countAccountClicks, countClicks, type SummaryCounts, topLinks } from "./queries.ts";
-import { FEW_CLICKS } from "./sources.ts";
+import { type AskedRange, FEW_CLICKS } from "./sources.ts";
 
 /** Whose links may be asked about. */
 type Owner = Parameters<LinkService["get"]>[0];
+
+const DAY_MS = 86_400_000;
 
 /** Devices, browsers and systems are few: all are told. */
 const ALL_VALUES = 1_000;
@@ -34,11 +36,25 @@ type AnalyticsServiceDeps = {
   links: LinkService;
   /** Whether a key may still be used. */
   isKeyAlive: (keyId: Uuid) => Promise<boolean>;
+  /** For how many days single clicks are kept; 0 for ever. */
+  clicksRetentionDays: number;
 };
 
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 
-export function createAnalyticsService({ clickhouse, links, isKeyAlive }: AnalyticsServiceDeps) {
+export function createAnalyticsService({
+  clickhouse,
+  links,
+  isKeyAlive,
+  clicksRetentionDays,
+}: AnalyticsServiceDeps) {
+  /** Throws `invalid_request`. `createdAt` is where all begins. */
+  function rangeAt(query: PeriodQuery, createdAt: number, now: number): AskedRange {
+    const range = resolveRange(query, createdAt, now);
+    const keptFrom = clicksRetentionDays === 0 ? -Infinity : now - clicksRetentionDays * DAY_MS;
+    return { ...range, held: range.from >= keptFrom };
+  }
+
   /** Totals and time series of a link; throws `not_found` and `invalid_request`. */
   async function summary(owner: Owner, id: Uuid | undefined, query: PeriodQuery): Promise<Summary> {
     const { link, range, link_id } = await rangeOf(owner, id, query);
@@ -48,7 +64,7 @@ export function createAnalyticsService({ clickhouse, links, isKeyAlive }: Analyt
   /** The same of all links of an account, and those with the most clicks; throws `invalid_request`. */
   async function account(owner: Owner, { limit, ...query }: AccountQuery): Promise<AccountSummary> {
     const now = Date.now();
-    const range = resolveRange(query, (await links.firstCreatedAt(owner)) ?? now, now);
+    const range = rangeAt(query, (await links.firstCreatedAt(owner)) ?? now, now);
     const [counts, top] = await Promise.all([
       countAccountClicks(clickhouse, owner, range),
       topLinks(clickhouse, owner, range, limit),
@@ -78,7 +94,7 @@ export function createAnalyticsService({ clickhouse, links, isKeyAlive }: Analyt
 
   async function rangeOf(owner: Owner, id: Uuid | undefined, query: PeriodQuery) {
     const found = await links.get(owner, id);
-    const range = resolveRange(query, found.created_at.getTime(), Date.now());
+    const range = rangeAt(query, found.created_at.getTime(), Date.now());
     const link = { id: found.id, few: found.clicks < FEW_CLICKS };
     return { link, range, link_id: encodeId("link", link.id) };
   }
@@ -146,7 +162,7 @@ export function createAnalyticsService({ clickhouse, links, isKeyAlive }: Analyt
       asked.flatMap(({ uuid }) => uuid ?? []),
     );
     const now = Date.now();
-    const range = resolveRange({ period }, Math.min(now, ...created.values()), now);
+    const range = rangeAt({ period }, Math.min(now, ...created.values()), now);
     const counted = await countMany(clickhouse, [...created.keys()], range);
     const answer: BulkAnswer = { data: [] };
     for (const { text, uuid } of asked) {

@@ -1,6 +1,6 @@
 /**
  * Which table answers for a range. Rollups hold whole buckets: what does not begin and end with one is
- * asked of the clicks themselves.
+ * asked of the clicks themselves, while they are kept; beyond, it is answered to the quarter of an hour.
  */
 import type { Range } from "./period.ts";
 
@@ -23,24 +23,24 @@ export type TimeSource = {
 
 export const RAW: TimeSource = { table: "clicks", raw: true };
 
+/** A range, and whether its single clicks are all still kept. */
+export type AskedRange = Range & { held: boolean };
+
 /** The coarsest table that every boundary of the range and its axis falls in with. */
-export function timeSource({
-  from,
-  to,
-  buckets,
-}: Pick<Range, "from" | "to" | "buckets">): TimeSource {
+export function timeSource({ from, to, buckets, held }: AskedRange): TimeSource {
   const boundaries = [from, to, ...buckets.slice(1).map(({ start }) => start)];
   const fits = (ms: number) => boundaries.every((boundary) => boundary % ms === 0);
   if (fits(HOUR_MS)) return { table: "clicks_1h", raw: false };
-  return fits(QUARTER_MS) ? { table: "clicks_15m", raw: false } : RAW;
+  return held && !fits(QUARTER_MS) ? RAW : { table: "clicks_15m", raw: false };
 }
 
-/** A range as whole UTC days and what is left at its ends; undefined when it has no whole quarters. */
+/** A range as whole UTC days and what is left at its ends; undefined when clicks must be looked at. */
 export function dayParts({
   from,
   to,
-}: Pick<Range, "from" | "to">): { dayFrom: number; dayTo: number } | undefined {
-  if (from % QUARTER_MS !== 0 || to % QUARTER_MS !== 0) return undefined;
+  held,
+}: Pick<AskedRange, "from" | "to" | "held">): { dayFrom: number; dayTo: number } | undefined {
+  if (held && (from % QUARTER_MS !== 0 || to % QUARTER_MS !== 0)) return undefined;
   const dayFrom = Math.ceil(from / DAY_MS) * DAY_MS;
   const dayTo = Math.floor(to / DAY_MS) * DAY_MS;
   // A range within a day has ends alone.

@@ -27,7 +27,12 @@ const app = createApp({
   links,
   domains,
   keys: createKeyService({ sql }),
-  analytics: createAnalyticsService({ clickhouse, links, isKeyAlive: async () => true }),
+  analytics: createAnalyticsService({
+    clickhouse,
+    links,
+    isKeyAlive: async () => true,
+    clicksRetentionDays: 0,
+  }),
   shortUrl: "http://localhost",
 });
 const answer = await app.handle(new Request("http://localhost/v1/openapi.json"));
