@@ -1,4 +1,7 @@
-/** The worker process. `bun worker/main.ts` works; `bun worker/main.ts migrate` updates the schema and exits. */
+/**
+ * The worker process. `bun worker/main.ts` works; with `migrate` it updates the schema and exits; with
+ * `cluster-schema NAME` it prints the schema for a cluster.
+ */
 import postgres from "postgres";
 
 import { loadConfig } from "../shared/env.ts";
@@ -17,7 +20,9 @@ import { openGeo } from "./enrich/geo.ts";
 import { createAgentParser } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { createMetrics } from "./metrics.ts";
-import { migrateClickHouse } from "./migrations/migrate.ts";
+import { clusterSchema } from "./migrations/cluster.ts";
+import { migrations } from "./migrations/index.ts";
+import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
 import { storePage } from "./store.ts";
 
@@ -97,4 +102,20 @@ async function work(): Promise<void> {
   log.info({ internal_url: internal.url.origin, geoip }, "listening");
 }
 
-await runMain(process.argv[2] === "migrate" ? migrate : work);
+/** Prints the schema for a cluster, for an operator to look at and run. */
+async function printClusterSchema(): Promise<void> {
+  const statements = migrations.flatMap(({ text }) => statementsOf(text));
+  const cluster = { name: process.argv[3] ?? "shorthop" };
+  console.log(
+    clusterSchema(statements, cluster)
+      .map((statement) => `${statement};`)
+      .join("\n\n"),
+  );
+}
+
+const COMMANDS: Record<string, () => Promise<void>> = {
+  migrate,
+  "cluster-schema": printClusterSchema,
+};
+
+await runMain(COMMANDS[process.argv[2] ?? ""] ?? work);

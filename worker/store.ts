@@ -22,6 +22,8 @@ export async function storePage(
       insert_deduplication_token: pageIdText(page),
       deduplicate_blocks_in_dependent_materialized_views: 1,
       async_insert: 0,
+      // On a cluster: answered when the shards have it, not when it is on its way to them.
+      distributed_foreground_insert: 1,
       input_format_parallel_parsing: 0,
       date_time_input_format: "basic",
     },

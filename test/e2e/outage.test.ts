@@ -16,7 +16,7 @@ import { decodeId, newUuid } from "../../shared/ids.ts";
 import { admin } from "../harness/admin.ts";
 import { call, linkAnswer, summaryAnswer } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startRedirector } from "../harness/processes.ts";
+import { startApi, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 /** Where nobody listens. */
@@ -152,6 +152,22 @@ describe("pages that were set aside", () => {
     }, 15_000);
     expect(admin(stack, ["dlq", "drop", "999"])).rejects.toThrow("page");
     await nats.close();
+  });
+});
+
+describe("ClickHouse", () => {
+  test("that is away costs analytics, and nothing else", async () => {
+    const link = await createLink("https://example.com/without-clickhouse");
+    const alone = await startApi(stack, { CLICKHOUSE_URL: "http://127.0.0.1:1" });
+    const ask = (path: string) => call(`${alone.url}${path}`, { key: stack.info().api_key });
+    for (const path of ["", `/${link.id}`, `/${link.id}/geo`, `/${link.id}/devices`]) {
+      const { status, body, headers } = await ask(`/v1/analytics${path}`);
+      expect([path, status, body]).toMatchObject([path, 503, { error: { code: "unavailable" } }]);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expect((await ask("/v1/links")).status).toBe(200);
+    expect((await ask(`/v1/links/${link.id}`)).status).toBe(200);
+    await alone.stop();
   });
 });
 

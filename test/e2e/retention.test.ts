@@ -1,4 +1,4 @@
-/** Goal: old clicks go when they should, and the figures they were counted in stay. */
+/** Goal: old clicks go when they should, and the figures they were counted in stay; schemas are sound. */
 import { expect, test } from "bun:test";
 
 import postgres from "postgres";
@@ -6,7 +6,13 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { call, linkAnswer } from "../harness/api.ts";
-import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
+import {
+  createDataDir,
+  PROJECT_DIR,
+  removeDataDir,
+  type Stack,
+  startStack,
+} from "../harness/stack.ts";
 
 const answer = z.object({
   summary: z.object({ total_clicks: z.number(), unique_clicks: z.number() }),
@@ -18,7 +24,7 @@ async function ask(stack: Stack, query: string): Promise<string> {
   return (await response.text()).trim();
 }
 
-test("single clicks go after their days, rollups stay, and the rule can be taken back", async () => {
+test("single clicks go after their days, rollups stay, the rule can be taken back, and a cluster's schema is read", async () => {
   const dataDir = createDataDir();
   const env = { CLICKS_RETENTION_DAYS: "30" };
   const stack = await startStack({ dataDir, env });
@@ -52,6 +58,15 @@ test("single clicks go after their days, rollups stay, and the rule can be taken
 
   const without = await startStack({ dataDir });
   expect(await ask(without, "SHOW CREATE TABLE clicks")).not.toContain("TTL");
+  const { stdout } = Bun.spawnSync([process.execPath, "worker/main.ts", "cluster-schema", "c"], {
+    cwd: PROJECT_DIR,
+  });
+  for (const statement of stdout
+    .toString()
+    .split(";\n")
+    .filter((text) => text.trim() !== "")) {
+    expect(await ask(without, `SELECT length(formatQuery($$${statement}$$)) > 0`)).toBe("1");
+  }
   await without.stop();
   removeDataDir(dataDir);
 });

@@ -36,7 +36,7 @@ export async function migrateClickHouse(client: ClickHouseClient, log: Log): Pro
 }
 
 /** ClickHouse takes one statement at a time; each ends with a semicolon at the end of a line. */
-const statementsOf = (text: string): string[] =>
+export const statementsOf = (text: string): string[] =>
   text
     .split(/;[ \t]*$/m)
     .map((statement) => statement.trim())
