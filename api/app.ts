@@ -13,6 +13,7 @@ import { authPlugin } from "./auth/plugin.ts";
 import { domainRoutes } from "./domains/routes.ts";
 import type { DomainService } from "./domains/service.ts";
 import { errorPlugin } from "./http/error-plugin.ts";
+import { metricsPlugin, type Observe } from "./http/metrics-plugin.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
 import { createOnce } from "./idempotency/once.ts";
 import { keyRoutes } from "./keys/routes.ts";
@@ -37,10 +38,12 @@ export type AppDeps = {
   domains: DomainService;
   /** Where short links are served, without a trailing slash. */
   shortUrl: string;
+  /** Told of every request that was answered. */
+  observe: Observe;
 };
 
 export function createApp(deps: AppDeps) {
-  const { log, sql, clientAddress, links, analytics, keys, domains, shortUrl } = deps;
+  const { log, sql, clientAddress, links, analytics, keys, domains, shortUrl, observe } = deps;
   const anonymousLimit = createAnonymousLimit();
   const requestContext = requestContextPlugin(clientAddress);
   const refusals = createRefusals();
@@ -51,6 +54,7 @@ export function createApp(deps: AppDeps) {
   const once = createOnce(sql);
   let routes: { method: string; path: string }[] = [];
   const app = new Elysia({ name: "api", normalize: false })
+    .use(metricsPlugin(observe))
     .use(errorPlugin({ log, anonymousLimit, clientAddress, routes: () => routes }))
     .use(linkRoutes({ auth, once, spendMore: createSpendMore(sql), links, shortUrl }))
     .use(analyticsRoutes({ auth, analytics }))

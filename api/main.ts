@@ -1,13 +1,16 @@
-/** The API process. `bun api/main.ts` serves; `bun api/main.ts migrate` updates the schema and exits. */
-import { collectDefaultMetrics, Registry } from "prom-client";
-
+/**
+ * The API process. `bun api/main.ts` serves; with `migrate` it updates the schema and exits, with `check` it
+ * says whether it could start.
+ */
+import { checkConfig } from "../shared/check.ts";
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { openNats } from "../shared/nats.ts";
+import { openNats, probeNats } from "../shared/nats.ts";
+import { createNotifier } from "../shared/notify.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
@@ -18,6 +21,7 @@ import { startLinkFeed } from "./feed/link-feed.ts";
 import { createKeyService } from "./keys/service.ts";
 import { startCleaning } from "./limits/cleaning.ts";
 import { createLinkService } from "./links/service.ts";
+import { createMetrics } from "./metrics.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { openPostgres } from "./postgres.ts";
 
@@ -31,7 +35,8 @@ async function migrate(): Promise<void> {
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("api", config.LOG_LEVEL);
-  const lifecycle = createLifecycle(log);
+  const notifier = createNotifier(process.env, log);
+  const lifecycle = createLifecycle(log, notifier);
 
   const sql = openPostgres(config.DATABASE_URL, config.DATABASE_CONNECTIONS_MAX);
   lifecycle.onStop("postgres", () => sql.end({ timeout: 5 }));
@@ -44,8 +49,7 @@ async function serve(): Promise<void> {
 
   lifecycle.onStop("cleaning", startCleaning(sql, log));
 
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const { registry, observe } = createMetrics(sql);
   const shortUrl = new URL(config.SHORT_URL);
   const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
   const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl, ownHosts: hosts };
@@ -67,6 +71,7 @@ async function serve(): Promise<void> {
       clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
     }),
     shortUrl: shortUrl.origin,
+    observe,
   });
   app.listen({
     hostname: config.API_HOST,
@@ -92,9 +97,31 @@ async function serve(): Promise<void> {
       ),
       links_feed: feed.connected() ? "ok" : "not connected yet",
     }),
+    // What Caddy asks before it has a certificate made.
+    routes: {
+      "/domains/ask": async (request) => {
+        const host = new URL(request.url).searchParams.get("domain") ?? "";
+        const ours = hosts.has(host) || (await domains.isCustom(host));
+        return new Response(null, { status: ours ? 200 : 404 });
+      },
+    },
   });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: app.server?.url.origin, internal_url: internal.url.origin }, "listening");
+  notifier.ready();
 }
 
-await runMain(process.argv[2] === "migrate" ? migrate : serve);
+async function check(): Promise<void> {
+  const code = await checkConfig(configSchema, process.env, (config) => ({
+    DATABASE_URL: async () => {
+      const sql = openPostgres(config.DATABASE_URL, 1);
+      await sql`select 1`.finally(() => sql.end({ timeout: 1 }));
+    },
+    NATS_URL: probeNats(config.NATS_URL),
+    CLICKHOUSE_URL: () => openClickHouse(config.CLICKHOUSE_URL).query({ query: "SELECT 1" }),
+  }));
+  // What was opened to look at it is not waited for.
+  process.exit(code);
+}
+
+await runMain({ "": serve, migrate, check }, process.argv.slice(2));

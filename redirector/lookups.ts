@@ -13,12 +13,14 @@ const RUNNING_MAX = 512;
 export type Lookups = {
   /** Admits a look-up for an address; what is returned must be told whether there was a link. */
   admit(address: string): ((found: boolean) => void) | undefined;
-  stats(): { running: number; refused: number };
+  /** Look-ups running now; those admitted and those refused since the start. */
+  stats(): { running: number; admitted: number; refused: number };
 };
 
 export function createLookups(): Lookups {
   const misses = createFixedWindow(MISSES);
   let running = 0;
+  let admitted = 0;
   let refused = 0;
   return {
     admit(address) {
@@ -27,11 +29,12 @@ export function createLookups(): Lookups {
         return undefined;
       }
       running++;
+      admitted++;
       return (found) => {
         running--;
         if (!found) misses.spend(address);
       };
     },
-    stats: () => ({ running, refused }),
+    stats: () => ({ running, admitted, refused }),
   };
 }

@@ -1,7 +1,11 @@
-/** The redirector process: answers short links from memory and journals each click. */
-import { mkdirSync } from "node:fs";
+/**
+ * The redirector process: answers short links from memory and journals each click. With `check` it says
+ * whether it could start.
+ */
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
+import { checkConfig } from "../shared/check.ts";
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
@@ -9,7 +13,8 @@ import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { openNats } from "../shared/nats.ts";
+import { openNats, probeNats } from "../shared/nats.ts";
+import { createNotifier } from "../shared/notify.ts";
 import { configSchema, templateOf, tlsOf } from "./config.ts";
 import { createHandler } from "./handler.ts";
 import { createAnswerWriter } from "./http/answer.ts";
@@ -32,10 +37,11 @@ const DRAIN_MS = 3_000;
 /** The links in memory, beside the clicks. */
 const SNAPSHOT_NAME = "links.snapshot";
 
-await runMain(async () => {
+async function redirect(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("redirector", config.LOG_LEVEL);
-  const lifecycle = createLifecycle(log);
+  const notifier = createNotifier(process.env, log);
+  const lifecycle = createLifecycle(log, notifier);
   const clientAddress = createClientAddress(config.TRUSTED_PROXIES);
 
   const nats = openNats({ url: config.NATS_URL, name: "redirector", log });
@@ -48,6 +54,7 @@ await runMain(async () => {
   const feed = startLinkFeed({ nats: nats.connection, cache, from, log });
   const snapshots = startSnapshots({ path, cache, feed, log });
   const publishing = startPublishing({
+    thread: new URL("./journal/publisher-thread.ts", import.meta.url),
     natsUrl: config.NATS_URL,
     streamBytesMax: config.CLICKS_BYTES_MAX,
     logLevel: config.LOG_LEVEL,
@@ -64,7 +71,14 @@ await runMain(async () => {
     onForeign: (name) => log.warn({ name }, "journal_foreign_file"),
   });
   const lookups = createLookups();
-  const metrics = createMetrics({ cache, feed, journal, publishing, lookups });
+  const metrics = createMetrics({
+    cache,
+    feed,
+    journal,
+    publishing,
+    lookups,
+    journalBytesMax: config.JOURNAL_BYTES_MAX,
+  });
   lifecycle.onStop("journal", async () => {
     journal.close();
     feed.stop();
@@ -118,4 +132,20 @@ await runMain(async () => {
   });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
-});
+  notifier.ready();
+}
+
+async function check(): Promise<void> {
+  const code = await checkConfig(configSchema, process.env, (config) => ({
+    NATS_URL: probeNats(config.NATS_URL),
+    JOURNAL_DIR: async () => {
+      mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
+      accessSync(config.JOURNAL_DIR, constants.W_OK);
+    },
+    PAGE_TEMPLATE_FILE: () => templateOf(config),
+  }));
+  // What was opened to look at it is not waited for.
+  process.exit(code);
+}
+
+await runMain({ "": redirect, check }, process.argv.slice(2));

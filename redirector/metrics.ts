@@ -13,10 +13,18 @@ type MetricsDeps = {
   journal: Journal;
   publishing: Publishing;
   lookups: Lookups;
+  journalBytesMax: number;
 };
 
 /** Figures that are read where they stand when they are scraped; nothing is added to a redirect. */
-export function createMetrics({ cache, feed, journal, publishing, lookups }: MetricsDeps) {
+export function createMetrics({
+  cache,
+  feed,
+  journal,
+  publishing,
+  lookups,
+  journalBytesMax,
+}: MetricsDeps) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -51,9 +59,11 @@ export function createMetrics({ cache, feed, journal, publishing, lookups }: Met
   gauge("cached_bytes", "Memory of the links, as accounted", () => cache.stats().bytes);
   gauge("feed_lag", "Changes the cache is behind the links feed", () => feed.lag());
   gauge("lookups_running", "Look-ups in the links feed", () => lookups.stats().running);
+  gauge("lookups_total", "Look-ups in the links feed so far", () => lookups.stats().admitted);
   gauge("lookups_refused", "Look-ups refused to guard the feed", () => lookups.stats().refused);
   gauge("clicks_recorded", "Clicks taken into the journal", () => journal.stats().recorded);
   gauge("journal_bytes", "Bytes that wait in the journal", () => journal.stats().pendingBytes);
+  gauge("journal_bytes_max", "Bytes the journal may take", () => journalBytesMax);
   gauge("pages_pending", "Sealed pages that wait for JetStream", () => publishing.pending());
   gauge("pages_published", "Pages that JetStream acknowledged", () => publishing.published());
   for (const reason of DROP_REASONS) {

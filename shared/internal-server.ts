@@ -11,6 +11,8 @@ export type InternalServerOptions = {
   registry: Registry;
   /** Names each part a ready process needs; every part must say `ok`. */
   readiness: () => Readiness | Promise<Readiness>;
+  /** What else is answered there, by path. */
+  routes?: Record<string, (request: Request) => Promise<Response>>;
 };
 
 /** Serves `/healthz`, `/readyz` and `/metrics`; for the operator's own network alone. */
@@ -20,6 +22,7 @@ export function startInternalServer(options: InternalServerOptions) {
     port: options.port,
     development: false,
     routes: {
+      ...options.routes,
       "/healthz": () => Response.json({ status: "ok" }),
       "/readyz": async () => {
         const parts = await options.readiness();

@@ -4,6 +4,8 @@
  */
 import { ConfigError } from "./env.ts";
 import type { Log } from "./log.ts";
+import type { Notifier } from "./notify.ts";
+import { version } from "./version.ts";
 
 /** Longest time a graceful stop may take before the process gives up and exits 1. */
 const STOP_DEADLINE_MS = 9_000;
@@ -17,14 +19,18 @@ export type Lifecycle = {
   stop(reason: string, code?: number): Promise<void>;
 };
 
-/** Creates the lifecycle of this process and takes over its signals and uncaught errors. */
-export function createLifecycle(log: Log): Lifecycle {
+/**
+ * Creates the lifecycle of this process and takes over its signals and uncaught errors. Whoever runs it
+ * is told when it stops, if it wants to be.
+ */
+export function createLifecycle(log: Log, notifier?: Pick<Notifier, "stopping">): Lifecycle {
   const closers: { name: string; close: () => unknown }[] = [];
   let stopping = false;
 
   async function stop(reason: string, code = 0): Promise<void> {
     if (stopping) return;
     stopping = true;
+    notifier?.stopping();
     log.info({ reason }, "stopping");
     setTimeout(() => {
       log.error("stop_deadline_passed");
@@ -63,10 +69,26 @@ export function createLifecycle(log: Log): Lifecycle {
   };
 }
 
-/** Runs a process's main function; a failed start prints why and exits 1, or 2 for bad configuration. */
-export async function runMain(main: () => Promise<void>): Promise<void> {
+/** What a process can be told to do, by the word for it; the empty word is its main work. */
+export type Commands = { "": () => Promise<void> } & Record<string, () => Promise<void>>;
+
+/**
+ * Does what the command line says. A failed start prints why and exits 1, or 2 for bad configuration and
+ * for a word that is no command.
+ */
+export async function runMain(commands: Commands, [word = ""]: readonly string[]): Promise<void> {
+  if (word === "--version") {
+    console.log(version);
+    return;
+  }
+  const command = commands[word];
+  if (command === undefined) {
+    const words = Object.keys(commands).filter((known) => known !== "");
+    console.error(`Unknown command "${word}". There are: ${[...words, "--version"].join(", ")}.`);
+    process.exit(2);
+  }
   try {
-    await main();
+    await command();
   } catch (error) {
     const expected = error instanceof ConfigError;
     console.error(expected ? error.message : error);

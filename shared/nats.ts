@@ -57,6 +57,16 @@ export function natsLogin(url: string): ConnectionOptions {
   };
 }
 
+/** Connects once, asks whether JetStream is there, and goes; throws when it is not. */
+export const probeNats = (url: string) => async (): Promise<void> => {
+  const connection = await connect({ ...natsLogin(url), timeout: 3_000, reconnect: false });
+  try {
+    await (await connection.jetstreamManager()).getAccountInfo();
+  } finally {
+    await connection.close();
+  }
+};
+
 const CLOSE_TIMEOUT_MS = 2_000;
 
 async function reportStatus(connection: NatsConnection, log: Log): Promise<void> {

@@ -1,15 +1,17 @@
 /**
- * The worker process. `bun worker/main.ts` works; with `migrate` it updates the schema and exits; with
- * `cluster-schema NAME` it prints the schema for a cluster.
+ * The worker process. `bun worker/main.ts` works; with `migrate` it updates the schema and exits, with
+ * `check` it says whether it could start, with `cluster-schema NAME` it prints the schema for a cluster.
  */
 import postgres from "postgres";
 
+import { checkConfig } from "../shared/check.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { openNats } from "../shared/nats.ts";
+import { openNats, probeNats } from "../shared/nats.ts";
+import { createNotifier } from "../shared/notify.ts";
 import { startAudit } from "./audit.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
@@ -26,6 +28,16 @@ import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
 import { storePage } from "./store.ts";
 
+/** Asks PostgreSQL for nothing, once. */
+const probePostgres = (url: string) => async (): Promise<void> => {
+  const sql = postgres(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
+  try {
+    await sql`select 1`;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+};
+
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
   const client = openClickHouse(config.CLICKHOUSE_URL);
@@ -40,7 +52,8 @@ async function migrate(): Promise<void> {
 async function work(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("worker", config.LOG_LEVEL);
-  const lifecycle = createLifecycle(log);
+  const notifier = createNotifier(process.env, log);
+  const lifecycle = createLifecycle(log, notifier);
   const metrics = createMetrics();
 
   const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
@@ -87,6 +100,9 @@ async function work(): Promise<void> {
   metrics.gauge("counters_waiting", "Links whose figures wait to be written", counters.waiting);
   metrics.gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
   metrics.gauge("rollup_differences", "Buckets that an audit found wrong", audit.differences);
+  metrics.gauge("geoip_built_timestamp_seconds", "When the oldest GeoIP data was built", () =>
+    Math.min(...geo.databases().map(({ built }) => built.getTime() / 1_000)),
+  );
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
     port: config.WORKER_METRICS_PORT,
@@ -100,6 +116,7 @@ async function work(): Promise<void> {
   lifecycle.onStop("internal server", () => internal.stop());
   const geoip = geo.databases().map(({ path, built }) => `${path} of ${built.toISOString()}`);
   log.info({ internal_url: internal.url.origin, geoip }, "listening");
+  notifier.ready();
 }
 
 /** Prints the schema for a cluster, for an operator to look at and run. */
@@ -113,9 +130,21 @@ async function printClusterSchema(): Promise<void> {
   );
 }
 
-const COMMANDS: Record<string, () => Promise<void>> = {
-  migrate,
-  "cluster-schema": printClusterSchema,
-};
+async function check(): Promise<void> {
+  const code = await checkConfig(configSchema, process.env, (config) => ({
+    DATABASE_URL: probePostgres(config.DATABASE_URL),
+    NATS_URL: probeNats(config.NATS_URL),
+    CLICKHOUSE_URL: () => openClickHouse(config.CLICKHOUSE_URL).query({ query: "SELECT 1" }),
+    GEOIP_DATABASES: () =>
+      openGeo(config.GEOIP_DATABASES, (path) => {
+        throw new Error(`${path} cannot be read`);
+      }),
+  }));
+  // What was opened to look at it is not waited for.
+  process.exit(code);
+}
 
-await runMain(COMMANDS[process.argv[2] ?? ""] ?? work);
+await runMain(
+  { "": work, migrate, check, "cluster-schema": printClusterSchema },
+  process.argv.slice(2),
+);

@@ -5,17 +5,20 @@
  */
 import { Command, CommanderError } from "commander";
 
+import { version } from "../../shared/version.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addClickCommands } from "./clicks.ts";
 import { addDlqCommands } from "./dlq.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addLinkCommands } from "./links.ts";
+import { addProcessCommands } from "./processes.ts";
 import { createWithClickHouse, createWithDatabase, createWithNats } from "./run.ts";
 import { findUrl } from "./surroundings.ts";
 
 // Commands inherit this when they are added, so it comes first.
-const program = new Command("shorthop admin")
-  .description("Manage accounts, API keys, links and clicks.")
+const program = new Command("shorthop")
+  .version(version)
+  .description("Manage a Shorthop installation. Every command may follow the word `admin`.")
   .showHelpAfterError()
   .exitOverride();
 const withDatabase = createWithDatabase(process.env);
@@ -30,6 +33,8 @@ addClickCommands(program, {
   withClickHouse: createWithClickHouse(process.env),
   defaultRedirectors: () => findUrl(process.env, "REDIRECTOR_METRICS_URL"),
 });
+
+addProcessCommands(program);
 
 /** `shorthop admin …` and `bun run admin -- …` mean the same. */
 const args = process.argv.slice(2);

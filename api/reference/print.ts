@@ -33,6 +33,7 @@ const app = createApp({
     isKeyAlive: async () => true,
     clicksRetentionDays: 0,
   }),
+  observe: () => undefined,
   shortUrl: "http://localhost",
 });
 const answer = await app.handle(new Request("http://localhost/v1/openapi.json"));

@@ -21,7 +21,7 @@ const LEFTOVER_PATIENCE_MS = 10_000;
 /** How often the stack looks whether whoever started it is still there. */
 const PARENT_POLL_MS = 1_000;
 
-await runMain(async () => {
+async function run(): Promise<void> {
   const options = new Command("npm start --")
     .description("Run the whole of Shorthop on this machine.")
     .option("--fresh", "start empty: remove everything that was kept", false)
@@ -150,9 +150,11 @@ await runMain(async () => {
   } catch (error) {
     await stop(error instanceof Error ? error.message : String(error));
   }
-});
+}
 
 /** Whoever is to finish work must find its databases still running. */
 function inStopOrder(leftovers: readonly ProcessEntry[]): ProcessEntry[] {
   return STOP_ORDER.flatMap((name) => leftovers.filter((leftover) => leftover.name === name));
 }
+
+await runMain({ "": run }, []);

@@ -13,14 +13,21 @@ export type Publishing = {
 };
 
 type PublishingDeps = PublisherOptions & {
+  /** The module of the thread: named by the main module, from which alone it is found in an executable. */
+  thread: URL;
   /** Told after a page's file is deleted. */
   onReleased: (page: SealedPage) => void;
   /** Told when the thread fails; the process must not go on without it. */
   onError: (error: unknown) => void;
 };
 
-export function startPublishing({ onReleased, onError, ...options }: PublishingDeps): Publishing {
-  const thread = new Worker(new URL("./publisher-thread.ts", import.meta.url));
+export function startPublishing({
+  thread: module,
+  onReleased,
+  onError,
+  ...options
+}: PublishingDeps): Publishing {
+  const thread = new Worker(module);
   const stopped = Promise.withResolvers<void>();
   let pending = 0;
   let published = 0;

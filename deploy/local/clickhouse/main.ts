@@ -11,7 +11,7 @@ import { configSchema } from "./config.ts";
 import { openEngine } from "./engine.ts";
 import { startGateway } from "./server.ts";
 
-await runMain(async () => {
+async function run(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("clickhouse", config.LOG_LEVEL);
   const lifecycle = createLifecycle(log);
@@ -25,4 +25,6 @@ await runMain(async () => {
   );
   lifecycle.onStop("server", () => gateway.stop());
   log.info({ url: gateway.url.origin }, "listening");
-});
+}
+
+await runMain({ "": run }, []);

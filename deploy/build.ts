@@ -1,0 +1,63 @@
+/**
+ * `bun run build`: an executable of each process that needs nothing beside it, and, unless `--only-binaries`
+ * is given, a tarball with units, example configurations, documents, a bill of materials and checksums.
+ */
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { version } from "../shared/version.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const DIST = join(ROOT, "dist");
+
+/** Entry points; a further one is a thread's. */
+const EXECUTABLES: Record<string, string[]> = {
+  shorthop: ["api/admin/main.ts"],
+  "shorthop-api": ["api/main.ts"],
+  "shorthop-redirector": ["redirector/main.ts", "redirector/journal/publisher-thread.ts"],
+  "shorthop-worker": ["worker/main.ts"],
+};
+
+const SHIPPED = [
+  "deploy/systemd",
+  "deploy/nats",
+  "deploy/clickhouse",
+  "deploy/caddy",
+  "deploy/monitoring",
+];
+
+rmSync(DIST, { recursive: true, force: true });
+for (const [name, entries] of Object.entries(EXECUTABLES)) {
+  run([process.execPath, "build", "--compile", ...entries, "--outfile", join(DIST, "bin", name)]);
+}
+if (!process.argv.includes("--only-binaries")) pack();
+
+function pack(): void {
+  const name = `shorthop-${version}-linux-${process.arch}`;
+  const folder = join(DIST, name);
+  mkdirSync(folder);
+  cpSync(join(DIST, "bin"), join(folder, "bin"), { recursive: true });
+  for (const path of SHIPPED) {
+    cpSync(join(ROOT, path), join(folder, path.replace("deploy/", "")), { recursive: true });
+  }
+  cpSync(join(ROOT, "docs"), join(folder, "docs"), { recursive: true });
+  for (const file of ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"])
+    cpSync(join(ROOT, file), join(folder, file));
+  const sbom = run(["npm", "sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"]);
+  writeFileSync(join(folder, "sbom.cdx.json"), sbom);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .toSorted();
+  const sums = run(["sha256sum", ...files], folder);
+  writeFileSync(join(folder, "SHA256SUMS"), sums);
+  run(["tar", "--create", "--gzip", "--file", `${folder}.tar.gz`, "--directory", DIST, name]);
+  console.log(`${folder}.tar.gz`);
+}
+
+/** Runs a command to its end and gives what it printed; throws when it fails. */
+function run([command = "", ...args]: string[], cwd = ROOT): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([command, ...args], { cwd });
+  if (exitCode !== 0) throw new Error(`${command} ${args.join(" ")}:\n${stderr.toString()}`);
+  return stdout.toString();
+}

@@ -1,0 +1,131 @@
+/** Goal: what is shipped starts and serves where there is nothing else of ours. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { call, linkAnswer } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+
+const START_MS = 20_000;
+
+let stack: Stack;
+let dir: string;
+const children: Bun.Subprocess[] = [];
+
+beforeAll(async () => {
+  stack = await startStack();
+  dir = mkdtempSync(join(tmpdir(), "shorthop-empty-"));
+  run([process.execPath, join(PROJECT_DIR, "deploy/build.ts"), "--only-binaries"], PROJECT_DIR);
+  cpSync(join(PROJECT_DIR, "dist/bin"), join(dir, "bin"), { recursive: true });
+  rmSync(join(PROJECT_DIR, "dist"), { recursive: true });
+});
+afterAll(async () => {
+  for (const child of children) child.kill("SIGTERM");
+  await Promise.all(children.map((child) => child.exited));
+  await stack[Symbol.asyncDispose]();
+  rmSync(dir, { recursive: true });
+});
+
+function run(command: string[], cwd = dir, env: Record<string, string> = {}) {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd, env: { ...clean(), ...env } });
+  if (exitCode !== 0)
+    throw new Error(`${command.join(" ")}:\n${stdout.toString()}${stderr.toString()}`);
+  return stdout.toString();
+}
+
+/** Nothing that would lead back here. */
+const clean = () => ({ PATH: "/usr/bin:/bin", HOME: dir });
+
+const environment = () => {
+  const { database_url, nats_url, clickhouse_url } = stack.info();
+  return {
+    DATABASE_URL: database_url,
+    NATS_URL: nats_url,
+    CLICKHOUSE_URL: clickhouse_url,
+    SHORT_URL: "http://localhost:1",
+    SHORT_HOSTS: "localhost,127.0.0.1",
+    VISITOR_HASH_SECRET: "a secret of the test's own",
+    JOURNAL_DIR: join(dir, "journal"),
+    API_METRICS_PORT: "0",
+    REDIRECTOR_METRICS_PORT: "0",
+    WORKER_METRICS_PORT: "0",
+    API_HOST: "127.0.0.1",
+    API_PORT: "0",
+    REDIRECTOR_HOST: "127.0.0.1",
+    REDIRECTOR_PORT: "0",
+    ALLOW_PRIVATE_TARGETS: "true",
+  };
+};
+
+/** Starts an executable, and gives what its first line says. */
+async function start(name: string): Promise<{ url: string; internal_url: string }> {
+  const child = Bun.spawn([join(dir, "bin", name)], {
+    cwd: dir,
+    env: { ...clean(), ...environment() },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  children.push(child);
+  let text = "";
+  void (async () => {
+    for await (const part of child.stdout) text += new TextDecoder().decode(part);
+  })();
+  return await eventually(async () => {
+    const line = text.split("\n").find((one) => one.includes('"listening"'));
+    if (line === undefined) throw new Error(`${name} has not started:\n${text}`);
+    return JSON.parse(line);
+  }, START_MS);
+}
+
+describe("the executables", () => {
+  test("say which version they are, and bring what they need", () => {
+    const { version } = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
+    for (const name of ["shorthop", "shorthop-api", "shorthop-redirector", "shorthop-worker"]) {
+      expect(run([join(dir, "bin", name), "--version"]).trim()).toBe(version);
+    }
+    expect(existsSync(join(dir, "node_modules"))).toBe(false);
+  });
+
+  test("check a configuration, and name what is wrong with it", () => {
+    const checked = run([join(dir, "bin/shorthop"), "config", "check"], dir, environment());
+    expect(checked).toContain("ok\tCLICKHOUSE_URL");
+    expect(checked).not.toContain("fails");
+    expect(() =>
+      run([join(dir, "bin/shorthop"), "config", "check"], dir, {
+        ...environment(),
+        NATS_URL: "nats://127.0.0.1:1",
+        API_PORT: "many",
+      }),
+    ).toThrow(/API_PORT: must be a port number[^]*fails\tNATS_URL/);
+  });
+
+  test("migrate, serve, redirect and count, in a directory of nothing else", async () => {
+    run([join(dir, "bin/shorthop"), "migrate"], dir, environment());
+    const api = await start("shorthop-api");
+    const redirector = await start("shorthop-redirector");
+    await start("shorthop-worker");
+    const key = stack.info().api_key;
+    const { body } = await call(`${api.url}/v1/links`, {
+      key,
+      body: { url: "https://example.com/executable" },
+    });
+    const link = linkAnswer.parse(body);
+    const { status, headers } = await call(`${redirector.url}/${link.alias}`);
+    expect([status, headers.get("location")]).toEqual([302, "https://example.com/executable"]);
+    await eventually(async () => {
+      const { body: told } = await call(`${api.url}/v1/links/${link.id}`, { key });
+      expect(linkAnswer.parse(told).clicks).toBe(1);
+    }, START_MS);
+    // Its assets are within it as well.
+    expect((await call(`${api.url}/docs/swagger-ui.js`)).status).toBe(200);
+  });
+
+  test("unknown commands and bad settings are told, and nothing is started", () => {
+    expect(() => run([join(dir, "bin/shorthop-api"), "sreve"])).toThrow('Unknown command "sreve"');
+    expect(() => run([join(dir, "bin/shorthop-worker")])).toThrow(
+      "VISITOR_HASH_SECRET: must be set",
+    );
+  });
+});
