@@ -115,7 +115,11 @@ async function check(): Promise<void> {
   const code = await checkConfig(configSchema, process.env, (config) => ({
     DATABASE_URL: async () => {
       const sql = openPostgres(config.DATABASE_URL, 1);
-      await sql`select 1`.finally(() => sql.end({ timeout: 1 }));
+      try {
+        await sql`select 1`;
+      } finally {
+        await sql.end({ timeout: 1 });
+      }
     },
     NATS_URL: probeNats(config.NATS_URL),
     CLICKHOUSE_URL: () => openClickHouse(config.CLICKHOUSE_URL).query({ query: "SELECT 1" }),

@@ -1,0 +1,73 @@
+/** Goal: systemd takes the units as they are, and finds them well fenced in. */
+import { expect, test } from "bun:test";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { PROJECT_DIR } from "../harness/stack.ts";
+
+const UNITS = join(PROJECT_DIR, "deploy/systemd");
+const EXPOSURE_MAX = 3;
+
+const present = Bun.which("systemd-analyze") !== null;
+if (!present) console.warn("\n!!! systemd-analyze is not here: the units are NOT TESTED\n");
+
+test.skipIf(!present)("units are sound, and exposed little", () => {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-units-"));
+  cpSync(UNITS, dir, { recursive: true });
+  mkdirSync(join(dir, "bin"));
+  const services = readdirSync(dir).filter((name) => name.endsWith(".service"));
+  expect(services).toHaveLength(3);
+  for (const name of services) {
+    // The executables are not installed here.
+    const path = join(dir, name);
+    writeFileSync(
+      path,
+      readFileSync(path, "utf8").replaceAll(/\/opt\/shorthop\/bin\/\S+/g, "/bin/true"),
+    );
+  }
+  const instances = services.map((name) => join(dir, name.replace("@.", "@1.")));
+  const verified = Bun.spawnSync([
+    "systemd-analyze",
+    "verify",
+    ...instances,
+    join(dir, "shorthop.target"),
+  ]);
+  expect(verified.stderr.toString()).toBe("");
+  expect(verified.exitCode).toBe(0);
+  for (const name of services) {
+    const { stdout } = Bun.spawnSync([
+      "systemd-analyze",
+      "security",
+      "--offline=true",
+      join(dir, name),
+    ]);
+    const [, level = "10"] =
+      /Overall exposure level for \S+: ([\d.]+)/.exec(stdout.toString()) ?? [];
+    console.log(`${name}: exposure ${level}`);
+    expect(Number(level)).toBeLessThanOrEqual(EXPOSURE_MAX);
+  }
+  rmSync(dir, { recursive: true });
+});
+
+test("every variable of the example configurations is one that its process knows", async () => {
+  for (const name of ["api", "worker", "redirector"]) {
+    const { configSchema } = await import(join(PROJECT_DIR, name, "config.ts"));
+    const text = readFileSync(join(UNITS, `${name}.env`), "utf8");
+    const env = Object.fromEntries(
+      [...text.matchAll(/^#?([A-Z_]+)=(.*)$/gm)].map(([, key = "", value = ""]) => [key, value]),
+    );
+    const journal = name === "redirector" ? { JOURNAL_DIR: "/var/lib/x" } : {};
+    expect(configSchema.safeParse({ ...env, ...journal }).error?.issues ?? []).toEqual([]);
+    const known = Object.keys(configSchema.shape ?? configSchema.def.in?.shape ?? {});
+    expect(Object.keys(env).filter((key) => !known.includes(key))).toEqual([]);
+  }
+});
