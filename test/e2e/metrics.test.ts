@@ -78,9 +78,10 @@ describe("the dashboard and the alerts", () => {
   });
 });
 
+const ask = async (domain: string): Promise<number> =>
+  (await call(`${stack.info().api_metrics_url}/domains/ask?domain=${domain}`)).status;
+
 test("Caddy is told which domains are ours", async () => {
-  const ask = async (domain: string) =>
-    (await call(`${stack.info().api_metrics_url}/domains/ask?domain=${domain}`)).status;
   expect(await ask("localhost")).toBe(200);
   expect(await ask("stranger.example.com")).toBe(404);
   expect(await ask("")).toBe(404);

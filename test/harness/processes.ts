@@ -28,20 +28,25 @@ export async function startApi(
   });
 }
 
-/** Starts one more redirector on the stack's NATS, with a journal of its own. */
+/**
+ * Starts one more redirector on the stack's NATS, with a journal of its own; `within` is a command that
+ * runs it elsewhere.
+ */
 export async function startRedirector(
   stack: Stack,
   env: Record<string, string> = {},
+  within: string[] = [],
 ): Promise<ExtraProcess> {
   const journal = mkdtempSync(join(stack.dataDir, "journal-"));
-  const running = await start("redirector", stack, {
+  const settings = {
     REDIRECTOR_HOST: "127.0.0.1",
     REDIRECTOR_PORT: "0",
     REDIRECTOR_METRICS_PORT: "0",
     SHORT_HOSTS: "localhost,127.0.0.1",
     JOURNAL_DIR: journal,
     ...env,
-  });
+  };
+  const running = await start("redirector", stack, settings, within);
   return {
     ...running,
     async stop() {
@@ -70,9 +75,10 @@ async function start(
   name: "api" | "redirector" | "worker",
   stack: Stack,
   env: Record<string, string>,
+  within: string[] = [],
 ): Promise<ExtraProcess> {
   const { nats_url, short_url } = stack.info();
-  const child = Bun.spawn([process.execPath, join(PROJECT_DIR, `${name}/main.ts`)], {
+  const child = Bun.spawn([...within, process.execPath, join(PROJECT_DIR, `${name}/main.ts`)], {
     env: {
       ...process.env,
       NATS_URL: nats_url,

@@ -11,8 +11,8 @@ export type Relay = {
 
 type End = { other: Socket<End> | undefined; waiting: Buffer[] };
 
-/** Relays connections on loopback to `port`. */
-export function startRelay(port: number): Relay {
+/** Relays connections at an address of this machine to `port` on loopback. */
+export function startRelay(port: number, hostname = "127.0.0.1"): Relay {
   const open = new Set<Socket<End>>();
   let whole = true;
 
@@ -34,7 +34,7 @@ export function startRelay(port: number): Relay {
   };
 
   const listener = Bun.listen<End>({
-    hostname: "127.0.0.1",
+    hostname,
     port: 0,
     socket: {
       ...pass,
