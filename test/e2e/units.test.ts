@@ -71,3 +71,25 @@ test("every variable of the example configurations is one that its process knows
     expect(Object.keys(env).filter((key) => !known.includes(key))).toEqual([]);
   }
 });
+
+test("every variable that a process reads is in the reference, and no other", async () => {
+  const reference = readFileSync(join(PROJECT_DIR, "docs/configuration.md"), "utf8");
+  const common = sectionOf(reference, "All processes");
+  for (const name of ["api", "worker", "redirector"]) {
+    const { configSchema } = await import(join(PROJECT_DIR, name, "config.ts"));
+    const read = Object.keys(configSchema.shape ?? configSchema.def.in?.shape ?? {});
+    const documented = new Set([...common, ...sectionOf(reference, name)]);
+    expect(read.filter((variable) => !documented.has(variable))).toEqual([]);
+    const own = sectionOf(reference, name);
+    expect(own.filter((variable) => !read.includes(variable))).toEqual([]);
+  }
+});
+
+/** The variables in the tables of a section. */
+function sectionOf(reference: string, title: string): string[] {
+  const [, text = ""] = reference.split(`\n## ${title}\n`);
+  const [section = ""] = text.split("\n## ");
+  return [...section.matchAll(/^\| (`[^|]*)\|/gm)].flatMap(([, cell = ""]) =>
+    [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, variable = ""]) => variable),
+  );
+}
