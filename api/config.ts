@@ -25,6 +25,8 @@ export const configSchema = z.object({
   DNS_SERVERS: envList(),
   /** Whether links may lead to private addresses and localhost. */
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
+  /** Where traces are sent, by OTLP over HTTP; none when not set. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: envUrl(["http", "https"]).optional(),
   /** Addresses and CIDR blocks of proxies, or how many there are. */
   TRUSTED_PROXIES: envList(),
 });

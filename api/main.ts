@@ -11,6 +11,7 @@ import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { createNotifier } from "../shared/notify.ts";
+import { version } from "../shared/version.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
@@ -24,6 +25,7 @@ import { createLinkService } from "./links/service.ts";
 import { createMetrics } from "./metrics.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { openPostgres } from "./postgres.ts";
+import { startTracing } from "./tracing.ts";
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
@@ -50,6 +52,11 @@ async function serve(): Promise<void> {
   lifecycle.onStop("cleaning", startCleaning(sql, log));
 
   const { registry, observe } = createMetrics(sql);
+  const tracing =
+    config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+      ? undefined
+      : await startTracing(config.OTEL_EXPORTER_OTLP_ENDPOINT, version);
+  if (tracing !== undefined) lifecycle.onStop("tracing", () => tracing.stop());
   const shortUrl = new URL(config.SHORT_URL);
   const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
   const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl, ownHosts: hosts };
@@ -71,7 +78,10 @@ async function serve(): Promise<void> {
       clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
     }),
     shortUrl: shortUrl.origin,
-    observe,
+    observe(answered) {
+      observe(answered);
+      tracing?.observe(answered);
+    },
   });
   app.listen({
     hostname: config.API_HOST,

@@ -28,7 +28,7 @@ export function createMetrics(sql: Sql): { registry: Registry; observe: Observe 
   });
   return {
     registry,
-    observe: (method, route, status, taken) =>
+    observe: ({ request: { method }, route, status, seconds: taken }) =>
       seconds.observe({ method, route: route || "none", status: String(status) }, taken),
   };
 }

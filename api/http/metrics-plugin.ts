@@ -1,8 +1,16 @@
 /** Tells how long every request took, by what it was for and how it ended. */
 import { Elysia } from "elysia";
 
-/** `route` is the pattern, such as `/v1/links/:id`; empty for what is nowhere. */
-export type Observe = (method: string, route: string, status: number, seconds: number) => void;
+/** A request that was answered. */
+type Answered = {
+  request: Request;
+  /** The pattern, such as `/v1/links/:id`; empty for what is nowhere. */
+  route: string;
+  status: number;
+  seconds: number;
+};
+
+export type Observe = (answered: Answered) => void;
 
 export const metricsPlugin = (observe: Observe) => {
   const starts = new WeakMap<Request, number>();
@@ -13,6 +21,6 @@ export const metricsPlugin = (observe: Observe) => {
       if (start === undefined) return;
       const status =
         responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200);
-      observe(request.method, route, status, (performance.now() - start) / 1_000);
+      observe({ request, route, status, seconds: (performance.now() - start) / 1_000 });
     });
 };

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -11,6 +12,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+import * as z from "zod";
 
 import { PROJECT_DIR } from "../harness/stack.ts";
 
@@ -83,6 +86,39 @@ test("every variable that a process reads is in the reference, and no other", as
     const own = sectionOf(reference, name);
     expect(own.filter((variable) => !read.includes(variable))).toEqual([]);
   }
+});
+
+test("the compose file has every process, with what it must be told", () => {
+  const text = readFileSync(join(PROJECT_DIR, "deploy/docker/compose.yaml"), "utf8");
+  const { services, volumes } = composeFile.parse(Bun.YAML.parse(text));
+  for (const name of ["api", "worker", "redirector"]) {
+    const service = services[name];
+    expect(service?.command).toEqual([`shorthop-${name}`]);
+    expect(Object.keys(service?.environment ?? {})).toContain("NATS_URL");
+    expect(service?.read_only).toBe(true);
+  }
+  for (const { volumes: used = [] } of Object.values(services)) {
+    for (const volume of used) {
+      const [source = ""] = volume.split(":");
+      const known = source.startsWith(".")
+        ? existsSync(join(PROJECT_DIR, "deploy/docker", source))
+        : Object.hasOwn(volumes, source);
+      expect([volume, known]).toEqual([volume, true]);
+    }
+  }
+});
+
+const composeFile = z.object({
+  services: z.record(
+    z.string(),
+    z.object({
+      command: z.array(z.string()).optional(),
+      environment: z.record(z.string(), z.string()).optional(),
+      read_only: z.boolean().optional(),
+      volumes: z.array(z.string()).optional(),
+    }),
+  ),
+  volumes: z.record(z.string(), z.unknown()),
 });
 
 /** The variables in the tables of a section. */
