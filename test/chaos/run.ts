@@ -36,6 +36,9 @@ const CLIENTS = 8;
 /** Until everything on its way has arrived. */
 const ARRIVED_MS = 120_000;
 
+/** Of the stack's output, when it does not come back from a fault. */
+const LINES_SHOWN = 200;
+
 export type ChaosOptions = {
   seed: number;
   /** How many faults, one after the other. */
@@ -86,7 +89,13 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     }
   });
 
-  const faults = await makeTrouble(options, { stack, redirector, worker, lossy });
+  const faults = await makeTrouble(options, { stack, redirector, worker, lossy }).catch(
+    (error: unknown) => {
+      // What the stack itself has to say of it goes with it otherwise.
+      log(stack.output().split("\n").slice(-LINES_SHOWN).join("\n"));
+      throw error;
+    },
+  );
   stopped = true;
   await Promise.all(clients);
   if (refused.size > 0) throw new Error(`Redirects failed: ${JSON.stringify([...refused])}`);
