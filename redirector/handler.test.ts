@@ -36,6 +36,8 @@ let clicks: Click[];
 let fetched: string[];
 let inStream: ActiveLink[];
 let broken: boolean;
+/** What every look-up waits for. */
+let answering: Promise<void>;
 let cache: ReturnType<typeof createLinkCache>;
 
 /** A handler whose links are all in the stream, none in memory yet. */
@@ -46,6 +48,7 @@ function createTestHandler() {
     feed: {
       async fetch(domain, alias) {
         fetched.push(`${domain}/${alias}`);
+        await answering;
         if (broken) throw new Error("NATS is away.");
         const found = inStream.find((known) => known.domain === domain && known.alias === alias);
         if (found !== undefined) cache.put(found);
@@ -111,6 +114,7 @@ beforeEach(() => {
   fetched = [];
   inStream = [link];
   broken = false;
+  answering = Promise.resolve();
 });
 
 describe("answering people", () => {
@@ -216,5 +220,21 @@ describe("answering people", () => {
     expect(statusOf(await ask("/abc", { peer: "203.0.113.2" }))).toBe(302);
     // What is in memory needs no look-up.
     expect(statusOf(await ask("/abc", { peer: "203.0.113.1" }))).toBe(302);
+  });
+
+  test("look-ups beyond what NATS should bear are told to come again, and what is in memory goes on", async () => {
+    const ask = createTestHandler();
+    expect(statusOf(await ask("/abc"))).toBe(302);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    answering = promise;
+    const waiting = Array.from({ length: 512 }, (_, i) =>
+      ask(`/waiting-${i}`, { peer: `203.0.113.${i % 250}` }),
+    );
+    const refused = await ask("/one-more", { peer: "198.51.100.1" });
+    expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+    expect(statusOf(await ask("/abc"))).toBe(302);
+    resolve();
+    expect(new Set((await Promise.all(waiting)).map(statusOf))).toEqual(new Set([404]));
+    expect(statusOf(await ask("/one-more", { peer: "198.51.100.1" }))).toBe(404);
   });
 });

@@ -91,9 +91,9 @@ export function createHandler(deps: HandlerDeps) {
     { domain, alias }: Extract<Decision, { kind: "miss" }>,
   ): Promise<Answer> {
     const release = lookups.admit(addressOf(incoming));
-    if (release === undefined) {
-      onAnswer("too_many");
-      return pages.message("too_many", { "retry-after": "10" });
+    if (typeof release === "string") {
+      onAnswer(release);
+      return pages.message(release, { "retry-after": release === "too_many" ? "10" : "2" });
     }
     let found = false;
     try {

@@ -11,8 +11,11 @@ const MISSES = { allowed: 120, seconds: 60, keysMax: 50_000 };
 const RUNNING_MAX = 512;
 
 export type Lookups = {
-  /** Admits a look-up for an address; what is returned must be told whether there was a link. */
-  admit(address: string): ((found: boolean) => void) | undefined;
+  /**
+   * Admits a look-up for an address; what is returned must be told whether there was a link. Refuses an
+   * address with too many misses, and anyone while too many look-ups run.
+   */
+  admit(address: string): ((found: boolean) => void) | "too_many" | "unavailable";
   /** Look-ups running now; those admitted and those refused since the start. */
   stats(): { running: number; admitted: number; refused: number };
 };
@@ -24,9 +27,9 @@ export function createLookups(): Lookups {
   let refused = 0;
   return {
     admit(address) {
-      if (running >= RUNNING_MAX || misses.exhausted(address)) {
+      if (misses.exhausted(address) || running >= RUNNING_MAX) {
         refused++;
-        return undefined;
+        return misses.exhausted(address) ? "too_many" : "unavailable";
       }
       running++;
       admitted++;
