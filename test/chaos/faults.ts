@@ -35,6 +35,19 @@ async function keep(start: () => Promise<ExtraProcess>): Promise<Replaceable> {
   };
 }
 
+/** Fails unless every part of the stack is there, and NATS answers. */
+export async function expectWhole(stack: Stack): Promise<void> {
+  for (const [part, pid] of Object.entries(stack.info().pids)) {
+    if (pid === null || !existsSync(`/proc/${pid}`)) throw new Error(`${part} is not there.`);
+  }
+  const nats = await connect({ servers: stack.info().nats_url, timeout: 2_000, reconnect: false });
+  try {
+    await (await nats.jetstreamManager()).streams.info(CLICKS_STREAM);
+  } finally {
+    await nats.close();
+  }
+}
+
 type Part = "redirector" | "worker" | "api" | "nats" | "clickhouse" | "postgres";
 
 /** Kills a part of the stack, and waits until there is another in its place. */

@@ -18,6 +18,7 @@ import { call, linkAnswer } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import {
+  expectWhole,
   fillStream,
   keepRedirector,
   keepWorker,
@@ -35,6 +36,9 @@ const CLIENTS = 8;
 
 /** Until everything on its way has arrived. */
 const ARRIVED_MS = 120_000;
+
+/** Until everything is there again after a fault. */
+const BACK_MS = 60_000;
 
 /** Of the stack's output, when it does not come back from a fault. */
 const LINES_SHOWN = 200;
@@ -153,7 +157,8 @@ async function makeTrouble(
     }
     log(`${done.length + 1}. ${name}`);
     // What a fault needs may itself be on its way back from the one before.
-    await eventually(kinds[name] ?? (async () => undefined), 60_000);
+    await eventually(() => expectWhole(stack), BACK_MS);
+    await kinds[name]?.();
     done.push(name);
     await Bun.sleep(random.between(200, 1_500));
   }
