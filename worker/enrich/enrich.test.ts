@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import fc from "fast-check";
+import { open } from "maxmind";
 
 import type { Click } from "../../shared/contracts/click-page.ts";
+import { eventually } from "../../test/harness/eventually.ts";
 import { createEnrich, languageOf } from "./enrich.ts";
 import { openGeo, placeOf, UNKNOWN_PLACE } from "./geo.ts";
 import { DIRECT, parseReferrer } from "./referrer.ts";
@@ -41,6 +45,41 @@ describe("where an address is", () => {
     const without = await openGeo(["/nowhere.mmdb"], (path) => missing.push(path));
     expect(missing).toEqual(["/nowhere.mmdb"]);
     expect(without.locate("8.8.8.8")).toEqual(UNKNOWN_PLACE);
+  });
+
+  test("is what the database's own record says, for thousands of addresses", async () => {
+    const [path = ""] = DATABASES;
+    const reader = await open<Record<string, unknown>>(path);
+    let known = 0;
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => {
+        const record = reader.get(address);
+        const code = record?.["country_code"];
+        const place = geo.locate(address);
+        expect(place.country).toBe(typeof code === "string" ? code : "ZZ");
+        if (typeof code !== "string") return;
+        known++;
+        expect(place.city).toBe(typeof record?.["city"] === "string" ? record["city"] : "");
+        expect(place.region_name).toBe(
+          typeof record?.["state1"] === "string" ? record["state1"] : "",
+        );
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(known).toBeGreaterThan(1_500);
+  });
+
+  test("a database that is replaced is read anew", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-geo-"));
+    const path = join(dir, "city.mmdb");
+    const [ipv4 = "", ipv6 = ""] = DATABASES;
+    copyFileSync(ipv6, path);
+    const replaced = await openGeo([path], () => undefined);
+    expect(replaced.locate("8.8.8.8").country).toBe("ZZ");
+    copyFileSync(ipv4, `${path}.new`);
+    renameSync(`${path}.new`, path);
+    await eventually(async () => expect(replaced.locate("8.8.8.8").country).toBe("US"), 10_000);
+    rmSync(dir, { recursive: true });
   });
 
   test("both record shapes give the same place", () => {
@@ -189,6 +228,31 @@ describe("a row of ClickHouse", () => {
       referrer: "example.org",
       referrer_path: "",
     });
+  });
+
+  test("of a person who asks for privacy is a visitor of its own, where the operator wants it", () => {
+    const hash = createVisitorHash("a secret of this installation");
+    const visitorsOf = (anonymousVisitors: boolean, privacy: boolean) => {
+      const enrichAs = createEnrich({
+        geo,
+        parseAgent,
+        visitorHash: hash,
+        anonymousVisitors,
+        ownHosts: new Set(),
+      });
+      const page = {
+        journalId: "0190a5a2-0000-7000-8000-000000000003" as const,
+        page: 7,
+        whole: true,
+        clicks: [1, 2, 3].map((time) => ({ ...click, time, privacy })),
+      };
+      // Worked out again, a page's rows are the same.
+      expect(enrichAs(page)).toEqual(enrichAs(page));
+      return new Set(enrichAs(page).map(({ visitor }) => visitor)).size;
+    };
+    expect([visitorsOf(true, true), visitorsOf(true, false), visitorsOf(false, true)]).toEqual([
+      3, 1, 1,
+    ]);
   });
 
   test("tells bots and prefetches from people", () => {
