@@ -72,8 +72,8 @@ export function addClickCommands(
             differences: differences.length,
             repaired: differences.length - left.length,
           });
-          for (const { table, link_id, bucket } of json ? [] : differences.slice(0, SHOWN_MAX)) {
-            console.log(`${table}\t${link_id}\t${new Date(bucket * 1_000).toISOString()}`);
+          for (const { table, subject, bucket } of json ? [] : differences.slice(0, SHOWN_MAX)) {
+            console.log(`${table}\t${subject}\t${new Date(bucket * 1_000).toISOString()}`);
           }
           if (left.length > 0) process.exitCode = 1;
         }),

@@ -6,7 +6,10 @@ import {
   type AskedRange,
   bounded,
   BUCKET_RANGE,
+  dayParams,
+  dayParts,
   EXACT_CLICKS_MAX,
+  OF_ACCOUNT,
   RAW,
   RAW_RANGE,
   type TimeSource,
@@ -26,7 +29,7 @@ export type SummaryCounts = {
 type Subject = {
   condition: string;
   params: Record<string, unknown>;
-  source: TimeSource | { table: "clicks_15m_of_account"; raw: false };
+  source: TimeSource | { table: "clicks_15m_of_account" | "clicks_1h_of_account"; raw: false };
   /** The condition among single clicks. */
   rawCondition: string;
 };
@@ -59,17 +62,18 @@ export function countAccountClicks(
   range: AskedRange,
 ): Promise<SummaryCounts> {
   const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
-  const { raw } = timeSource(range);
+  const { table, raw } = timeSource(range);
+  const rollup = table === "clicks_1h" ? "clicks_1h_of_account" : "clicks_15m_of_account";
   return count(clickhouse, range, {
     condition,
     // Single clicks are in the order of links: only the account's own are looked through.
     rawCondition: `${condition} AND link_id IN (
-      SELECT link_id FROM clicks_15m_of_account
+      SELECT link_id FROM clicks_1d_of_account
        WHERE ${condition}
-         AND bucket >= toStartOfFifteenMinutes(fromUnixTimestamp64Milli({from: Int64}))
-         AND bucket < fromUnixTimestamp64Milli({to: Int64}))`,
+         AND bucket >= toStartOfDay(toDateTime(intDiv({from: Int64}, 1000), 'UTC'))
+         AND bucket < toDateTime(intDiv({to: Int64}, 1000), 'UTC') + 1)`,
     params: { account_id: accountId, mode },
-    source: raw ? { table: "clicks", raw } : { table: "clicks_15m_of_account", raw },
+    source: raw ? { table: "clicks", raw } : { table: rollup, raw },
   });
 }
 
@@ -178,17 +182,27 @@ export async function topLinks(
   range: AskedRange,
   limit: number,
 ): Promise<TopLink[]> {
-  const { raw } = timeSource(range);
+  const parts = dayParts(range);
+  const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
   const rows = await askRows<{ link_id: Uuid; humans: string }>(
     clickhouse,
-    `SELECT link_id, ${raw ? "count()" : "sum(clicks)"} AS humans
-       FROM ${raw ? "clicks" : "clicks_15m_of_account"}
-      WHERE account_id = {account_id: UUID} AND mode = {mode: String}
-        AND ${raw ? RAW_RANGE : BUCKET_RANGE} AND class = 'human'
+    `SELECT link_id, sum(clicks) AS humans
+       FROM ${parts === undefined ? ofClicks(condition) : OF_ACCOUNT(condition)}
       GROUP BY link_id
       ORDER BY humans DESC, link_id
       LIMIT {limit: UInt32}`,
-    { account_id: accountId, mode, from: bounded(range.from), to: bounded(range.to), limit },
+    {
+      account_id: accountId,
+      mode,
+      limit,
+      ...(parts === undefined
+        ? { from: bounded(range.from), to: bounded(range.to) }
+        : dayParams(range, parts)),
+    },
   );
   return rows.map((row) => ({ link_id: row.link_id, clicks: Number(row.humans) }));
 }
+
+/** Single clicks in the form of the rollups. */
+const ofClicks = (condition: string): string =>
+  `(SELECT link_id, 1 AS clicks FROM clicks WHERE ${condition} AND ${RAW_RANGE} AND class = 'human')`;

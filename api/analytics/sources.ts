@@ -66,21 +66,33 @@ export const BUCKET_RANGE = `
   bucket >= toDateTime(intDiv({from: Int64}, 1000), 'UTC')
   AND bucket < toDateTime(intDiv({to: Int64}, 1000), 'UTC')`;
 
-/** Counts by dimension of a range that {@link dayParts} has cut up. */
-export const BY_DIMENSION = (condition: string): string => `(
-  SELECT link_id, dimension, value, country, region, region_name, clicks
-    FROM clicks_1d_by
-   WHERE ${condition}
+/** The whole days of a range from one rollup, and its ends from a finer one. */
+const wholeAndEnds = (columns: string, days: string, ends: string): string => `(
+  SELECT ${columns} FROM ${days}
      AND bucket >= toDateTime({day_from: UInt32}, 'UTC') AND bucket < toDateTime({day_to: UInt32}, 'UTC')
   UNION ALL
-  SELECT link_id, dimension, value, country, region, region_name, clicks
-    FROM clicks_15m_by
-   WHERE ${condition}
+  SELECT ${columns} FROM ${ends}
      AND bucket >= toDateTime({from: UInt32}, 'UTC') AND bucket < toDateTime({to: UInt32}, 'UTC')
      AND (bucket < toDateTime({day_from: UInt32}, 'UTC') OR bucket >= toDateTime({day_to: UInt32}, 'UTC'))
 )`;
 
-/** The parameters of {@link BY_DIMENSION}. */
+/** Counts by dimension of a range that {@link dayParts} has cut up. */
+export const BY_DIMENSION = (condition: string): string =>
+  wholeAndEnds(
+    "link_id, dimension, value, country, region, region_name, clicks",
+    `clicks_1d_by WHERE ${condition}`,
+    `clicks_15m_by WHERE ${condition}`,
+  );
+
+/** Counts by link of a range that {@link dayParts} has cut up. */
+export const OF_ACCOUNT = (condition: string): string =>
+  wholeAndEnds(
+    "link_id, clicks",
+    `clicks_1d_of_account WHERE ${condition}`,
+    `clicks_15m_of_account WHERE class = 'human' AND ${condition}`,
+  );
+
+/** The parameters of {@link BY_DIMENSION} and {@link OF_ACCOUNT}. */
 export const dayParams = (
   { from, to }: Pick<Range, "from" | "to">,
   { dayFrom, dayTo }: { dayFrom: number; dayTo: number },

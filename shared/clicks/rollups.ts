@@ -23,8 +23,15 @@ export async function askRows<Row>(
   return await result.json<Row>();
 }
 
-/** A rollup, and the question to `clicks` that its view asks of every insert. */
-type Rollup = { table: string; seconds: number; keys: string; figures: string; source: string };
+/** A rollup, the question to `clicks` that its view asks of every insert, and whose figures it holds. */
+type Rollup = {
+  table: string;
+  seconds: number;
+  subject: "link_id" | "account_id";
+  keys: string;
+  figures: string;
+  source: string;
+};
 
 const CLICKS_IN_RANGE = `
   clicks
@@ -35,22 +42,30 @@ const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
 
 /** Clicks and visitors of a link, or an account, by class. */
-const totals = (table: string, seconds: number, start: string, keys: string): Rollup => ({
+const totals = (
+  table: string,
+  seconds: number,
+  start: string,
+  keys: string,
+  subject: Rollup["subject"] = "link_id",
+): Rollup => ({
   table,
   seconds,
+  subject,
   keys,
   figures: "clicks, visitors",
   source: `
-    SELECT link_id, account_id, mode, ${start}(ts) AS bucket, class,
+    SELECT ${keys.replace("bucket", `${start}(ts) AS bucket`)},
            count() AS clicks, uniqCombined64State(14)(visitor) AS visitors
       FROM ${CLICKS_IN_RANGE}
-     GROUP BY link_id, account_id, mode, bucket, class`,
+     GROUP BY ${keys}`,
 });
 
 /** Human clicks of a link by one dimension at a time. */
 const byDimension = (table: string, seconds: number, start: string): Rollup => ({
   table,
   seconds,
+  subject: "link_id",
   keys: "link_id, account_id, mode, bucket, dimension, value, country, region, region_name",
   figures: "clicks",
   source: `
@@ -84,6 +99,24 @@ const ROLLUPS = [
     "toStartOfFifteenMinutes",
     "account_id, mode, bucket, link_id, class",
   ),
+  totals(
+    "clicks_1h_of_account",
+    HOUR_SECONDS,
+    "toStartOfHour",
+    "account_id, mode, bucket, class",
+    "account_id",
+  ),
+  {
+    table: "clicks_1d_of_account",
+    seconds: DAY_SECONDS,
+    subject: "link_id",
+    keys: "account_id, mode, bucket, link_id",
+    figures: "clicks",
+    source: `
+      SELECT account_id, mode, toStartOfDay(ts) AS bucket, link_id, count() AS clicks
+        FROM ${CLICKS_IN_RANGE} AND class = 'human'
+       GROUP BY account_id, mode, bucket, link_id`,
+  },
   byDimension("clicks_15m_by", QUARTER_SECONDS, "toStartOfFifteenMinutes"),
   byDimension("clicks_1d_by", DAY_SECONDS, "toStartOfDay"),
 ];
@@ -91,8 +124,8 @@ const ROLLUPS = [
 /** So much is looked at in one question. */
 const STEP_SECONDS = DAY_SECONDS;
 
-/** A bucket of a link whose rollup is not what its clicks say. */
-export type Difference = { table: string; link_id: Uuid; bucket: number };
+/** A bucket of a link, or of an account, whose rollup is not what its clicks say. */
+export type Difference = { table: string; subject: Uuid; bucket: number };
 
 /** Unix seconds, `to` exclusive; buckets that are not within it whole are not looked at. */
 export type BucketRange = { from: number; to: number };
@@ -106,12 +139,12 @@ export async function findDifferences(
   range: BucketRange,
 ): Promise<Difference[]> {
   const differences: Difference[] = [];
-  for (const { table, seconds, keys, source } of ROLLUPS) {
+  for (const { table, seconds, subject: id, keys, source } of ROLLUPS) {
     const end = range.to - (range.to % seconds);
     for (let from = Math.ceil(range.from / seconds) * seconds; from < end; from += STEP_SECONDS) {
-      const rows = await askRows<{ link_id: Uuid; at: number }>(
+      const rows = await askRows<{ subject: Uuid; at: number }>(
         clickhouse,
-        `SELECT DISTINCT link_id, toUnixTimestamp(bucket) AS at
+        `SELECT DISTINCT ${id} AS subject, toUnixTimestamp(bucket) AS at
            FROM (
              SELECT ${keys}
                FROM (
@@ -124,10 +157,10 @@ export async function findDifferences(
               GROUP BY ${keys}
              HAVING sum(clicks) != 0
            )
-          ORDER BY at, link_id`,
+          ORDER BY at, subject`,
         { from, to: Math.min(from + STEP_SECONDS, end) },
       );
-      differences.push(...rows.map(({ link_id, at }) => ({ table, link_id, bucket: at })));
+      differences.push(...rows.map(({ subject, at }) => ({ table, subject, bucket: at })));
     }
   }
   return differences;
@@ -143,13 +176,13 @@ export async function repair(
   clickhouse: ClickHouse,
   differences: readonly Difference[],
 ): Promise<void> {
-  for (const { table, seconds, keys, figures, source } of ROLLUPS) {
+  for (const { table, seconds, subject: id, keys, figures, source } of ROLLUPS) {
     const merged = figures.includes("visitors")
       ? ", uniqCombined64MergeState(14)(visitors) AS visitors"
       : "";
     const ours = differences.filter((difference) => difference.table === table);
     for (const bucket of new Set(ours.map((difference) => difference.bucket))) {
-      const links = ours.filter((difference) => difference.bucket === bucket);
+      const found = ours.filter((difference) => difference.bucket === bucket);
       await clickhouse.command({
         query: `
           INSERT INTO ${table} (${keys}, ${figures})
@@ -160,14 +193,14 @@ export async function repair(
               SELECT ${keys}, ${figures}, -toInt64(clicks) AS difference FROM ${table}
                WHERE bucket = toDateTime({from: UInt32}, 'UTC')
             )
-           WHERE link_id IN {links: Array(UUID)}
+           WHERE ${id} IN {subjects: Array(UUID)}
            GROUP BY ${keys}
           HAVING sum(difference) != 0
           SETTINGS insert_deduplicate = 0`,
         query_params: {
           from: bucket,
           to: bucket + seconds,
-          links: links.map(({ link_id }) => link_id),
+          subjects: found.map(({ subject }) => subject),
         },
       });
     }

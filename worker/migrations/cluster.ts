@@ -35,7 +35,7 @@ export function clusterSchema(statements: readonly string[], { name }: Cluster):
             "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
           ),
         `CREATE TABLE IF NOT EXISTS ${own} ON CLUSTER '${name}' AS ${own}_local\n` +
-          `ENGINE = Distributed('${name}', currentDatabase(), ${own}_local, cityHash64(link_id))`,
+          `ENGINE = Distributed('${name}', currentDatabase(), ${own}_local, ${columns.includes("link_id") ? "cityHash64(link_id)" : "rand()"})`,
       ];
     }
     const view = CREATE_VIEW.exec(statement);

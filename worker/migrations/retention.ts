@@ -9,6 +9,8 @@ const ROLLUPS = [
   "clicks_15m_by",
   "clicks_1d_by",
   "clicks_15m_of_account",
+  "clicks_1h_of_account",
+  "clicks_1d_of_account",
 ];
 
 /** Sets the rules; 0 days mean for ever. What is too old goes as ClickHouse merges. */
