@@ -227,7 +227,7 @@ describe("answering people", () => {
     expect(statusOf(await ask("/abc"))).toBe(302);
     const { promise, resolve } = Promise.withResolvers<void>();
     answering = promise;
-    const waiting = Array.from({ length: 512 }, (_, i) =>
+    const waiting = Array.from({ length: 512 }, async (_, i) =>
       ask(`/waiting-${i}`, { peer: `203.0.113.${i % 250}` }),
     );
     const refused = await ask("/one-more", { peer: "198.51.100.1" });
