@@ -30,8 +30,11 @@ import {
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { adoptPages, pagePath, type SealedPage } from "./files.ts";
 
-/** A page is sealed at this age, however few clicks it holds: what bounds how late a click is seen. */
-const PAGE_AGE_MAX_MS = 100;
+/**
+ * A page is sealed at this age, however few clicks it holds. It bounds how late a click is seen, and what a
+ * loss of power costs; and as a page is an insert, how many inserts a redirector without much to do makes.
+ */
+const PAGE_AGE_MAX_MS = 250;
 
 /** Why a click could not be recorded. */
 export const DROP_REASONS = ["journal_full", "disk_error"] as const;
@@ -170,7 +173,7 @@ export function openJournal({
 
   const timer = setInterval(() => {
     if (open !== undefined && Date.now() - open.openedAt >= PAGE_AGE_MAX_MS) seal();
-  }, PAGE_AGE_MAX_MS / 2);
+  }, PAGE_AGE_MAX_MS / 5);
 
   return {
     id: journalId,

@@ -27,7 +27,7 @@ const GRACE_BYTES_MAX = 256 * 1024 ** 2;
  * How often pages that JetStream does not have are forced to the disk: with the age of an open page this
  * bounds what a loss of power costs. Pages that are delivered sooner cost no `fsync`.
  */
-const SWEEP_MS = 300;
+const SWEEP_MS = 200;
 
 const PUBLISH_TIMEOUT_MS = 5_000;
 const BACKOFF_MS = { first: 100, max: 5_000 };

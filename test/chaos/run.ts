@@ -34,8 +34,9 @@ import { createRandom, type Random } from "./random.ts";
 const LINKS = 5;
 const CLIENTS = 8;
 
-/** Until everything on its way has arrived. */
-const ARRIVED_MS = 120_000;
+/** What is on its way arrives for as long as it takes, but not without anything arriving for so long. */
+const STUCK_MS = 60_000;
+const POLL_MS = 500;
 
 /** Until everything is there again after a fault. */
 const BACK_MS = 60_000;
@@ -207,15 +208,7 @@ const figuresRow = z.object({
 async function expectFigures(stack: Stack, key: string, id: string, tally: Tally): Promise<number> {
   const { answered, unsure } = tally;
   if (answered === 0) throw new Error("Nothing was answered.");
-  const figures = await eventually(async () => {
-    const found = await readFigures(stack, id);
-    const { body } = await call(`${stack.info().api_url}/v1/links/${id}`, { key });
-    const { clicks } = linkAnswer.parse(body);
-    if (found.clicks < answered || clicks !== found.clicks) {
-      throw new Error(`${id}: ${answered} answered, ${found.clicks} stored, ${clicks} on the link`);
-    }
-    return found;
-  }, ARRIVED_MS);
+  const figures = await arrived(stack, key, id, answered);
   const { clicks } = figures;
   if (clicks > answered + unsure)
     throw new Error(`${id}: ${answered} answered, ${unsure} unsure, ${clicks} stored`);
@@ -223,6 +216,23 @@ async function expectFigures(stack: Stack, key: string, id: string, tally: Tally
     if (value !== clicks) throw new Error(`${id}: ${clicks} stored, ${name} ${value}`);
   }
   return clicks;
+}
+
+/** Waits until as many are stored as were answered, and the link says the same. */
+async function arrived(stack: Stack, key: string, id: string, answered: number) {
+  let last = "";
+  let since = Date.now();
+  for (;;) {
+    const found = await readFigures(stack, id);
+    const { body } = await call(`${stack.info().api_url}/v1/links/${id}`, { key });
+    const { clicks } = linkAnswer.parse(body);
+    if (found.clicks >= answered && clicks === found.clicks) return found;
+    const told = `${answered} answered, ${found.clicks} stored, ${clicks} on the link`;
+    if (told !== last) since = Date.now();
+    last = told;
+    if (Date.now() - since > STUCK_MS) throw new Error(`${id}: ${told}, and nothing more arrives.`);
+    await Bun.sleep(POLL_MS);
+  }
 }
 
 /** What ClickHouse holds of a link: rows, different places in journals, and both rollups. */
