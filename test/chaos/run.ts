@@ -38,6 +38,10 @@ const CLIENTS = 8;
 const STUCK_MS = 60_000;
 const POLL_MS = 500;
 
+/** The local stack gives up a part that ends five times within a minute; two faults end NATS. */
+const NATS_ENDS = new Set(["kill nats", "set nats back"]);
+const NATS_SPACING_MS = 16_000;
+
 /** Until everything is there again after a fault. */
 const BACK_MS = 60_000;
 
@@ -149,6 +153,7 @@ async function makeTrouble(
       troubleClickHouse(lossy, "lost", random.between(1_000, 3_000)),
   };
   const done: string[] = [];
+  let natsEndedAt = 0;
   let waiting = shuffle(Object.keys(kinds), random);
   while (done.length < count) {
     const name = waiting.pop();
@@ -159,6 +164,10 @@ async function makeTrouble(
     log(`${done.length + 1}. ${name}`);
     // What a fault needs may itself be on its way back from the one before.
     await eventually(() => expectWhole(stack), BACK_MS);
+    if (NATS_ENDS.has(name)) {
+      await Bun.sleep(Math.max(0, natsEndedAt + NATS_SPACING_MS - Date.now()));
+      natsEndedAt = Date.now();
+    }
     await kinds[name]?.();
     done.push(name);
     await Bun.sleep(random.between(200, 1_500));
