@@ -9,6 +9,7 @@ import type { AnalyticsService } from "./analytics/service.ts";
 import { requireAccessRules } from "./auth/access-rules.ts";
 import { authorizeAll } from "./auth/authorize.ts";
 import { createAuthorizer } from "./auth/authorizer.ts";
+import { createKeyAdmission } from "./auth/key-admission.ts";
 import { authPlugin } from "./auth/plugin.ts";
 import { domainRoutes } from "./domains/routes.ts";
 import type { DomainService } from "./domains/service.ts";
@@ -50,7 +51,8 @@ export function createApp(deps: AppDeps) {
   const authorize = createAuthorizer((id, key, rule, wanted) =>
     authorizeAll(sql, key, rule, wanted, refusals.take(id)),
   );
-  const auth = authPlugin({ authorize, anonymousLimit, refusals, requestContext });
+  const admit = createKeyAdmission({ authorize, anonymousLimit, refusals });
+  const auth = authPlugin({ admit, requestContext });
   const once = createOnce(sql);
   let routes: { method: string; path: string }[] = [];
   const app = new Elysia({ name: "api", normalize: false })

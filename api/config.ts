@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { envBoolean, envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
 
-export const configSchema = z.object({
+const variables = z.object({
   LOG_LEVEL: envLogLevel,
   /** Address and port of /v1. */
   API_HOST: z.string().default("0.0.0.0"),
@@ -29,7 +29,22 @@ export const configSchema = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: envUrl(["http", "https"]).optional(),
   /** Addresses and CIDR blocks of proxies, or how many there are. */
   TRUSTED_PROXIES: envList(),
+  /** Where browsers reach the dashboard, e.g. https://app.sho.rt; without it there is none. */
+  DASHBOARD_URL: envUrl(["http", "https"]).optional(),
+  /** Address and port of the dashboard. */
+  DASHBOARD_HOST: z.string().default("0.0.0.0"),
+  DASHBOARD_PORT: envPort(3001),
+  /** What the cookies of sessions are signed with; the same for all API processes. */
+  DASHBOARD_SECRET: z.string().min(32, "must have 32 characters at least").optional(),
+  /** The folder of the built dashboard. */
+  DASHBOARD_DIR: z.string().default("/opt/shorthop/dashboard"),
 });
 
+export const configSchema = variables.refine(
+  ({ DASHBOARD_URL, DASHBOARD_SECRET }) =>
+    DASHBOARD_URL === undefined || DASHBOARD_SECRET !== undefined,
+  { path: ["DASHBOARD_SECRET"], message: "must be set with DASHBOARD_URL" },
+);
+
 /** What `migrate` needs. */
-export const migrateConfigSchema = configSchema.pick({ LOG_LEVEL: true, DATABASE_URL: true });
+export const migrateConfigSchema = variables.pick({ LOG_LEVEL: true, DATABASE_URL: true });

@@ -12,13 +12,15 @@ import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { createNotifier } from "../shared/notify.ts";
 import { version } from "../shared/version.ts";
-import { createAnalyticsService } from "./analytics/service.ts";
+import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
+import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { startLinkFeed } from "./feed/link-feed.ts";
+import type { Answered } from "./http/metrics-plugin.ts";
 import { createKeyService } from "./keys/service.ts";
 import { startCleaning } from "./limits/cleaning.ts";
 import { createLinkService } from "./links/service.ts";
@@ -64,25 +66,28 @@ async function serve(): Promise<void> {
   const domains = createDomainService({ sql, readTxt, ownHosts: hosts });
   const links = createLinkService({ sql, feed, domains, targetRules });
   const keys = createKeyService({ sql });
-  const app = createApp({
+  const reads = countReads(clickhouse, registry);
+  const common = {
     log,
     sql,
     clientAddress: createClientAddress(config.TRUSTED_PROXIES),
     links,
     domains,
     keys,
-    analytics: createAnalyticsService({
-      clickhouse: countReads(clickhouse, registry),
-      links,
-      isKeyAlive: keys.isAlive,
-      clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
-    }),
+    analyticsFor: (isAlive: IsAlive) =>
+      createAnalyticsService({
+        clickhouse: reads,
+        links,
+        isAlive,
+        clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
+      }),
     shortUrl: shortUrl.origin,
-    observe(answered) {
+    observe(answered: Answered) {
       observe(answered);
       tracing?.observe(answered);
     },
-  });
+  };
+  const app = createApp({ ...common, analytics: common.analyticsFor(keys.isAlive) });
   app.listen({
     hostname: config.API_HOST,
     port: config.API_PORT,
@@ -94,6 +99,8 @@ async function serve(): Promise<void> {
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   });
   lifecycle.onStop("server", () => app.server?.stop());
+  const dashboard = startDashboard(config, common);
+  if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);
 
   const internal = startInternalServer({
     host: config.API_METRICS_HOST,
@@ -117,7 +124,14 @@ async function serve(): Promise<void> {
     },
   });
   lifecycle.onStop("internal server", () => internal.stop());
-  log.info({ url: app.server?.url.origin, internal_url: internal.url.origin }, "listening");
+  log.info(
+    {
+      url: app.server?.url.origin,
+      internal_url: internal.url.origin,
+      dashboard_url: dashboard?.url,
+    },
+    "listening",
+  );
   notifier.ready();
 }
 

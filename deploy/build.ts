@@ -1,6 +1,6 @@
 /**
- * `bun run build`: an executable of each process that needs nothing beside it, and, unless `--only-binaries`
- * is given, a tarball with units, example configurations, documents, a bill of materials and checksums.
+ * `bun run build`: an executable of each process that needs nothing beside it, the dashboard's files, and,
+ * unless `--only-binaries` is given, a tarball with units, example configurations, documents, a bill of materials and checksums.
  */
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,6 +30,7 @@ rmSync(DIST, { recursive: true, force: true });
 for (const [name, entries] of Object.entries(EXECUTABLES)) {
   run([process.execPath, "build", "--compile", ...entries, "--outfile", join(DIST, "bin", name)]);
 }
+run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")]);
 if (!process.argv.includes("--only-binaries")) pack();
 
 function pack(): void {
@@ -37,6 +38,7 @@ function pack(): void {
   const folder = join(DIST, name);
   mkdirSync(folder);
   cpSync(join(DIST, "bin"), join(folder, "bin"), { recursive: true });
+  cpSync(join(DIST, "dashboard"), join(folder, "dashboard"), { recursive: true });
   for (const path of SHIPPED) {
     cpSync(join(ROOT, path), join(folder, path.replace("deploy/", "")), { recursive: true });
   }

@@ -4,7 +4,7 @@
  */
 import { TypeID } from "typeid-js";
 
-export type IdKind = "acct" | "key" | "link" | "dom";
+export type IdKind = "acct" | "key" | "link" | "dom" | "user" | "inv";
 
 /** A UUID in its canonical lower-case text form. */
 export type Uuid = string;

@@ -1,9 +1,9 @@
 /** `shorthop admin accounts …` */
 import { type Command, Option } from "commander";
 
+import { SCOPES } from "../../shared/contracts/key-bodies.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type AccountLimits, createAccountService, PLANS } from "../accounts/service.ts";
-import { SCOPES } from "../auth/scopes.ts";
 import { createKeyService } from "../keys/service.ts";
 import { parseCount, parseId, parseLimits, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./run.ts";

@@ -1,9 +1,10 @@
 /** Reads the arguments of the command line; each throws what Commander tells the operator. */
 import { InvalidArgumentError } from "commander";
+import type * as z from "zod";
 
+import { type Scope, SCOPES } from "../../shared/contracts/key-bodies.ts";
 import { decodeId, type IdKind, type Uuid } from "../../shared/ids.ts";
 import { type AccountLimits, accountLimits } from "../accounts/service.ts";
-import { type Scope, SCOPES } from "../auth/scopes.ts";
 
 export function parseName(text: string): string {
   if (text.trim() === "") throw new InvalidArgumentError("It must not be empty.");
@@ -18,6 +19,15 @@ export function parseId(kind: IdKind): (text: string) => Uuid {
     return uuid;
   };
 }
+
+/** What a schema takes, for arguments that clients may also send. */
+export const parseBy =
+  <Schema extends z.ZodType>(schema: Schema) =>
+  (text: string): z.output<Schema> => {
+    const parsed = schema.safeParse(text);
+    if (!parsed.success) throw new InvalidArgumentError(`It ${parsed.error.issues[0]?.message}.`);
+    return parsed.data;
+  };
 
 /** A whole number from 0 up. */
 export function parseCount(text: string): number {

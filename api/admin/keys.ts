@@ -1,8 +1,8 @@
 /** `shorthop admin keys …` */
 import { type Command, Option } from "commander";
 
+import { type Scope, SCOPES } from "../../shared/contracts/key-bodies.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { type Scope, SCOPES } from "../auth/scopes.ts";
 import { toKeyAnswer } from "../keys/model.ts";
 import { createKeyService } from "../keys/service.ts";
 import { parseCount, parseId, parseInstant, parseName, parseScopes } from "./arguments.ts";

@@ -14,6 +14,7 @@ import { addLinkCommands } from "./links.ts";
 import { addProcessCommands } from "./processes.ts";
 import { createWithClickHouse, createWithDatabase, createWithNats } from "./run.ts";
 import { findUrl } from "./surroundings.ts";
+import { addUserCommands } from "./users.ts";
 
 // Commands inherit this when they are added, so it comes first.
 const program = new Command("shorthop")
@@ -24,6 +25,7 @@ const program = new Command("shorthop")
 const withDatabase = createWithDatabase(process.env);
 addAccountCommands(program, withDatabase);
 addKeyCommands(program, withDatabase);
+addUserCommands(program, withDatabase);
 addLinkCommands(program, withDatabase);
 const withNats = createWithNats(process.env);
 addDlqCommands(program, withNats);

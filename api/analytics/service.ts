@@ -31,11 +31,14 @@ const ALL_VALUES = 1_000;
 
 const NO_CLICKS: BulkFigures = { clicks: 0, unique_clicks: 0, top_countries: [] };
 
+/** Whether a caller may still read: what goes on for long asks again. */
+export type IsAlive = (caller: { callerId: Uuid; accountId: Uuid }) => Promise<boolean>;
+
 type AnalyticsServiceDeps = {
   clickhouse: ClickHouse;
   links: LinkService;
   /** Whether a key may still be used. */
-  isKeyAlive: (keyId: Uuid) => Promise<boolean>;
+  isAlive: IsAlive;
   /** For how many days single clicks are kept; 0 for ever. */
   clicksRetentionDays: number;
 };
@@ -45,7 +48,7 @@ export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 export function createAnalyticsService({
   clickhouse,
   links,
-  isKeyAlive,
+  isAlive,
   clicksRetentionDays,
 }: AnalyticsServiceDeps) {
   /** Throws `invalid_request`. `createdAt` is where all begins. */
@@ -78,7 +81,7 @@ export function createAnalyticsService({
 
   /** The clicks of a link as they come, as the text of server-sent events; throws `not_found`. */
   async function live(
-    owner: Owner & { keyId: Uuid },
+    owner: Owner & { callerId: Uuid },
     id: Uuid | undefined,
     lastEventId: string | null,
   ) {
@@ -87,7 +90,7 @@ export function createAnalyticsService({
       clickhouse,
       linkId: link.id,
       lastEventId,
-      mayRead: () => isKeyAlive(owner.keyId),
+      mayRead: () => isAlive(owner),
       now: Date.now,
     });
   }

@@ -2,14 +2,18 @@
 
 import type { AccessRule } from "./authorize.ts";
 
-/** `public` is for whoever comes, within the limit of an address. */
-export type Access = AccessRule | "public";
+/**
+ * `public` is for whoever comes, within the limit of an address; `session` for whoever has signed in,
+ * whatever their accounts.
+ */
+export type Access = AccessRule | "public" | "session";
 
 type Route = { method: string; path: string; hooks: { detail?: { security?: unknown } } };
 
 /** What a route's access rule adds to its documentation, which is also where it is found again. */
 export const accessDetail = (access: Access) => ({
-  security: access === "public" ? [] : [{ apiKey: access.scope === null ? [] : [access.scope] }],
+  security:
+    typeof access === "string" ? [] : [{ apiKey: access.scope === null ? [] : [access.scope] }],
 });
 
 /** Members of a route's documentation that the framework's type does not know. */

@@ -5,7 +5,7 @@ import { unavailable } from "../http/errors.ts";
 import type { LimitWindow } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { KeyParts } from "./api-key.ts";
-import type { Scope } from "./scopes.ts";
+import type { Permission } from "./scopes.ts";
 
 /** Endpoints with a window of their own beside the plan's. */
 export type EndpointLimit =
@@ -13,7 +13,7 @@ export type EndpointLimit =
 
 export type AccessRule = {
   /** The scope the endpoint asks for; null for none. */
-  scope: Scope | null;
+  scope: Permission | null;
   /** The endpoint's own window; null for none. */
   limit: EndpointLimit | null;
   /** How many requests it spends: 1, or 0 for a look at the limits. */
@@ -22,7 +22,8 @@ export type AccessRule = {
 
 /** Who is calling. */
 export type Principal = {
-  keyId: Uuid;
+  /** The API key, or the session of a person in the dashboard. */
+  callerId: Uuid;
   accountId: Uuid;
   mode: Mode;
   scopes: readonly string[];
@@ -95,7 +96,7 @@ export async function authorizeAll(
     verdict: row.verdict,
     granted: row.granted,
     principal: {
-      keyId: row.key_id,
+      callerId: row.key_id,
       accountId: row.account_id,
       mode: row.mode,
       scopes: row.scopes,
@@ -135,14 +136,16 @@ const limitWindow = (
   resetsAt,
 });
 
-/** The windows of all endpoints of an account and mode, as they stand; spends nothing. */
-export async function endpointWindows(
+/** The windows of an account and mode as they stand, the plan's first; spends nothing. */
+export async function windowsOfAccount(
   sql: Sql,
-  { accountId, mode }: Principal,
+  { accountId, mode }: Pick<Principal, "accountId" | "mode">,
 ): Promise<LimitWindow[]> {
   const rows = await sql<
     { name: string; allowed: number; seconds: number; spent: number; resets_ms: number }[]
   >`
+    select name, allowed, seconds, spent, resets_ms from plan_limits_of(${accountId}, ${mode})
+    union all
     select name, allowed, seconds, spent, resets_ms from endpoint_limits_of(${accountId}, ${mode})`;
   return rows.map((row) =>
     limitWindow(row.name, row.allowed, row.seconds, row.spent, row.resets_ms),

@@ -26,7 +26,7 @@ function createWindow(allowed: number) {
     return {
       verdict: granted === 0 && wanted > 0 ? "limited" : "ok",
       granted,
-      principal: { keyId: "k", accountId: "a", mode: "live", scopes: [], plan: "free" },
+      principal: { callerId: "k", accountId: "a", mode: "live", scopes: [], plan: "free" },
       now: 0,
       suspendedUntil: null,
       windows: [{ name: "minute", allowed, seconds: 60, spent, resetsAt: 60_000 }],

@@ -1,13 +1,5 @@
-/** What a key may do. */
-export const SCOPES = [
-  "links:read",
-  "links:write",
-  "links:delete",
-  "analytics:read",
-  "domains:read",
-  "domains:write",
-  "keys:read",
-  "keys:write",
-] as const;
+/** What a caller may do. */
+import type { Scope } from "../../shared/contracts/key-bodies.ts";
 
-export type Scope = (typeof SCOPES)[number];
+/** Scopes of API keys, and what a person may do beyond them, in the dashboard alone. */
+export type Permission = Scope | "members:read" | "members:write";

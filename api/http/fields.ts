@@ -3,13 +3,6 @@ import * as z from "zod";
 
 import { ApiError } from "./errors.ts";
 
-/** Text of one line: control characters are refused. */
-export const plainText = (lengthMax: number) =>
-  z
-    .string()
-    .max(lengthMax)
-    .refine((text) => !/\p{Cc}/u.test(text), "must not hold control characters");
-
 /** Reads an instant that must lie in the future; null for none. Throws `invalid_request`. */
 export function futureInstant(
   field: string,

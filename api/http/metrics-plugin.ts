@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 
 /** A request that was answered. */
-type Answered = {
+export type Answered = {
   request: Request;
   /** The pattern, such as `/v1/links/:id`; empty for what is nowhere. */
   route: string;

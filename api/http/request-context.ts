@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import type { ClientAddress } from "../../shared/client-address.ts";
 import type { Principal } from "../auth/authorize.ts";
 import type { LimitWindow } from "../limits/windows.ts";
+import type { Session } from "../sessions/service.ts";
 
 /** What is known of a request while it is answered. */
 export type Call = {
@@ -11,6 +12,8 @@ export type Call = {
   address: string;
   /** Set once the caller is authenticated. */
   principal?: Principal;
+  /** Set once a person is known by their session. */
+  session?: Session;
   /** The windows the request was spent from. */
   windows: readonly LimitWindow[];
 };

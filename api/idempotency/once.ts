@@ -29,7 +29,7 @@ type Made<Answer> = { status: 200 | 201; headers?: Record<string, string>; answe
 type Kept<Answer> = Made<Answer> | { problem: { code: ErrorCode; message: string } };
 
 type Options = {
-  /** The answer holds a secret: only the very API key that asked may have it again. */
+  /** The answer holds a secret: only the very API key or session that asked may have it again. */
   secret?: boolean;
 };
 
@@ -54,7 +54,7 @@ export function createOnce(sql: Sql) {
       );
     }
     const request = describe(asked, key);
-    const sealedFor = secret ? `${key}\n${asked.request.headers.get("authorization")}` : key;
+    const sealedFor = secret ? `${key}\n${secretOf(asked)}` : key;
     const known = await claimRequest(sql, request, newUuid());
     if (known.claimed) return await run(asked, request, sealedFor, () => work(known.resource_id));
     if (!Buffer.from(known.request_hash).equals(request.requestHash)) throw conflict();
@@ -91,6 +91,10 @@ export function createOnce(sql: Sql) {
     }
   }
 }
+
+/** What only this caller has: its API key, or its session, which is not written into any answer. */
+const secretOf = ({ request, principal }: Asked): string =>
+  request.headers.get("authorization") ?? principal.callerId;
 
 function apply<Answer>({ set }: Asked, { status, headers, answer }: Made<Answer>): Answer {
   set.status = status;

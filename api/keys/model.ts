@@ -1,27 +1,12 @@
 /** API keys as clients see them. The value of a key is in the answer that made it, and nowhere else. */
 import * as z from "zod";
 
+import type { createKeyBody } from "../../shared/contracts/key-bodies.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { SCOPES } from "../auth/scopes.ts";
-import { plainText } from "../http/fields.ts";
 import { paginationAnswer } from "../http/pages.ts";
 
-/** The longest time an old key may go on working beside the one that replaces it: a week. */
-const GRACE_SECONDS_MAX = 7 * 86_400;
-
-export const createKeyBody = z.strictObject({
-  name: plainText(255).min(1),
-  type: z.enum(["live", "test"]).optional(),
-  scopes: z.array(z.enum(SCOPES)).min(1),
-  expires_at: z.iso.datetime({ offset: true }).nullish(),
-});
-
 export type CreateKeyBody = z.output<typeof createKeyBody>;
-
-export const rotateKeyBody = z.strictObject({
-  grace_seconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0),
-});
 
 export const keyAnswer = z.object({
   id: z.string(),

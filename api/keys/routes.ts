@@ -1,19 +1,13 @@
 /** `/v1/keys`. */
 import { Elysia } from "elysia";
 
+import { createKeyBody, rotateKeyBody } from "../../shared/contracts/key-bodies.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
 import { doneAnswer, idParams } from "../http/fields.ts";
 import { listQuery, paginationOf } from "../http/pages.ts";
 import type { Once } from "../idempotency/once.ts";
-import {
-  createKeyBody,
-  keyAnswer,
-  keyListAnswer,
-  newKeyAnswer,
-  rotateKeyBody,
-  toKeyAnswer,
-} from "./model.ts";
+import { keyAnswer, keyListAnswer, newKeyAnswer, toKeyAnswer } from "./model.ts";
 import type { KeyService } from "./service.ts";
 
 type KeyRoutesDeps = { auth: AuthPlugin; once: Once; keys: KeyService };

@@ -125,7 +125,7 @@ export function createKeyService({ sql }: { sql: Sql }) {
       return pages.flat();
     },
     /** Whether a key may still be used: what goes on for long asks again. */
-    isAlive: (id: Uuid): Promise<boolean> => isKeyAlive(sql, id),
+    isAlive: ({ callerId }: { callerId: Uuid }): Promise<boolean> => isKeyAlive(sql, callerId),
     /** For operators: whosever key it is. False when there is none. */
     revokeAny: (id: Uuid): Promise<boolean> => revokeKey(sql, id, 0),
     async rotateAny(id: Uuid, graceSeconds: number): Promise<MadeKey> {

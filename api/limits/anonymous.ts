@@ -3,7 +3,7 @@
  * guards the service against guessing and noise, and must not cost a query itself.
  */
 import { createFixedWindow } from "../../shared/fixed-window.ts";
-import type { LimitWindow } from "./windows.ts";
+import { type LimitWindow, rateLimited, rateLimitHeaders } from "./windows.ts";
 
 /** Requests without a valid key that one address may make a minute. */
 const ALLOWED = 60;
@@ -15,15 +15,24 @@ export type AnonymousLimit = {
   exhausted(address: string): boolean;
   /** Spends one request where one is left; returns the window, and whether the request was granted. */
   spend(address: string): { window: LimitWindow; granted: boolean };
+  /** Spends one request and describes the window in the headers; throws `rate_limited` when none is left. */
+  admit(address: string, headers: Record<string, string | number>): void;
 };
 
 export function createAnonymousLimit(): AnonymousLimit {
   const limit = createFixedWindow({ allowed: ALLOWED, seconds: SECONDS, keysMax: ADDRESSES_MAX });
+  function spend(address: string) {
+    const { granted, ...state } = limit.spend(address);
+    return { window: { name: "address", allowed: ALLOWED, seconds: SECONDS, ...state }, granted };
+  }
+
   return {
     exhausted: limit.exhausted,
-    spend(address) {
-      const { granted, ...state } = limit.spend(address);
-      return { window: { name: "address", allowed: ALLOWED, seconds: SECONDS, ...state }, granted };
+    spend,
+    admit(address, headers) {
+      const { window, granted } = spend(address);
+      Object.assign(headers, rateLimitHeaders(window));
+      if (!granted) throw rateLimited(window, Date.now());
     },
   };
 }

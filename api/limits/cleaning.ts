@@ -1,7 +1,8 @@
-/** Removes what time has made useless: closed rate-limit windows, remembered requests. */
+/** Removes what time has made useless: closed rate-limit windows, remembered requests, sessions. */
 import type { Log } from "../../shared/log.ts";
 import { forgetRequests } from "../idempotency/once.ts";
 import type { Sql } from "../postgres.ts";
+import { forgetAttempts } from "../sessions/attempts.ts";
 
 const INTERVAL_MS = 60_000;
 
@@ -23,4 +24,6 @@ async function clean(sql: Sql): Promise<void> {
   await sql`
     delete from endpoint_windows where opened_at < clock_timestamp() - make_interval(hours => ${AGE_HOURS})`;
   await forgetRequests(sql);
+  await forgetAttempts(sql);
+  await sql`delete from sessions where expires_at < now()`;
 }

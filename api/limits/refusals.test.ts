@@ -13,7 +13,7 @@ const AHEAD_MS = 5_000;
 const limited = (name: string, resetsInMs: number, now: number): KnownVerdict => ({
   verdict: "limited",
   principal: {
-    keyId: "k",
+    callerId: "k",
     accountId: "a",
     mode: "live",
     scopes: ["links:write", "links:read"],

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { endpointWindows } from "../auth/authorize.ts";
+import { windowsOfAccount } from "../auth/authorize.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
 import type { Sql } from "../postgres.ts";
 import { remaining } from "./windows.ts";
@@ -25,7 +25,7 @@ export const limitRoutes = ({ auth, sql }: { auth: AuthPlugin; sql: Sql }) =>
     "",
     async ({ call }) => {
       const principal = principalOf(call);
-      const windows = [...(call?.windows ?? []), ...(await endpointWindows(sql, principal))];
+      const windows = await windowsOfAccount(sql, principal);
       return {
         plan: principal.plan,
         limits: windows.map((window) => ({

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { aliasProblem, generateAlias, GENERATED_LENGTH } from "./alias.ts";
+import { aliasProblem } from "../../shared/contracts/alias.ts";
+import { generateAlias, GENERATED_LENGTH } from "./alias.ts";
 
 describe("aliases", () => {
   test.each(["a", "Only_One-1", "_x", "9", "x".repeat(64)])("%p is allowed", (alias) => {

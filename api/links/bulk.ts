@@ -1,9 +1,10 @@
 /** Making many links with one request, each on its own: what fails with one does not touch the others. */
 import * as z from "zod";
 
+import { createLinkBody } from "../../shared/contracts/link-bodies.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError, ERROR_CODES } from "../http/errors.ts";
-import { createdLink, createLinkBody, type LinkRow } from "./model.ts";
+import { createdLink, type LinkRow } from "./model.ts";
 import type { LinkService } from "./service.ts";
 import type { Owner } from "./sql.ts";
 

@@ -6,7 +6,13 @@ import { futureInstant } from "../http/fields.ts";
 import { isUniqueViolation, type Transaction } from "../postgres.ts";
 import type { LinkRow, UpdateLinkBody } from "./model.ts";
 import { domainOf, toRecord } from "./record.ts";
-import { aliasTaken, hashPassword, requireAlias, requireTarget, type TargetDeps } from "./rules.ts";
+import {
+  aliasTaken,
+  hashLinkPassword,
+  requireAlias,
+  requireTarget,
+  type TargetDeps,
+} from "./rules.ts";
 import type { LinkServiceDeps, Written } from "./service.ts";
 import { deleteLink, insertOutbox, lockAliases, lockLink, type Owner, updateLink } from "./sql.ts";
 
@@ -97,7 +103,7 @@ async function changesOf(body: UpdateLinkBody, targetDeps: TargetDeps): Promise<
     changes.expires_at = futureInstant("expires_at", expires_at, new Date());
   }
   // Last, for it is the only costly one.
-  if (password !== undefined) changes.password_hash = await hashPassword(password);
+  if (password !== undefined) changes.password_hash = await hashLinkPassword(password);
   return changes;
 }
 

@@ -5,7 +5,7 @@ import { isForeignKeyViolation, isUniqueViolation } from "../postgres.ts";
 import { generateAlias, GENERATED_LENGTH } from "./alias.ts";
 import type { CreateLinkBody, LinkRow } from "./model.ts";
 import { toRecord } from "./record.ts";
-import { aliasTaken, hashPassword, requireAlias, requireTarget } from "./rules.ts";
+import { aliasTaken, hashLinkPassword, requireAlias, requireTarget } from "./rules.ts";
 import type { LinkServiceDeps, Written } from "./service.ts";
 import { findLink, insertLink, type NewLink, type Owner } from "./sql.ts";
 
@@ -65,7 +65,7 @@ export function createLinkMaker({ sql, feed, domains, targetRules }: LinkService
       forward_query: body.forward_query ?? false,
       tags: body.tags ?? [],
       // Last, for it is the only costly one.
-      password_hash: await hashPassword(body.password),
+      password_hash: await hashLinkPassword(body.password),
       created_at,
     };
   }

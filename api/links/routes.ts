@@ -1,6 +1,7 @@
 /** `/v1/links`. */
 import { Elysia } from "elysia";
 
+import { createLinkBody, updateLinkBody } from "../../shared/contracts/link-bodies.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
 import { doneAnswer, idParams } from "../http/fields.ts";
@@ -10,14 +11,12 @@ import type { SpendMore } from "../limits/spend-more.ts";
 import { bulkLinksAnswer, bulkLinksBody, createLinks } from "./bulk.ts";
 import {
   createdLink,
-  createLinkBody,
   fullLink,
   linkListAnswer,
   listLinksQuery,
   shortUrlOf,
   toCreatedLink,
   toFullLink,
-  updateLinkBody,
 } from "./model.ts";
 import { drawQr, qrQuery } from "./qr.ts";
 import type { LinkService } from "./service.ts";

@@ -1,11 +1,9 @@
 /** What a link's fields must be, as the client is told when they are not. */
+import { aliasProblem } from "../../shared/contracts/alias.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError } from "../http/errors.ts";
-import { aliasProblem } from "./alias.ts";
+import { hashPassword } from "../http/password.ts";
 import { OWN_LINK, parseTarget, type Target, type TargetRules } from "./target-url.ts";
-
-/** OWASP's parameters for argon2id (Password Storage Cheat Sheet: 19 MiB, 2 passes). */
-const PASSWORD_HASHING = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
 export type TargetDeps = {
   targetRules: TargetRules;
@@ -32,8 +30,8 @@ export function requireAlias(alias: string): void {
 export const aliasTaken = (alias: string): ApiError =>
   new ApiError("alias_taken", `The alias "${alias}" is already in use.`);
 
-/** Argon2id in PHC form; null for no password. */
-export const hashPassword = async (password: string | null | undefined): Promise<string | null> =>
-  password === null || password === undefined
-    ? null
-    : await Bun.password.hash(password, PASSWORD_HASHING);
+/** What is stored for a link's password; null for no password. */
+export const hashLinkPassword = async (
+  password: string | null | undefined,
+): Promise<string | null> =>
+  password === null || password === undefined ? null : await hashPassword(password);

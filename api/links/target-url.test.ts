@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { parseTarget, URL_LENGTH_MAX } from "./target-url.ts";
+import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";
+import { parseTarget } from "./target-url.ts";
 
 const rules = {
   allowPrivate: false,

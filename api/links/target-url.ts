@@ -4,10 +4,8 @@
  */
 import { BlockList, isIP } from "node:net";
 
+import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { hostName } from "../../shared/hosts.ts";
-
-/** The most characters of a destination after normalising. */
-export const URL_LENGTH_MAX = 8_192;
 
 export type TargetRules = {
   /** Whether private addresses and localhost are allowed. */
@@ -25,20 +23,9 @@ export type Target = { original: string; href: string; host: string };
 
 /** Reads a destination; gives the reason, as a sentence, when it is not allowed. */
 export function parseTarget(text: string, rules: TargetRules): Target | { problem: string } {
-  const original = text.trim();
-  // The parser would drop tabs and line breaks silently; what is stored must be what was meant.
-  if (hasControlCharacter(original)) return { problem: "The URL holds a control character." };
-  if (!URL.canParse(original)) return { problem: "The URL is not a valid absolute URL." };
-  const url = new URL(original);
-  if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return { problem: "The URL must be an http or https URL." };
-  }
-  if (url.href.length > URL_LENGTH_MAX) {
-    return { problem: `The URL may have ${URL_LENGTH_MAX} characters at most.` };
-  }
-  if (url.username !== "" || url.password !== "") {
-    return { problem: "The URL must not hold a user name or a password." };
-  }
+  const parsed = parseWebUrl(text);
+  if ("problem" in parsed) return parsed;
+  const { original, url } = parsed;
   const problem = hostProblem(url, rules);
   return problem === undefined
     ? { original, href: url.href, host: hostName(url.host) }
@@ -104,12 +91,4 @@ function createPrivateAddresses(): BlockList {
   }
   for (const [address, bits] of blocks6) list.addSubnet(address, bits, "ipv6");
   return list;
-}
-
-function hasControlCharacter(text: string): boolean {
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return true;
-  }
-  return false;
 }

@@ -5,6 +5,7 @@ import authorize from "./0002_authorize.sql" with { type: "text" };
 import links from "./0003_links.sql" with { type: "text" };
 import linksComplete from "./0004_links_complete.sql" with { type: "text" };
 import linksSearch from "./0005_links_search.sql" with { type: "text" };
+import members from "./0006_members.sql" with { type: "text" };
 
 /** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
 export type PostgresMigration = Migration & { concurrent?: true };
@@ -15,4 +16,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 3, name: "links", text: links },
   { id: 4, name: "links_complete", text: linksComplete },
   { id: 5, name: "links_search", text: linksSearch, concurrent: true },
+  { id: 6, name: "members", text: members },
 ];

@@ -30,7 +30,7 @@ const app = createApp({
   analytics: createAnalyticsService({
     clickhouse,
     links,
-    isKeyAlive: async () => true,
+    isAlive: async () => true,
     clicksRetentionDays: 0,
   }),
   observe: () => undefined,

@@ -20,6 +20,7 @@ export const configSchema = z.object({
   CLICKHOUSE_URL: envUrl(["http", "https"]).optional(),
   /** Ports to take when they are free; 0 takes any. */
   API_PORT: envPort(3000),
+  DASHBOARD_PORT: envPort(3001),
   REDIRECTOR_PORT: envPort(8080),
   API_METRICS_PORT: envPort(9101),
   REDIRECTOR_METRICS_PORT: envPort(9102),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { PROJECT_DIR } from "./config.ts";
-import { BUN, type StackFile } from "./stack.ts";
+import { BUN, type StackFile, type StackUrls } from "./stack.ts";
 
 const createdAccount = z.object({ key: z.string() });
 
@@ -19,33 +19,70 @@ export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
 
 /** Opens the demo account and gives its key, by the operator's command line. */
 export async function createDemoKey(databaseUrl: string): Promise<string> {
-  const child = Bun.spawn(
-    [
-      BUN,
-      join(PROJECT_DIR, "api/admin/main.ts"),
-      "accounts",
-      "create",
-      "--name",
-      "Demo",
-      "--plan",
-      "business",
-      "--key",
-      "--json",
-    ],
-    { env: { ...process.env, DATABASE_URL: databaseUrl }, stdout: "pipe", stderr: "inherit" },
+  const create = ["accounts", "create", "--name", DEMO, "--plan", "business", "--key", "--json"];
+  return createdAccount.parse(JSON.parse(await admin(databaseUrl, create))).key;
+}
+
+/** Makes sure that the demo user can sign in, to the account of that name. */
+export async function prepareDemoUser(
+  urls: Pick<StackUrls, "database" | "dashboard">,
+  password: string,
+): Promise<void> {
+  if (await canSignIn(urls.dashboard, password)) return;
+  const email = ["--email", DEMO_EMAIL];
+  const withPassword = [...email, "--password-stdin", "--json"];
+  const users = userList.parse(JSON.parse(await admin(urls.database, ["users", "list", "--json"])));
+  if (users.some((user) => user.email === DEMO_EMAIL)) {
+    await admin(urls.database, ["users", "set-password", ...withPassword], password);
+  } else {
+    await admin(urls.database, ["users", "create", "--name", DEMO, ...withPassword], password);
+  }
+  const accounts = accountList.parse(
+    JSON.parse(await admin(urls.database, ["accounts", "list", "--json"])),
   );
+  for (const { id } of accounts.filter(({ name }) => name === DEMO)) {
+    await admin(urls.database, ["users", "join", ...email, "--account", id]);
+  }
+}
+
+const DEMO = "Demo";
+
+export const DEMO_EMAIL = "demo@example.com";
+
+const userList = z.array(z.object({ email: z.string() }));
+const accountList = z.array(z.object({ id: z.string(), name: z.string() }));
+
+async function canSignIn(dashboardUrl: string, password: string): Promise<boolean> {
+  const answer = await fetch(`${dashboardUrl}/auth/sign-in`, {
+    method: "POST",
+    headers: { origin: dashboardUrl, "content-type": "application/json" },
+    body: JSON.stringify({ email: DEMO_EMAIL, password }),
+  });
+  return answer.ok;
+}
+
+/** What a command of the operator's command line prints. */
+async function admin(databaseUrl: string, words: string[], input = ""): Promise<string> {
+  const child = Bun.spawn([BUN, join(PROJECT_DIR, "api/admin/main.ts"), ...words], {
+    env: { ...process.env, DATABASE_URL: databaseUrl },
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   const [text, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
-  if (code !== 0) throw new Error(`The demo account could not be made (exit code ${code}).`);
-  return createdAccount.parse(JSON.parse(text)).key;
+  if (code !== 0) throw new Error(`shorthop ${words.slice(0, 2).join(" ")} failed (${code}).`);
+  return text;
 }
 
 /** What to show when everything runs. */
-export const banner = (stack: Pick<StackFile, "api_url" | "short_url" | "api_key">): string => `
+export const banner = (stack: Omit<StackFile, "pids">): string => `
   Shorthop is ready.
 
     API           ${stack.api_url}/v1
     Short links   ${stack.short_url}
     Demo key      ${stack.api_key}
+    Dashboard     ${stack.dashboard_url}
+                  sign in as ${stack.dashboard_email}, password ${stack.dashboard_password}
 
   Make a short link:
 

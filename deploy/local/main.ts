@@ -7,7 +7,8 @@ import { Command } from "commander";
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
 import { configSchema } from "./config.ts";
-import { banner, createDemoKey, keyWorks } from "./demo.ts";
+import { buildDashboard } from "./dashboard.ts";
+import { banner, createDemoKey, DEMO_EMAIL, keyWorks, prepareDemoUser } from "./demo.ts";
 import { createOutput } from "./output.ts";
 import { choosePortsFor, startParts } from "./parts.ts";
 import { removePlace } from "./postgres-place.ts";
@@ -111,6 +112,7 @@ async function run(): Promise<void> {
   }, PARENT_POLL_MS).unref();
 
   try {
+    const dashboard = buildDashboard();
     const ports = await choosePortsFor(config, output);
     const urls = await startParts({
       config,
@@ -127,16 +129,27 @@ async function run(): Promise<void> {
       redirector: ports.REDIRECTOR_METRICS_PORT.port,
       worker: ports.WORKER_METRICS_PORT.port,
     };
-    const services = appServices({ urls, metrics, dataDir, logLevel: config.LOG_LEVEL, secrets });
+    const services = appServices({
+      urls,
+      metrics,
+      dataDir,
+      logLevel: config.LOG_LEVEL,
+      secrets,
+      dashboardDir: await dashboard,
+    });
     await Promise.all(services.map((service) => supervisor.start(service)));
     if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
       secrets.demoKey = await createDemoKey(urls.database);
       saveSecrets(paths.secrets, secrets);
     }
+    await prepareDemoUser(urls, secrets.demoPassword);
     stack = {
       api_url: urls.api,
       short_url: urls.short,
       api_key: secrets.demoKey,
+      dashboard_url: urls.dashboard,
+      dashboard_email: DEMO_EMAIL,
+      dashboard_password: secrets.demoPassword,
       api_metrics_url: metricsUrl(metrics.api),
       redirector_metrics_url: metricsUrl(metrics.redirector),
       worker_metrics_url: metricsUrl(metrics.worker),

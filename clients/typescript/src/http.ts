@@ -3,7 +3,8 @@
 export type ClientOptions = {
   /** Where the API is, e.g. `https://api.example.com`. */
   baseUrl: string;
-  apiKey: string;
+  /** Left out where a cookie says who is calling. */
+  apiKey?: string;
   /** How often a request is tried again; 0 for never. */
   retriesMax?: number;
   /** The longest wait before another try; an answer that asks for a longer one is thrown. */
@@ -50,7 +51,8 @@ export function createSend(options: ClientOptions) {
   const send = options.fetch ?? fetch;
 
   async function attempt(call: Call): Promise<Response> {
-    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}` };
+    const headers: Record<string, string> = {};
+    if (apiKey !== undefined) headers["authorization"] = `Bearer ${apiKey}`;
     if (call.body !== undefined) headers["content-type"] = "application/json";
     if (call.idempotencyKey !== undefined) headers["idempotency-key"] = call.idempotencyKey;
     const signals = [AbortSignal.timeout(timeoutMs), call.signal];

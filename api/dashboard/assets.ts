@@ -1,0 +1,74 @@
+/** The dashboard's files, read once at the start and served from memory. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+
+type Encoding = "br" | "gzip" | "identity";
+
+type Asset = {
+  type: string;
+  /** Its name holds a hash of its content, so it never changes. */
+  immutable: boolean;
+  bodies: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
+};
+
+export type Assets = ReadonlyMap<string, Asset>;
+
+const PAGE = "/index.html";
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+  json: "application/json",
+};
+
+/** Reads a folder that `bun dashboard/build.ts` made. Throws when it holds no page. */
+export function readAssets(folder: string): Assets {
+  const assets = new Map<string, Asset>();
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const type = TYPES[entry.name.split(".").at(-1) ?? ""];
+    // What is not served, such as a source map, is not read.
+    if (type === undefined) continue;
+    const body = readFileSync(path);
+    assets.set(`/${relative(folder, path)}`, {
+      type,
+      immutable: /-[0-9a-z]{8}\.\w+$/.test(entry.name),
+      bodies: {
+        identity: new Uint8Array(body),
+        br: new Uint8Array(brotliCompressSync(body)),
+        gzip: new Uint8Array(gzipSync(body)),
+      },
+    });
+  }
+  if (!assets.has(PAGE)) throw new Error(`There is no dashboard in ${folder}.`);
+  return assets;
+}
+
+type Served = { headers: Record<string, string>; body: Uint8Array<ArrayBuffer> };
+
+/** The file of a path; the page for every other path, which the page itself makes sense of. */
+export function findAsset(assets: Assets, path: string, acceptEncoding: string | null): Served {
+  const asset = assets.get(path) ?? assets.get(PAGE);
+  if (asset === undefined) throw new Error("The dashboard has no page.");
+  const encoding = chooseEncoding(acceptEncoding ?? "");
+  return {
+    body: asset.bodies[encoding],
+    headers: {
+      "content-type": asset.type,
+      "cache-control": asset.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+      vary: "Accept-Encoding",
+      ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+    },
+  };
+}
+
+function chooseEncoding(accepted: string): Encoding {
+  const parts = accepted.split(",").filter((part) => !/;\s*q=0(\.0*)?\s*$/.test(part));
+  const names = new Set(parts.map((part) => part.split(";")[0]?.trim().toLowerCase()));
+  if (names.has("br")) return "br";
+  return names.has("gzip") ? "gzip" : "identity";
+}

@@ -1,0 +1,123 @@
+/** The statements on members of accounts and on invitations. */
+import type { Role } from "../../shared/contracts/people.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+
+export type MemberRow = {
+  user_id: Uuid;
+  email: string;
+  name: string;
+  role: Role;
+  created_at: Date;
+};
+
+export type InvitationRow = {
+  id: Uuid;
+  account_id: Uuid;
+  account_name: string;
+  email: string;
+  role: Role;
+  created_at: Date;
+  expires_at: Date;
+};
+
+export const listMembers = (sql: Sql, accountId: Uuid): Promise<MemberRow[]> =>
+  sql<MemberRow[]>`
+    select m.user_id, u.email, u.name, m.role, m.created_at
+      from members m join users u on u.id = m.user_id
+     where m.account_id = ${accountId} order by m.created_at, m.user_id`;
+
+/** Locks the account's owners, so that two of them cannot both leave. */
+export async function lockOwners(sql: Transaction, accountId: Uuid): Promise<Uuid[]> {
+  const rows = await sql<{ user_id: Uuid }[]>`
+    select user_id from members where account_id = ${accountId} and role = 'owner' for update`;
+  return rows.map((row) => row.user_id);
+}
+
+export async function addMember(
+  sql: Sql | Transaction,
+  accountId: Uuid,
+  userId: Uuid,
+  role: Role,
+): Promise<void> {
+  await sql`
+    insert into members (account_id, user_id, role) values (${accountId}, ${userId}, ${role})
+    on conflict (account_id, user_id) do update set role = excluded.role`;
+}
+
+export async function setRole(
+  sql: Transaction,
+  accountId: Uuid,
+  userId: Uuid,
+  role: Role,
+): Promise<boolean> {
+  const rows = await sql`
+    update members set role = ${role} where account_id = ${accountId} and user_id = ${userId}
+    returning user_id`;
+  return rows.length === 1;
+}
+
+export async function removeMember(
+  sql: Transaction,
+  accountId: Uuid,
+  userId: Uuid,
+): Promise<boolean> {
+  const rows = await sql`
+    delete from members where account_id = ${accountId} and user_id = ${userId} returning user_id`;
+  return rows.length === 1;
+}
+
+export const accountsOfUser = (sql: Sql, userId: Uuid) =>
+  sql<{ id: Uuid; name: string; plan: string; role: Role }[]>`
+    select account.id, account.name, account.plan, m.role
+      from members m join accounts account on account.id = m.account_id
+     where m.user_id = ${userId} order by m.created_at, account.id`;
+
+export async function findMembership(sql: Sql, accountId: Uuid, userId: Uuid) {
+  const [row] = await sql<{ role: Role; plan: string; barred: boolean }[]>`
+    select m.role, account.plan, coalesce(account.suspended_until = 'infinity', false) as barred
+      from members m join accounts account on account.id = m.account_id
+     where m.account_id = ${accountId} and m.user_id = ${userId}`;
+  return row;
+}
+
+type NewInvitation = Pick<InvitationRow, "id" | "account_id" | "email" | "role" | "expires_at"> & {
+  token_hash: Buffer;
+};
+
+/** One invitation an address: a new one takes the place of those before it. */
+export async function insertInvitation(sql: Transaction, row: NewInvitation): Promise<void> {
+  await sql`
+    delete from invitations where account_id = ${row.account_id} and (email = ${row.email} or expires_at < now())`;
+  await sql`
+    insert into invitations (id, account_id, email, role, token_hash, expires_at)
+    values (${row.id}, ${row.account_id}, ${row.email}, ${row.role}, ${row.token_hash}, ${row.expires_at})`;
+}
+
+export const listInvitations = (sql: Sql, accountId: Uuid): Promise<InvitationRow[]> =>
+  sql<InvitationRow[]>`
+    select i.id, i.account_id, account.name as account_name, i.email, i.role, i.created_at, i.expires_at
+      from invitations i join accounts account on account.id = i.account_id
+     where i.account_id = ${accountId} and i.expires_at > now() order by i.created_at, i.id`;
+
+export async function findInvitation(
+  sql: Sql | Transaction,
+  tokenHash: Buffer,
+): Promise<InvitationRow | undefined> {
+  const [row] = await sql<InvitationRow[]>`
+    select i.id, i.account_id, account.name as account_name, i.email, i.role, i.created_at, i.expires_at
+      from invitations i join accounts account on account.id = i.account_id
+     where i.token_hash = ${tokenHash} and i.expires_at > now()`;
+  return row;
+}
+
+/** Takes an invitation away; false when it is not there (any more). */
+export async function deleteInvitation(
+  sql: Sql | Transaction,
+  accountId: Uuid,
+  id: Uuid,
+): Promise<boolean> {
+  const rows = await sql`
+    delete from invitations where id = ${id} and account_id = ${accountId} returning id`;
+  return rows.length === 1;
+}

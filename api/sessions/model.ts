@@ -1,0 +1,31 @@
+/** People and their sessions as the dashboard sees them. */
+import * as z from "zod";
+
+import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/people.ts";
+
+export const signInBody = z.strictObject({ email, password: plainPassword });
+
+export const changePasswordBody = z.strictObject({
+  current_password: plainPassword,
+  new_password: newPassword,
+});
+
+export const sessionAnswer = z.object({
+  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  accounts: z.array(
+    z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
+  ),
+  /** Where short links are served. */
+  short_url: z.string(),
+});
+
+export const deviceListAnswer = z.object({
+  data: z.array(
+    z.object({
+      user_agent: z.string().nullable(),
+      created_at: z.iso.datetime(),
+      last_seen_at: z.iso.datetime(),
+      current: z.boolean(),
+    }),
+  ),
+});
