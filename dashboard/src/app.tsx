@@ -1,0 +1,127 @@
+/** Which page a path shows. Pages that are not everybody's first are loaded when they are opened. */
+import { lazy, Suspense } from "react";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+
+import { HereContext, type Session, useSession } from "./data/session.ts";
+import { LinksPage } from "./pages/links/page.tsx";
+import { NotFoundPage } from "./pages/not-found.tsx";
+import { SignInPage } from "./pages/sign-in.tsx";
+import { Shell } from "./shell.tsx";
+import { Empty, Failed, Loading } from "./ui/states.tsx";
+
+const AccountAnalytics = lazy(async () => {
+  const { AccountAnalyticsPage } = await import("./pages/analytics/account-page.tsx");
+  return { default: AccountAnalyticsPage };
+});
+const LinkAnalytics = lazy(async () => {
+  const { LinkAnalyticsPage } = await import("./pages/analytics/link-page.tsx");
+  return { default: LinkAnalyticsPage };
+});
+const Import = lazy(async () => {
+  const { ImportPage } = await import("./pages/links/import-page.tsx");
+  return { default: ImportPage };
+});
+const Domains = lazy(async () => {
+  const { DomainsPage } = await import("./pages/domains.tsx");
+  return { default: DomainsPage };
+});
+const Usage = lazy(async () => {
+  const { UsagePage } = await import("./pages/usage.tsx");
+  return { default: UsagePage };
+});
+const Keys = lazy(async () => {
+  const { KeysPage } = await import("./pages/settings/keys.tsx");
+  return { default: KeysPage };
+});
+const Members = lazy(async () => {
+  const { MembersPage } = await import("./pages/settings/members.tsx");
+  return { default: MembersPage };
+});
+const Profile = lazy(async () => {
+  const { ProfilePage } = await import("./pages/settings/profile.tsx");
+  return { default: ProfilePage };
+});
+const Invitation = lazy(async () => {
+  const { InvitationPage } = await import("./pages/invitation.tsx");
+  return { default: InvitationPage };
+});
+
+export function App() {
+  const session = useSession();
+  const [location] = useLocation();
+  if (session.data === undefined) {
+    return (
+      <main className="door">
+        {session.error === null ? (
+          <Loading what="Shorthop" lines={2} />
+        ) : (
+          <Failed error={session.error} onRetry={() => void session.refetch()} />
+        )}
+      </main>
+    );
+  }
+  const { data } = session;
+  return (
+    <Suspense fallback={<Loading what="the page" />}>
+      <Switch>
+        <Route path="/invite/:token">
+          {({ token }) => <Invitation token={token} session={data} />}
+        </Route>
+        <Route>{data === null ? <SignInPage key={location} /> : <SignedIn session={data} />}</Route>
+      </Switch>
+    </Suspense>
+  );
+}
+
+function SignedIn({ session }: { session: Session }) {
+  const first = session.accounts[0];
+  if (first === undefined) {
+    return (
+      <main className="door">
+        <Empty title="You belong to no account">
+          <p>Ask an owner of an account to invite {session.user.email}.</p>
+        </Empty>
+      </main>
+    );
+  }
+  return (
+    <Switch>
+      <Route path="/:account/:mode" nest>
+        {({ account, mode }) => <InAccount session={session} id={account} mode={mode} />}
+      </Route>
+      <Route>
+        <Redirect to={`/${first.id}/live/links`} replace />
+      </Route>
+    </Switch>
+  );
+}
+
+function InAccount({ session, id, mode }: { session: Session; id: string; mode: string }) {
+  const account = session.accounts.find((known) => known.id === id);
+  if (account === undefined || (mode !== "live" && mode !== "test")) return <NotFoundPage />;
+  const place = { account: account.id, mode } as const;
+  return (
+    <HereContext value={{ session, account, mode, place }}>
+      {/* Nothing of one account or mode is left over when another is shown. */}
+      <Shell key={`${id}/${mode}`}>
+        <Suspense fallback={<Loading what="the page" lines={8} />}>
+          <Switch>
+            <Route path="/">
+              <Redirect to="/links" replace />
+            </Route>
+            <Route path="/links" component={LinksPage} />
+            <Route path="/links/import" component={Import} />
+            <Route path="/links/:id">{(params) => <LinkAnalytics id={params.id} />}</Route>
+            <Route path="/analytics" component={AccountAnalytics} />
+            <Route path="/domains" component={Domains} />
+            <Route path="/usage" component={Usage} />
+            <Route path="/settings/keys" component={Keys} />
+            <Route path="/settings/members" component={Members} />
+            <Route path="/settings/profile" component={Profile} />
+            <Route component={NotFoundPage} />
+          </Switch>
+        </Suspense>
+      </Shell>
+    </HereContext>
+  );
+}

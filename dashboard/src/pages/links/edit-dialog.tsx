@@ -1,0 +1,221 @@
+/** Making a link, and changing one. What is typed is checked as it is typed, by the API's own rules. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useForm, type UseFormReturn } from "react-hook-form";
+
+import { type Link, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import { messageOf } from "../../data/errors.ts";
+import { ask, baseOf, clientOf } from "../../data/http.ts";
+import { useHere } from "../../data/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { Problem, Show } from "../../ui/states.tsx";
+import { toast } from "../../ui/toast.tsx";
+import {
+  bodyOf,
+  changesOf,
+  type LinkSettings,
+  type LinkValues,
+  problemsOf,
+  UTM_FIELDS,
+  valuesOf,
+} from "./form.ts";
+
+export function EditDialog({ link, onClose }: { link?: Link; onClose: () => void }) {
+  const { place } = useHere();
+  const settings = useQuery({
+    queryKey: ["link-settings", place, link?.id],
+    enabled: link !== undefined,
+    // What a form begins with must be what is there now.
+    staleTime: 0,
+    gcTime: 0,
+    queryFn: () => ask<LinkSettings>(`${baseOf(place)}/link-settings/${link?.id}`),
+  });
+  return (
+    <Dialog title={link === undefined ? "New link" : "Edit link"} onClose={onClose} wide>
+      {link === undefined ? (
+        <LinkForm onClose={onClose} />
+      ) : (
+        <Show query={settings} what="the link" lines={6}>
+          {(data) => <LinkForm link={link} settings={data} onClose={onClose} />}
+        </Show>
+      )}
+    </Dialog>
+  );
+}
+
+type LinkFormProps = { link?: Link; settings?: LinkSettings; onClose: () => void };
+
+/** Which field a refusal of the API is about. */
+const FIELD_OF_CODE: Readonly<Record<string, "url" | "alias">> = {
+  invalid_url: "url",
+  invalid_alias: "alias",
+  alias_taken: "alias",
+};
+
+function LinkForm({ link, settings, onClose }: LinkFormProps) {
+  const { place } = useHere();
+  const queryClient = useQueryClient();
+  const before = valuesOf(link, settings);
+  const form = useForm<LinkValues>({
+    mode: "onChange",
+    defaultValues: before,
+    resolver(values) {
+      const problems = problemsOf(values, Date.now(), link === undefined ? undefined : before);
+      const errors = Object.fromEntries(
+        Object.entries(problems).map(([name, message]) => [name, { type: "rule", message }]),
+      );
+      return Object.keys(errors).length === 0 ? { values, errors: {} } : { values: {}, errors };
+    },
+  });
+  const save = useMutation({
+    async mutationFn(values: LinkValues) {
+      const { links } = clientOf(place);
+      if (link === undefined) return await links.create(bodyOf(values));
+      return await links.update(link.id, changesOf(before, values));
+    },
+    async onSuccess(saved) {
+      await queryClient.invalidateQueries({ queryKey: ["links", place] });
+      await queryClient.invalidateQueries({ queryKey: ["link", place, saved.id] });
+      toast(link === undefined ? `${saved.short_url} is ready.` : "The link has been changed.");
+      onClose();
+    },
+    onError(error) {
+      const field = error instanceof ShorthopError ? FIELD_OF_CODE[error.code] : undefined;
+      if (field !== undefined)
+        form.setError(field, { message: messageOf(error) }, { shouldFocus: true });
+    },
+  });
+  const told = save.error instanceof ShorthopError && FIELD_OF_CODE[save.error.code] !== undefined;
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
+    >
+      <MainFields form={form} isNew={link === undefined} />
+      <MoreFields form={form} hasPassword={settings?.has_password ?? false} />
+      {save.error !== null && !told && <Problem>{messageOf(save.error)}</Problem>}
+      <footer>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" look="primary" busy={save.isPending}>
+          {link === undefined ? "Make link" : "Save"}
+        </Button>
+      </footer>
+    </form>
+  );
+}
+
+type FieldsProps = { form: UseFormReturn<LinkValues> };
+
+function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
+  const { register } = form;
+  const { errors } = form.formState;
+  return (
+    <>
+      <TextField
+        label="Destination"
+        type="url"
+        inputMode="url"
+        placeholder="https://example.com/a/long/path"
+        autoFocus
+        required
+        problem={errors.url?.message}
+        {...register("url")}
+      />
+      <div className="columns">
+        {isNew && <DomainField form={form} />}
+        <TextField
+          label="Alias"
+          hint={isNew ? "Left empty, a short one is made." : "The old one stops working."}
+          autoCapitalize="none"
+          spellCheck={false}
+          problem={errors.alias?.message}
+          {...register("alias")}
+        />
+      </div>
+      <TextField label="Title" problem={errors.title?.message} {...register("title")} />
+      <TextField
+        label="Tags"
+        hint="Separated by commas."
+        problem={errors.tags?.message}
+        {...register("tags")}
+      />
+    </>
+  );
+}
+
+function DomainField({ form }: FieldsProps) {
+  const { place, session } = useHere();
+  const domains = useQuery({
+    queryKey: ["domains", place],
+    queryFn: () => Array.fromAsync(clientOf(place).domains.all()),
+  });
+  const verified = (domains.data ?? []).filter(({ status }) => status === "verified");
+  return (
+    <SelectField
+      label="Domain"
+      choices={[
+        { value: "", label: new URL(session.short_url).host },
+        ...verified.map(({ domain }) => ({ value: domain, label: domain })),
+      ]}
+      {...form.register("domain")}
+    />
+  );
+}
+
+function MoreFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean }) {
+  const { register, watch } = form;
+  const { errors } = form.formState;
+  return (
+    <>
+      <details>
+        <summary>Expiry, password and query</summary>
+        <div className="stack">
+          <TextField
+            label="Expires"
+            type="datetime-local"
+            hint="In your local time. Afterwards the link answers that it has expired."
+            problem={errors.expires_at?.message}
+            {...register("expires_at")}
+          />
+          <TextField
+            label={hasPassword ? "New password" : "Password"}
+            type="password"
+            autoComplete="new-password"
+            hint={
+              hasPassword
+                ? "Left empty, the password stays as it is."
+                : "What visitors are asked for."
+            }
+            disabled={watch("removePassword")}
+            problem={errors.password?.message}
+            {...register("password")}
+          />
+          {hasPassword && (
+            <CheckField label="Remove the password" {...register("removePassword")} />
+          )}
+          <CheckField
+            label="Pass on the query"
+            hint="What stands behind ? in the short URL is added to the destination."
+            {...register("forward_query")}
+          />
+        </div>
+      </details>
+      <details>
+        <summary>UTM parameters</summary>
+        <div className="columns">
+          {UTM_FIELDS.map(([name, label, example]) => (
+            <TextField
+              key={name}
+              label={label}
+              placeholder={example}
+              problem={errors[name]?.message}
+              {...register(name)}
+            />
+          ))}
+        </div>
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+import { ArrowDown, ArrowUp, ChartSpline, Pencil, QrCode, Trash2 } from "lucide-react";
+import { Link as PageLink, useLocation } from "wouter";
+
+import type { Link } from "../../../../clients/typescript/src/index.ts";
+import { useMayWrite } from "../../data/session.ts";
+import { CopyButton } from "../../ui/button.tsx";
+import { count, day, moment } from "../../ui/format.ts";
+import { ActionMenu } from "../../ui/menu.tsx";
+
+type Sort = "created_at" | "clicks";
+type Order = "asc" | "desc";
+
+type LinkTableProps = {
+  links: readonly Link[];
+  sort: Sort;
+  order: Order;
+  onSort: (sort: Sort, order: Order) => void;
+  onTag: (tag: string) => void;
+  onAction: (what: "edit" | "qr" | "delete", link: Link) => void;
+};
+
+export function LinkTable({ links, sort, order, onSort, onTag, onAction }: LinkTableProps) {
+  const heading = (name: Sort, label: string) => (
+    <SortHeading
+      label={label}
+      {...(sort === name ? { order } : {})}
+      onSort={() => onSort(name, sort === name && order === "desc" ? "asc" : "desc")}
+    />
+  );
+  return (
+    <div className="table-scroll">
+      <table className="links">
+        <caption className="visually-hidden">Links</caption>
+        <thead>
+          <tr>
+            <th scope="col">Link</th>
+            {heading("clicks", "Clicks")}
+            {heading("created_at", "Created")}
+            <th scope="col">
+              <span className="visually-hidden">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {links.map((link) => (
+            <LinkRow key={link.id} link={link} onTag={onTag} onAction={onAction} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const SortHeading = ({
+  label,
+  order,
+  onSort,
+}: {
+  label: string;
+  order?: Order;
+  onSort: () => void;
+}) => (
+  <th
+    scope="col"
+    {...(order === undefined ? {} : { "aria-sort": order === "asc" ? "ascending" : "descending" })}
+  >
+    <button type="button" className="sort" onClick={onSort}>
+      {label}
+      {order === "asc" && <ArrowUp aria-hidden />}
+      {order === "desc" && <ArrowDown aria-hidden />}
+    </button>
+  </th>
+);
+
+function LinkRow({
+  link,
+  onTag,
+  onAction,
+}: { link: Link } & Pick<LinkTableProps, "onTag" | "onAction">) {
+  const mayWrite = useMayWrite();
+  const [, navigate] = useLocation();
+  const short = link.short_url.replace(/^https?:\/\//, "");
+  const expired = link.expires_at !== null && Date.parse(link.expires_at) <= Date.now();
+  const icons = {
+    look: <ChartSpline aria-hidden />,
+    qr: <QrCode aria-hidden />,
+    edit: <Pencil aria-hidden />,
+    remove: <Trash2 aria-hidden />,
+  };
+  return (
+    <tr>
+      <td className="link-cell">
+        <div className="link-line">
+          <PageLink href={`/links/${link.id}`} className="short-url">
+            {short}
+          </PageLink>
+          <CopyButton text={link.short_url} label={`Copy ${short}`} />
+          {link.expires_at !== null && (
+            <span className={expired ? "badge badge-bad" : "badge"}>
+              {expired ? "Expired" : `Until ${day(link.expires_at)}`}
+            </span>
+          )}
+        </div>
+        {link.title !== null && <div className="link-title">{link.title}</div>}
+        <div className="destination" title={link.original_url}>
+          {link.original_url}
+        </div>
+        {link.tags.length > 0 && (
+          <div className="tags">
+            {link.tags.map((tag) => (
+              <button key={tag} type="button" className="tag" onClick={() => onTag(tag)}>
+                {tag}
+              </button>
+            ))}
+          </div>
+        )}
+      </td>
+      <td className="number">
+        <PageLink href={`/links/${link.id}`}>{count(link.clicks)}</PageLink>
+      </td>
+      <td className="when" title={moment(link.created_at)}>
+        {day(link.created_at)}
+      </td>
+      <td className="row-actions">
+        <ActionMenu
+          label={`Actions for ${short}`}
+          actions={[
+            {
+              label: "Analytics",
+              icon: icons.look,
+              onChoose: () => navigate(`/links/${link.id}`),
+            },
+            { label: "QR code", icon: icons.qr, onChoose: () => onAction("qr", link) },
+            ...(mayWrite
+              ? [
+                  { label: "Edit", icon: icons.edit, onChoose: () => onAction("edit", link) },
+                  {
+                    label: "Delete",
+                    icon: icons.remove,
+                    danger: true,
+                    onChoose: () => onAction("delete", link),
+                  },
+                ]
+              : []),
+          ]}
+        />
+      </td>
+    </tr>
+  );
+}
