@@ -36,8 +36,9 @@ export function useSignOut() {
   const queryClient = useQueryClient();
   return async (everywhere = false): Promise<void> => {
     await send(everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out", { method: "POST" });
-    queryClient.clear();
+    // The door first: what is shown must not ask again for what is taken away.
     queryClient.setQueryData(SESSION_KEY, null);
+    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
   };
 }
 

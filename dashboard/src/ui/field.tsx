@@ -74,16 +74,27 @@ export function SelectField({
   );
 }
 
-export const CheckField = ({
+export function CheckField({
   label,
   hint,
   ...input
-}: { label: ReactNode; hint?: ReactNode } & ComponentProps<"input">) => (
-  <label className="check">
-    <input type="checkbox" {...input} />
-    <span>
-      {label}
-      {hint !== undefined && <small className="hint">{hint}</small>}
-    </span>
-  </label>
-);
+}: { label: ReactNode; hint?: ReactNode } & ComponentProps<"input">) {
+  const id = useId();
+  return (
+    <div>
+      <label className="check">
+        <input
+          type="checkbox"
+          {...input}
+          {...(hint === undefined ? {} : { "aria-describedby": id })}
+        />
+        {label}
+      </label>
+      {hint !== undefined && (
+        <small id={id} className="hint check-hint">
+          {hint}
+        </small>
+      )}
+    </div>
+  );
+}

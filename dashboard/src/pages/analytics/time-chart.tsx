@@ -5,6 +5,7 @@ import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
 import { Button } from "../../ui/button.tsx";
 import { compact, count } from "../../ui/format.ts";
+import { Table } from "../../ui/table.tsx";
 import { useWidth } from "../../ui/width.ts";
 
 export type Point = { date: string; clicks: number; unique: number };
@@ -33,28 +34,16 @@ export function TimeChart({ points }: { points: readonly Point[] }) {
 }
 
 const PointTable = ({ points }: { points: readonly Point[] }) => (
-  <div className="table-scroll chart-table">
-    <table>
-      <caption className="visually-hidden">Clicks over time</caption>
-      <thead>
-        <tr>
-          <th scope="col">Date</th>
-          <th scope="col">Clicks</th>
-          <th scope="col">Unique visitors</th>
-        </tr>
-      </thead>
-      <tbody>
-        {points.map(({ date, clicks, unique }, i) => (
-          // Where clocks go back, an hour's name comes twice.
-          <tr key={`${date} ${i}`}>
-            <th scope="row">{nameOf(date)}</th>
-            <td>{count(clicks)}</td>
-            <td>{count(unique)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table label="Clicks over time" tall head={["Date", "Clicks", "Unique visitors"]}>
+    {points.map(({ date, clicks, unique }, i) => (
+      // Where clocks go back, an hour's name comes twice.
+      <tr key={`${date} ${i}`}>
+        <th scope="row">{nameOf(date)}</th>
+        <td>{count(clicks)}</td>
+        <td>{count(unique)}</td>
+      </tr>
+    ))}
+  </Table>
 );
 
 function Drawing({ points }: { points: readonly Point[] }) {

@@ -9,6 +9,7 @@ import { useHere } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { More } from "../../ui/more.tsx";
 import { Problem, Show } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import {
@@ -169,8 +170,10 @@ function MoreFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean 
   const { errors } = form.formState;
   return (
     <>
-      <details>
-        <summary>Expiry, password and query</summary>
+      <More
+        title="Expiry, password and query"
+        wrong={errors.expires_at !== undefined || errors.password !== undefined}
+      >
         <div className="stack">
           <TextField
             label="Expires"
@@ -201,9 +204,8 @@ function MoreFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean 
             {...register("forward_query")}
           />
         </div>
-      </details>
-      <details>
-        <summary>UTM parameters</summary>
+      </More>
+      <More title="UTM parameters" wrong={UTM_FIELDS.some(([name]) => errors[name] !== undefined)}>
         <div className="columns">
           {UTM_FIELDS.map(([name, label, example]) => (
             <TextField
@@ -215,7 +217,7 @@ function MoreFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean 
             />
           ))}
         </div>
-      </details>
+      </More>
     </>
   );
 }

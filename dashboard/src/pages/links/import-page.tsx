@@ -12,6 +12,7 @@ import { Button } from "../../ui/button.tsx";
 import { count, counted } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Empty, Problem } from "../../ui/states.tsx";
+import { Table } from "../../ui/table.tsx";
 import { type ImportPlan, type ImportRow, planImport } from "./import-formats.ts";
 
 /** What one request takes. */
@@ -168,28 +169,16 @@ function Preview({ plan, onStart }: { plan: ImportPlan; onStart: () => void }) {
         {plan.source === undefined ? "The file" : `An export of ${plan.source}. It`} holds{" "}
         {counted(plan.rows.length, "link")}. The first of them:
       </p>
-      <div className="table-scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Alias</th>
-              <th scope="col">Destination</th>
-              <th scope="col">Title</th>
-              <th scope="col">Tags</th>
-            </tr>
-          </thead>
-          <tbody>
-            {plan.rows.slice(0, PREVIEWED).map(({ row, link }) => (
-              <tr key={row}>
-                <td>{link.alias ?? <em>made</em>}</td>
-                <td className="destination">{link.url}</td>
-                <td>{link.title}</td>
-                <td>{link.tags?.join(", ")}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Preview" head={["Alias", "Destination", "Title", "Tags"]}>
+        {plan.rows.slice(0, PREVIEWED).map(({ row, link }) => (
+          <tr key={row}>
+            <td>{link.alias ?? <em>made</em>}</td>
+            <td className="destination">{link.url}</td>
+            <td>{link.title}</td>
+            <td>{link.tags?.join(", ")}</td>
+          </tr>
+        ))}
+      </Table>
       <div>
         <Button look="primary" onClick={onStart}>
           Import {counted(plan.rows.length, "link")}
@@ -230,29 +219,16 @@ function Report({
 
 const RejectedRows = ({ rejected }: { rejected: readonly Rejected[] }) => (
   <>
-    <div className="table-scroll">
-      <table>
-        <caption className="visually-hidden">Rejected rows</caption>
-        <thead>
-          <tr>
-            <th scope="col">Row</th>
-            <th scope="col">Alias</th>
-            <th scope="col">Destination</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rejected.slice(0, REJECTED_SHOWN).map(({ row, alias, url, reason }) => (
-            <tr key={row}>
-              <td>{row}</td>
-              <td>{alias}</td>
-              <td className="destination">{url}</td>
-              <td>{reason}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table label="Rejected rows" head={["Row", "Alias", "Destination", "Why"]}>
+      {rejected.slice(0, REJECTED_SHOWN).map(({ row, alias, url, reason }) => (
+        <tr key={row}>
+          <td>{row}</td>
+          <td>{alias}</td>
+          <td className="destination">{url}</td>
+          <td>{reason}</td>
+        </tr>
+      ))}
+    </Table>
     <div>
       <Button
         onClick={() =>

@@ -6,6 +6,7 @@ import { useMayWrite } from "../../data/session.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { count, day, moment } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
+import { Table } from "../../ui/table.tsx";
 
 type Sort = "created_at" | "clicks";
 type Order = "asc" | "desc";
@@ -28,26 +29,24 @@ export function LinkTable({ links, sort, order, onSort, onTag, onAction }: LinkT
     />
   );
   return (
-    <div className="table-scroll">
-      <table className="links">
-        <caption className="visually-hidden">Links</caption>
-        <thead>
-          <tr>
-            <th scope="col">Link</th>
-            {heading("clicks", "Clicks")}
-            {heading("created_at", "Created")}
-            <th scope="col">
-              <span className="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {links.map((link) => (
-            <LinkRow key={link.id} link={link} onTag={onTag} onAction={onAction} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Links"
+      className="links"
+      headRow={
+        <tr>
+          <th scope="col">Link</th>
+          {heading("clicks", "Clicks")}
+          {heading("created_at", "Created")}
+          <th scope="col">
+            <span className="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      }
+    >
+      {links.map((link) => (
+        <LinkRow key={link.id} link={link} onTag={onTag} onAction={onAction} />
+      ))}
+    </Table>
   );
 }
 

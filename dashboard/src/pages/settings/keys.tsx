@@ -16,6 +16,7 @@ import { moment } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Empty, Problem, Show } from "../../ui/states.tsx";
+import { ACTIONS, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { problemOf } from "../../ui/validation.ts";
 
@@ -88,65 +89,46 @@ function KeyTable({
   onRotate: (key: ApiKey) => void;
 }) {
   return (
-    <div className="table-scroll">
-      <table>
-        <caption className="visually-hidden">API keys</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Key</th>
-            <th scope="col">Scopes</th>
-            <th scope="col">Last used</th>
-            <th scope="col">State</th>
-            <th scope="col">
-              <span className="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <td>
-                <strong>{key.name}</strong>
-                <div className="hint">Made {moment(key.created_at)}</div>
-              </td>
-              <td>
-                <code>{key.prefix}…</code>
-              </td>
-              <td className="scopes">{key.scopes.join(", ")}</td>
-              <td>{key.last_used_at === null ? "Never" : moment(key.last_used_at)}</td>
-              <td>
-                <span
-                  className={stateOf(key) === "Active" ? "badge badge-good" : "badge badge-bad"}
-                >
-                  {stateOf(key)}
-                </span>
-              </td>
-              <td className="row-actions">
-                {stateOf(key) === "Active" && (
-                  <ActionMenu
-                    label={`Actions for ${key.name}`}
-                    actions={[
-                      {
-                        label: "Rotate",
-                        icon: <RotateCw aria-hidden />,
-                        onChoose: () => onRotate(key),
-                      },
-                      {
-                        label: "Revoke",
-                        icon: <Trash2 aria-hidden />,
-                        danger: true,
-                        onChoose: () => onRevoke(key),
-                      },
-                    ]}
-                  />
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table label="API keys" head={["Name", "Key", "Scopes", "Last used", "State", ACTIONS]}>
+      {keys.map((key) => (
+        <tr key={key.id}>
+          <td>
+            <strong>{key.name}</strong>
+            <div className="hint">Made {moment(key.created_at)}</div>
+          </td>
+          <td>
+            <code>{key.prefix}…</code>
+          </td>
+          <td className="scopes">{key.scopes.join(", ")}</td>
+          <td>{key.last_used_at === null ? "Never" : moment(key.last_used_at)}</td>
+          <td>
+            <span className={stateOf(key) === "Active" ? "badge badge-good" : "badge badge-bad"}>
+              {stateOf(key)}
+            </span>
+          </td>
+          <td className="row-actions">
+            {stateOf(key) === "Active" && (
+              <ActionMenu
+                label={`Actions for ${key.name}`}
+                actions={[
+                  {
+                    label: "Rotate",
+                    icon: <RotateCw aria-hidden />,
+                    onChoose: () => onRotate(key),
+                  },
+                  {
+                    label: "Revoke",
+                    icon: <Trash2 aria-hidden />,
+                    danger: true,
+                    onChoose: () => onRevoke(key),
+                  },
+                ]}
+              />
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -14,6 +14,7 @@ import { SelectField, TextField } from "../../ui/field.tsx";
 import { moment } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Problem, Show } from "../../ui/states.tsx";
+import { ACTIONS, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { problemOf } from "../../ui/validation.ts";
 
@@ -51,44 +52,29 @@ export function MembersPage() {
       <Card>
         <Show query={list} what="members">
           {({ members }) => (
-            <div className="table-scroll">
-              <table>
-                <caption className="visually-hidden">Members</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Name</th>
-                    <th scope="col">Role</th>
-                    <th scope="col">Since</th>
-                    <th scope="col">
-                      <span className="visually-hidden">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {members.map((member) => (
-                    <tr key={member.user_id}>
-                      <td>
-                        <strong>{member.name}</strong>
-                        {member.user_id === session.user.id && " (you)"}
-                        <div className="hint">{member.email}</div>
-                      </td>
-                      <td>{isOwner ? <RoleChoice member={member} /> : member.role}</td>
-                      <td>{moment(member.created_at)}</td>
-                      <td className="row-actions">
-                        {isOwner && (
-                          <IconButton
-                            label={`Remove ${member.name}`}
-                            onClick={() => setRemoving(member)}
-                          >
-                            <Trash2 aria-hidden />
-                          </IconButton>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table label="Members" head={["Name", "Role", "Since", ACTIONS]}>
+              {members.map((member) => (
+                <tr key={member.user_id}>
+                  <td>
+                    <strong>{member.name}</strong>
+                    {member.user_id === session.user.id && " (you)"}
+                    <div className="hint">{member.email}</div>
+                  </td>
+                  <td>{isOwner ? <RoleChoice member={member} /> : member.role}</td>
+                  <td>{moment(member.created_at)}</td>
+                  <td className="row-actions">
+                    {isOwner && (
+                      <IconButton
+                        label={`Remove ${member.name}`}
+                        onClick={() => setRemoving(member)}
+                      >
+                        <Trash2 aria-hidden />
+                      </IconButton>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Show>
       </Card>

@@ -1,0 +1,118 @@
+/**
+ * Goal: everybody can use the dashboard, on any screen, and its first page does not make people wait. Method:
+ * axe on every page in every look, and what the browser itself says of sizes.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createRequire } from "node:module";
+
+import type { Browser, Page } from "playwright-core";
+import * as z from "zod";
+
+import { chromiumPath, enter, openBrowser, openDoor } from "../harness/browser.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+import { LOOKS, prepareTour, stopsOf, type Visit, visit } from "../harness/tour.ts";
+
+const FIRST_LOAD_BYTES_MAX = 200 * 1024;
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+const axeResult = z.object({
+  violations: z.array(
+    z.object({
+      id: z.string(),
+      impact: z.string().nullable(),
+      nodes: z.array(z.object({ html: z.string() })),
+    }),
+  ),
+});
+
+describe.skipIf(chromiumPath === undefined)("the dashboard's pages", () => {
+  let stack: Stack;
+  let browser: Browser;
+  let tour: Visit;
+
+  beforeAll(async () => {
+    stack = await startStack();
+    browser = await openBrowser();
+    tour = await prepareTour(stack);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await stack[Symbol.asyncDispose]();
+  });
+
+  /** What axe finds serious or critical, a line each. */
+  async function violationsOf(page: Page, where: string): Promise<string[]> {
+    const { violations } = axeResult.parse(await page.evaluate("axe.run()"));
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${where}: ${id}: ${html}`));
+  }
+
+  test.each(LOOKS)(
+    "are accessible and as wide as the screen: $name",
+    async ({ name, ...options }) => {
+      // The page's own policy lets no script in but its own, so axe comes by the browser's back door.
+      const { page, complaints } = await openDoor(browser, stack, { ...options, bypassCSP: true });
+      await page.context().addInitScript({ path: AXE });
+      const found: string[] = [];
+      await page.goto("/");
+      await page.getByRole("heading", { name: "Sign in" }).waitFor();
+      found.push(...(await violationsOf(page, "sign-in")));
+      await enter(page, tour.person);
+      for (const stop of stopsOf(tour)) {
+        await visit(page, stop);
+        found.push(...(await violationsOf(page, stop.name)));
+        const overflow = await page.evaluate(
+          "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+        );
+        if (overflow !== 0) found.push(`${stop.name}: ${String(overflow)} pixels too wide`);
+      }
+      expect(found).toEqual([]);
+      expect(complaints.filter((text) => !text.includes("ERR_FAILED"))).toEqual([]);
+      await page.context().close();
+    },
+  );
+
+  test("load less than 200 KB of compressed scripts before links are shown", async () => {
+    const { page } = await openDoor(browser, stack);
+    await enter(page, tour.person);
+    await page.reload();
+    await page.getByRole("table", { name: "Links" }).waitFor();
+    const bytes = await page.evaluate(`
+      performance.getEntriesByType("resource")
+        .filter(({ name }) => name.endsWith(".js"))
+        .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`);
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThan(FIRST_LOAD_BYTES_MAX);
+    await page.context().close();
+  });
+
+  test("can be used by keys alone", async () => {
+    const { page } = await openDoor(browser, stack);
+    await page.locator("input[type=email]:focus").waitFor();
+    await page.keyboard.type(tour.person.email);
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(tour.person.password);
+    await page.keyboard.press("Enter");
+    await page.getByRole("table", { name: "Links" }).waitFor();
+    await page.goto(`/${tour.account}/live/links`);
+    await page.getByRole("table", { name: "Links" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.getByText("Skip to the page").and(page.locator(":focus")).waitFor();
+    await page.keyboard.press("Enter");
+    await page.locator("main:focus").waitFor();
+    const menu = page.getByRole("button", { name: "Actions for" }).first();
+    await menu.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("menuitem", { name: "Analytics" }).and(page.locator(":focus")).waitFor();
+    await page.keyboard.press("ArrowUp");
+    await page.getByRole("menuitem", { name: "Delete" }).and(page.locator(":focus")).waitFor();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Delete this link?" });
+    await dialog.waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.context().close();
+  });
+});

@@ -1,0 +1,631 @@
+/**
+ * Goal: people do with the dashboard what it is for. Method: a real browser on a real stack, using the page
+ * as people do: by labels, names and keys.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+
+import type { Browser, Page } from "playwright-core";
+import * as z from "zod";
+
+import { type Client, createClient } from "../../clients/typescript/src/index.ts";
+import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { call } from "../harness/api.ts";
+import { chromiumPath, enter, openBrowser, openDoor } from "../harness/browser.ts";
+import { createPerson, type Person } from "../harness/dashboard.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const PLENTY = {
+  minute: 100_000,
+  burst: 100_000,
+  endpoints: { "POST /v1/links": 100_000, "GET /v1/analytics/*": 100_000 },
+};
+const WITHIN_MS = 20_000;
+
+const IPHONE =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
+
+const withBrowser = describe.skipIf(chromiumPath === undefined);
+
+withBrowser("the dashboard", () => {
+  let dns: Dns;
+  let stack: Stack;
+  let browser: Browser;
+  let account: NewAccount;
+  let owner: Person;
+  let client: Client;
+
+  beforeAll(async () => {
+    dns = await startDns();
+    stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+    account = await createAccount(stack, "enterprise", PLENTY);
+    owner = await createPerson(stack, account.id);
+    client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
+    browser = await openBrowser();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await stack[Symbol.asyncDispose]();
+    await dns[Symbol.asyncDispose]();
+  });
+
+  /** Somebody with an account of their own, where nothing is yet. */
+  async function newcomer() {
+    const own = await createAccount(stack, "enterprise", PLENTY);
+    return { own, person: await createPerson(stack, own.id) };
+  }
+
+  /** Runs the steps in a browser of their own, as somebody who has signed in; no page may complain. */
+  async function as(person: Person, steps: (page: Page) => Promise<void>): Promise<void> {
+    const { page, complaints } = await openDoor(browser, stack);
+    await enter(page, person);
+    await steps(page);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }
+
+  const goTo = (page: Page, name: string) =>
+    page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click();
+
+  const rowOf = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
+
+  async function act(page: Page, row: string, action: string): Promise<void> {
+    await rowOf(page, row).getByRole("button", { name: "Actions for" }).click();
+    await page.getByRole("menuitem", { name: action }).click();
+  }
+
+  const redirectOf = async (alias: string) => {
+    const answer = await fetch(`${stack.info().short_url}/${alias}`, { redirect: "manual" });
+    return [answer.status, answer.headers.get("location")];
+  };
+
+  test("lets nobody in by a wrong password, and out again by signing out", async () => {
+    const { page } = await openDoor(browser, stack);
+    await page.getByLabel("E-mail address").fill(owner.email);
+    await page.getByLabel("Password").fill("not the password");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page
+      .getByRole("alert")
+      .getByText("The e-mail address or the password is wrong.")
+      .waitFor();
+    expect(await page.getByLabel("Password").inputValue()).toBe("");
+    await enter(page, owner);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    // Going back shows nothing of the account.
+    await page.goBack().catch(() => null);
+    await page.goto(`/${account.id}/live/links`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.context().close();
+  });
+
+  test("makes a link, checks it while it is typed, changes and deletes it", async () => {
+    const { person } = await newcomer();
+    await as(person, async (page) => {
+      await page.getByText("No links yet").waitFor();
+      await page.getByRole("button", { name: "New link" }).click();
+      const dialog = page.getByRole("dialog", { name: "New link" });
+      await dialog.locator("input:focus").and(dialog.getByLabel("Destination")).waitFor();
+      await dialog.getByLabel("Destination").fill("ftp://example.com");
+      await dialog.getByText("The URL must be an http or https URL.").waitFor();
+      await dialog.getByLabel("Destination").fill("https://example.com/first");
+      await dialog.getByLabel("Alias").fill("-no");
+      await dialog.getByText("An alias has 1 to 64 characters").waitFor();
+      await dialog.getByLabel("Alias").fill("settings");
+      await dialog.getByText("is reserved").waitFor();
+      await dialog.getByLabel("Alias").fill("dash-first");
+      await dialog.getByLabel("Title").fill("The first");
+      await dialog.getByLabel("Tags").fill("red, blue, red");
+      await dialog.getByText("UTM parameters").click();
+      await dialog.getByLabel("Source").fill("letter");
+      await dialog.getByRole("button", { name: "Make link" }).click();
+      await rowOf(page, "The first").waitFor();
+      expect(await redirectOf("dash-first")).toEqual([
+        302,
+        "https://example.com/first?utm_source=letter",
+      ]);
+
+      // Taken: the service's refusal is at its field.
+      await page.getByRole("button", { name: "New link" }).click();
+      await dialog.getByLabel("Destination").fill("https://example.com/second");
+      await dialog.getByLabel("Alias").fill("dash-first");
+      await dialog.getByRole("button", { name: "Make link" }).click();
+      await dialog.getByText('The alias "dash-first" is already in use.').waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+
+      await act(page, "The first", "Edit");
+      const edit = page.getByRole("dialog", { name: "Edit link" });
+      expect(await edit.getByLabel("Tags").inputValue()).toBe("red, blue");
+      await edit.getByText("UTM parameters").click();
+      expect(await edit.getByLabel("Source").inputValue()).toBe("letter");
+      await edit.getByLabel("Source").fill("");
+      await edit.getByLabel("Destination").fill("https://example.com/changed");
+      await edit.getByRole("button", { name: "Save" }).click();
+      await edit.waitFor({ state: "detached" });
+      await page.getByText("https://example.com/changed").waitFor();
+      expect(await redirectOf("dash-first")).toEqual([302, "https://example.com/changed"]);
+
+      await act(page, "The first", "Delete");
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await page.getByText("No links yet").waitFor();
+      expect((await redirectOf("dash-first"))[0]).toBe(404);
+    });
+  });
+
+  test("sets expiry and password, and takes them away", async () => {
+    await as(owner, async (page) => {
+      await page.getByRole("button", { name: "New link" }).click();
+      const dialog = page.getByRole("dialog", { name: "New link" });
+      await dialog.getByLabel("Destination").fill("https://example.com/guarded");
+      await dialog.getByLabel("Alias").fill("dash-guarded");
+      await dialog.getByText("Expiry, password and query").click();
+      await dialog.getByLabel("Expires").fill("2020-01-01T00:00");
+      await dialog.getByText("Must be in the future").waitFor();
+      await dialog.getByLabel("Expires").fill("2099-01-01T00:00");
+      await dialog.getByLabel("Password").fill("a secret");
+      await dialog.getByRole("button", { name: "Make link" }).click();
+      await rowOf(page, "dash-guarded").getByText("Until Jan 1, 2099").waitFor();
+      expect((await redirectOf("dash-guarded"))[0]).toBe(401);
+      await act(page, "dash-guarded", "Edit");
+      const edit = page.getByRole("dialog", { name: "Edit link" });
+      await edit.getByText("Expiry, password and query").click();
+      await edit.getByLabel("Remove the password").check();
+      await edit.getByLabel("Expires").fill("");
+      await edit.getByRole("button", { name: "Save" }).click();
+      await edit.waitFor({ state: "detached" });
+      expect((await redirectOf("dash-guarded"))[0]).toBe(302);
+      const { data } = await client.links.list({ search: "dash-guarded" });
+      expect(data.map(({ expires_at }) => expires_at)).toEqual([null]);
+    });
+  });
+
+  test("finds, sorts and pages links by the address, which can be shared", async () => {
+    const { own, person } = await newcomer();
+    const ofOwn = createClient({ baseUrl: stack.info().api_url, apiKey: own.key });
+    await ofOwn.links.createMany(
+      Array.from({ length: 45 }, (_, i) => ({
+        url: `https://example.com/${i}`,
+        alias: `paged-${i}`,
+        title: i % 9 === 0 ? `Needle ${i}` : `Straw ${i}`,
+        tags: i % 15 === 0 ? ["rare"] : [],
+      })),
+    );
+    await as(person, async (page) => {
+      await page.getByText("45 links").waitFor();
+      await page.getByRole("button", { name: "Next page" }).click();
+      await page.getByText("Page 2 of 3").waitFor();
+      expect(new URL(page.url()).searchParams.get("page")).toBe("2");
+      await page.reload();
+      await page.getByText("Page 2 of 3").waitFor();
+      await page.getByLabel("Search links").fill("Needle");
+      await page.keyboard.press("Enter");
+      await page.getByText("5 links").waitFor();
+      await page.goBack();
+      await page.getByText("Page 2 of 3").waitFor();
+      await page.goto(`/${own.id}/live/links?tag=rare`);
+      await page.getByText("3 links").waitFor();
+      await page.getByRole("button", { name: "Show links with any tag" }).click();
+      await page.getByText("45 links").waitFor();
+      await page.getByRole("button", { name: "Created" }).click();
+      await page
+        .getByRole("columnheader", { name: "Created" })
+        .and(page.locator("[aria-sort=ascending]"))
+        .waitFor();
+      await page.goto(`/${own.id}/live/links?page=-7&sort=nonsense&search=${"x".repeat(400)}`);
+      await page.getByText("No link matches").waitFor();
+    });
+  });
+
+  test("copies, and draws QR codes to download", async () => {
+    await client.links.create({ url: "https://example.com/qr", alias: "dash-qr" });
+    await as(owner, async (page) => {
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      const row = rowOf(page, "dash-qr");
+      await row.getByRole("button", { name: "Copy" }).click();
+      await page.getByText("Copied.").waitFor();
+      const copied = await page.evaluate("navigator.clipboard.readText()");
+      expect(copied).toBe(`${stack.info().short_url}/dash-qr`);
+      await act(page, "dash-qr", "QR code");
+      const image = page.getByRole("img", { name: "QR code of" });
+      await eventually(async () => {
+        const width = await image.evaluate((element) =>
+          Number(Reflect.get(element, "naturalWidth")),
+        );
+        expect(width).toBeGreaterThan(0);
+      }, WITHIN_MS);
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("link", { name: "PNG" }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe("dash-qr.png");
+      const png = readFileSync(await download.path());
+      expect(png.subarray(1, 4).toString()).toBe("PNG");
+    });
+  });
+
+  test("imports a file of another shortener with a report of what was refused, and exports all", async () => {
+    const { person } = await newcomer();
+    const good = Array.from(
+      { length: 230 },
+      (_, i) => `imp-${i},https://example.com/i/${i},Title ${i}`,
+    );
+    const bad = ["imp-0,https://example.com/twice,", ",not a url,", "a b,https://example.com/x,"];
+    const formula = "imp-formula,https://example.com/f,=HYPERLINK(1)";
+    const csv = ["keyword,url,title", ...good, ...bad, formula].join("\r\n");
+    await as(person, async (page) => {
+      await page.getByRole("link", { name: "Import" }).click();
+      await page.getByLabel("Choose a CSV file").setInputFiles({
+        name: "yourls.csv",
+        mimeType: "text/csv",
+        buffer: Buffer.from(csv),
+      });
+      await page.getByText("An export of YOURLS. It holds 234 links.").waitFor();
+      await page.getByRole("button", { name: "Import 234 links" }).click();
+      await page.getByText("231 links made, 3 rejected.").waitFor({ timeout: 60_000 });
+      const rejected = page.getByRole("table", { name: "Rejected rows" });
+      await rejected.getByRole("row", { name: /^232 / }).getByText("already in use").waitFor();
+      await rejected.getByRole("row", { name: /^233 / }).getByText("valid absolute URL").waitFor();
+      const [report] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "All rejected rows as CSV" }).click(),
+      ]);
+      expect(readFileSync(await report.path(), "utf8").split("\n")).toHaveLength(4);
+
+      await page.getByRole("link", { name: "Back to links" }).click();
+      await page.getByText("231 links").waitFor();
+      await page.getByRole("button", { name: "Export" }).click();
+      const [exported] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Export as CSV" }).click(),
+      ]);
+      const text = readFileSync(await exported.path(), "utf8");
+      expect(text.trim().split("\n")).toHaveLength(232);
+      // A spreadsheet takes it for text.
+      expect(text).toContain("'=HYPERLINK(1)");
+    });
+  });
+
+  test("shows the very numbers of the API, compares with the time before, and follows clicks live", async () => {
+    const link = await client.links.create({
+      url: "https://example.com/counted",
+      alias: "dash-counted",
+      title: "Counted",
+    });
+    const click = (address: string) =>
+      fetch(link.short_url, {
+        redirect: "manual",
+        headers: {
+          "user-agent": IPHONE,
+          "x-forwarded-for": address,
+          referer: "https://news.ycombinator.com/",
+        },
+      });
+    const addresses = ["8.8.8.8", "81.2.69.142", "200.160.2.3", "8.8.8.8"];
+    for (const address of addresses) expect((await click(address)).status).toBe(302);
+    await eventually(async () => {
+      const { summary } = await client.analytics.summary(link.id, { period: "24h" });
+      expect(summary.total_clicks).toBe(addresses.length);
+    }, WITHIN_MS);
+
+    await as(owner, async (page) => {
+      await page.goto(`/${account.id}/live/links/${link.id}?period=7d&timezone=Asia/Kathmandu`);
+      const figure = (name: string) => page.locator(`[data-figure=${name}] .figure-value`);
+      await figure("total_clicks").waitFor();
+      const question = { period: "7d", timezone: "Asia/Kathmandu" } as const;
+      const summary = await client.analytics.summary(link.id, question);
+      expect(await figure("total_clicks").textContent()).toBe(String(addresses.length));
+      expect(await figure("unique_clicks").textContent()).toBe(
+        String(summary.summary.unique_clicks),
+      );
+
+      await page.getByRole("button", { name: "Show as a table" }).click();
+      const rows = await page
+        .getByRole("table", { name: "Clicks over time" })
+        .locator("tbody tr")
+        .evaluateAll((all) =>
+          all.map((row) => [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
+        );
+      expect(rows).toEqual(summary.clicks_over_time.map(({ clicks, unique }) => [clicks, unique]));
+
+      const partsOf = (label: string) =>
+        page
+          .getByRole("list", { name: label })
+          .locator("li")
+          .evaluateAll((all) =>
+            all.map((row) => [
+              row.querySelector(".part-name")?.textContent?.trim(),
+              Number(row.querySelector(".part-clicks")?.textContent),
+            ]),
+          );
+      const geo = await client.analytics.geo(link.id, { ...question, group_by: "country" });
+      const countries = z.array(z.object({ country_name: z.string(), clicks: z.int() }));
+      expect(await partsOf("Countries")).toEqual(
+        countries.parse(geo.data).map((row) => [row.country_name, row.clicks]),
+      );
+      await page.locator(".country.shade-5").first().waitFor();
+      const cities = await client.analytics.geo(link.id, { ...question, group_by: "city" });
+      await page.getByRole("button", { name: "Cities" }).click();
+      await page.getByRole("list", { name: "Cities" }).waitFor();
+      expect((await partsOf("Cities")).map(([, clicks]) => clicks)).toEqual(
+        cities.data.map((row) => row.clicks),
+      );
+      expect(await partsOf("Devices")).toEqual([["Mobile", addresses.length]]);
+      await page.getByRole("button", { name: "Systems" }).click();
+      expect(await partsOf("Systems")).toEqual([["iOS", addresses.length]]);
+      expect(await partsOf("Referrers")).toEqual([["ycombinator.com", addresses.length]]);
+
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Download referrers as CSV" }).click(),
+      ]);
+      expect(readFileSync(await download.path(), "utf8")).toContain(
+        `ycombinator.com,${addresses.length}`,
+      );
+
+      await page.locator(".pulse-open").waitFor();
+      for (let i = 0; i < 3; i++) await click("1.1.1.1");
+      await page
+        .getByTestId("live-count")
+        .getByText("3", { exact: true })
+        .waitFor({ timeout: WITHIN_MS });
+
+      await page.getByRole("button", { name: "24 hours" }).click();
+      await figure("total_clicks").getByText("7", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Custom" }).click();
+      await page.getByLabel("From").fill("2020-01-01");
+      await page.getByLabel("To", { exact: true }).fill("2020-01-31");
+      await page.getByRole("button", { name: "Show", exact: true }).click();
+      await figure("total_clicks").getByText("0", { exact: true }).waitFor();
+      await page.getByText("No clicks in this time.").first().waitFor();
+
+      await goTo(page, "Analytics");
+      const top = page.getByRole("list", { name: "Links with the most clicks" });
+      await top.getByText("dash-counted").waitFor();
+      const all = await client.analytics.account({ period: "30d" });
+      expect(await figure("total_clicks").textContent()).toBe(
+        all.summary.total_clicks.toLocaleString("en"),
+      );
+    });
+  });
+
+  test("walks through the chart by keys, and says what is there", async () => {
+    const { id } = await client.links.create({ url: "https://example.com/by-keys" });
+    await as(owner, async (page) => {
+      await page.goto(`/${account.id}/live/links/${id}?timezone=UTC`);
+      const chart = page.getByRole("group", { name: "Clicks over time" });
+      await chart.focus();
+      await page.keyboard.press("ArrowLeft");
+      await chart
+        .getByRole("status")
+        .getByText(/clicks, .* unique/)
+        .waitFor();
+    });
+  });
+
+  test("makes an API key that is shown once, and rotates and revokes it", async () => {
+    await as(owner, async (page) => {
+      await goTo(page, "API keys");
+      await page.getByRole("button", { name: "New API key" }).click();
+      const dialog = page.getByRole("dialog", { name: "New API key" });
+      await dialog.getByRole("button", { name: "Make key" }).click();
+      await dialog.getByText("Required").waitFor();
+      await dialog.getByLabel("Name").fill("From the dashboard");
+      await dialog.getByLabel("analytics:read").check();
+      await dialog.getByRole("button", { name: "Make key" }).click();
+      const value = (await page.getByTestId("new-key").textContent()) ?? "";
+      expect(value).toMatch(/^sk_live_\w{61}$/);
+      // Escape does not lose it.
+      await page.keyboard.press("Escape");
+      await page.getByTestId("new-key").waitFor();
+      const use = async (key: string) =>
+        (await call(`${stack.info().api_url}/v1/links`, { key })).status;
+      expect(await use(value)).toBe(200);
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      await rowOf(page, "From the dashboard").getByText("Active").waitFor();
+      expect(await page.content()).not.toContain(value);
+      await goTo(page, "Links");
+      await goTo(page, "API keys");
+      await rowOf(page, "From the dashboard").getByText(value.slice(0, 12)).waitFor();
+      expect(await page.content()).not.toContain(value);
+
+      await act(page, "From the dashboard", "Rotate");
+      await page.getByLabel("The old key").selectOption("0");
+      await page.getByRole("button", { name: "Rotate" }).click();
+      const next = (await page.getByTestId("new-key").textContent()) ?? "";
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      expect([await use(value), await use(next)]).toEqual([403, 200]);
+      await rowOf(page, "Revoked").waitFor();
+
+      await rowOf(page, "Active")
+        .filter({ hasText: "From the dashboard" })
+        .getByRole("button")
+        .click();
+      await page.getByRole("menuitem", { name: "Revoke" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+      await page.getByText("The key has been revoked.").waitFor();
+      expect(await use(next)).toBe(403);
+    });
+  });
+
+  test("keeps test mode apart from live", async () => {
+    const { person } = await newcomer();
+    await as(person, async (page) => {
+      await page.getByRole("button", { name: "Test", exact: true }).click();
+      await page.getByText("Test mode: these links").waitFor();
+      await page.getByText("No links yet").waitFor();
+      await page.getByRole("button", { name: "New link" }).click();
+      await page.getByLabel("Destination").fill("https://example.com/in-test");
+      await page.getByRole("button", { name: "Make link" }).click();
+      await page.getByText("https://example.com/in-test").waitFor();
+      await page.getByRole("button", { name: "Live", exact: true }).click();
+      await page.getByText("No links yet").waitFor();
+    });
+  });
+
+  test("adds a domain, says what DNS needs, verifies it, and keeps it while it has links", async () => {
+    const { person } = await newcomer();
+    await as(person, async (page) => {
+      await goTo(page, "Domains");
+      await page.getByText("No domains yet").waitFor();
+      await page.getByRole("button", { name: "Add domain" }).click();
+      await page.getByLabel("Domain", { exact: true }).fill("not a domain");
+      await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
+      await page.getByRole("dialog").getByRole("alert").waitFor();
+      await page.getByLabel("Domain", { exact: true }).fill("go.dashboard.example");
+      await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
+      const card = page.getByRole("region", { name: "go.dashboard.example" });
+      await card.getByText("Pending").waitFor();
+      await card.getByRole("button", { name: "Verify now" }).click();
+      await card.getByRole("alert").waitFor();
+      const [value = ""] = await card.locator("dd code").nth(1).allTextContents();
+      dns.set("_shorthop.go.dashboard.example", [value]);
+      await card.getByRole("button", { name: "Verify now" }).click();
+      await card.getByText("Verified", { exact: true }).waitFor();
+
+      await goTo(page, "Links");
+      await page.getByRole("button", { name: "New link" }).click();
+      await page.getByLabel("Destination").fill("https://example.com/on-domain");
+      await page.getByLabel("Domain").selectOption("go.dashboard.example");
+      await page.getByLabel("Alias").fill("here");
+      await page.getByRole("button", { name: "Make link" }).click();
+      await rowOf(page, "go.dashboard.example").waitFor();
+
+      await goTo(page, "Domains");
+      await page.getByRole("button", { name: "Remove go.dashboard.example" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+      await page.getByRole("dialog").getByRole("alert").getByText("links").waitFor();
+    });
+  });
+
+  test("shows limits and what is used of them", async () => {
+    const own = await createAccount(stack, "free");
+    const person = await createPerson(stack, own.id);
+    for (let i = 0; i < 7; i++) await call(`${stack.info().api_url}/v1/links`, { key: own.key });
+    await as(person, async (page) => {
+      await goTo(page, "Usage");
+      await page.getByRole("meter", { name: "Requests in a day: 7 of 1,000 used" }).waitFor();
+      await page.getByRole("meter", { name: "POST /v1/links: 0 of 100 used" }).waitFor();
+    });
+  });
+
+  test("invites somebody, who joins with a password of their own and sees what their role allows", async () => {
+    let invitation = "";
+    await as(owner, async (page) => {
+      await goTo(page, "Members");
+      await page.getByRole("button", { name: "Invite" }).click();
+      await page.getByLabel("E-mail address").fill("invited@example.com");
+      await page.getByLabel("Role", { exact: true }).selectOption("viewer");
+      await page.getByRole("button", { name: "Make invitation" }).click();
+      invitation = (await page.locator(".secret code").textContent()) ?? "";
+      await page.getByRole("button", { name: "Done" }).click();
+      await page.getByText("invited@example.com").waitFor();
+      expect(await page.content()).not.toContain(invitation);
+    });
+    const { page, complaints } = await openDoor(browser, stack);
+    await page.goto(invitation);
+    await page.getByText("as viewer").waitFor();
+    await page.getByLabel("Your name").fill("Invited Person");
+    await page.getByLabel("Choose a password").fill("short");
+    await page.getByRole("button", { name: "Join" }).click();
+    await page.getByText("Must have 10 characters at least").waitFor();
+    await page.getByLabel("Choose a password").fill("long enough now");
+    await page.getByRole("button", { name: "Join" }).click();
+    await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
+    await page.getByRole("table", { name: "Links" }).waitFor();
+    expect(await page.getByRole("button", { name: "New link" }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: "API keys" }).count()).toBe(0);
+    await page.goto(`/${account.id}/live/settings/keys`);
+    await page.getByText("API keys are for owners").waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+
+    await as(owner, async (page) => {
+      await goTo(page, "Members");
+      await page.getByLabel("Role of Invited Person").selectOption("member");
+      await page.getByText("The role has been changed.").waitFor();
+      await page.getByRole("button", { name: "Remove Invited Person" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+      await rowOf(page, "Invited Person").waitFor({ state: "detached" });
+    });
+  });
+
+  test("changes the password, and signs out everywhere", async () => {
+    const person = await createPerson(stack, account.id);
+    const elsewhere = await openDoor(browser, stack);
+    await enter(elsewhere.page, person);
+    await as(person, async (page) => {
+      await goTo(page, "Profile");
+      await page.getByLabel("Current password").fill(person.password);
+      await page.getByLabel("New password", { exact: true }).fill("another password");
+      await page.getByLabel("New password again").fill("another pasword");
+      await page.getByRole("button", { name: "Change password" }).click();
+      await page.getByText("Is not the same").waitFor();
+      await page.getByLabel("New password again").fill("another password");
+      await page.getByRole("button", { name: "Change password" }).click();
+      await page.getByText("The password has been changed").waitFor();
+      // The other browser is sent to the door by its next question.
+      await goTo(elsewhere.page, "Usage");
+      await elsewhere.page.getByRole("heading", { name: "Sign in" }).waitFor();
+      await page.getByRole("button", { name: "Sign out everywhere" }).click();
+      await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    });
+    await elsewhere.page.context().close();
+  });
+
+  test("shows text of others as text, whatever it holds", async () => {
+    const evil = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
+    const link = await client.links.create({
+      url: `https://example.com/?q=${encodeURIComponent(evil)}`,
+      alias: "dash-evil",
+      title: evil,
+      tags: [evil.slice(0, 50)],
+    });
+    await fetch(link.short_url, {
+      redirect: "manual",
+      headers: {
+        "user-agent": `Mozilla/5.0 ${evil} Chrome/131.0.0.0`,
+        referer: `https://evil.example/${evil}`,
+      },
+    });
+    await as(owner, async (page) => {
+      await page.getByText(evil, { exact: true }).first().waitFor();
+      await page.goto(`/${account.id}/live/links/${link.id}?period=24h`);
+      await page.getByRole("heading", { level: 1 }).getByText(evil).waitFor();
+      await eventually(async () => {
+        await page.reload();
+        await page.locator("[data-figure=total_clicks]").waitFor();
+        const text = await page.locator("[data-figure=total_clicks] .figure-value").textContent();
+        const bots = await page.locator("[data-figure=bot_clicks] .figure-value").textContent();
+        expect(Number(text) + Number(bots)).toBe(1);
+      }, WITHIN_MS);
+      for (const path of [
+        `/${account.id}/live/links?search=${encodeURIComponent(evil)}`,
+        `/${account.id}/live/links?tag=${encodeURIComponent(evil)}`,
+        `/${account.id}/live/links/${encodeURIComponent(evil)}`,
+        `/invite/${encodeURIComponent(evil)}`,
+      ]) {
+        await page.goto(path);
+        await page.locator("main").waitFor();
+        expect(await page.title()).not.toBe("owned");
+        expect(await page.locator("img[src=x]").count()).toBe(0);
+      }
+      await page.goto(`/${account.id}/live/links`);
+    });
+  });
+
+  test("says so when the service is away, and goes on when it is back", async () => {
+    const { person } = await newcomer();
+    const { page } = await openDoor(browser, stack);
+    await enter(page, person);
+    await page.route("**/v1/domains**", (route) => route.abort());
+    await goTo(page, "Domains");
+    await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
+    await page.unroute("**/v1/domains**");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("No domains yet").waitFor();
+    await page.context().close();
+  });
+});
