@@ -12,7 +12,16 @@ const TEST_TIMEOUT_MS = 240_000;
 const GROUPS = [
   [
     "unit tests",
-    ["shared", "api", "clients", "redirector", "worker", "deploy", "test/architecture.test.ts"],
+    [
+      "shared",
+      "api",
+      "clients",
+      "dashboard",
+      "redirector",
+      "worker",
+      "deploy",
+      "test/architecture.test.ts",
+    ],
   ],
   ["end-to-end tests", ["test/e2e"]],
 ] as const;

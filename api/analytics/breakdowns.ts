@@ -1,7 +1,11 @@
-/** Breakdowns of a link's human clicks by what a click was: where, with what, from where. */
+/** Breakdowns of the human clicks of a link, or of an account, by what a click was: where, with what, from where. */
 import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import type { CountedLink } from "./queries.ts";
 import {
+  ACCOUNT_LINKS,
+  accountLinksParams,
   type AskedRange,
   bounded,
   BY_DIMENSION,
@@ -25,17 +29,38 @@ export type BreakdownRow = {
   percentage: number;
 };
 
+/** Whose clicks: a WHERE clause with its parameters, and whether there are few. */
+export type BrokenDown = { condition: string; params: Record<string, unknown>; few: boolean };
+
+type AskedSpan = Pick<AskedRange, "from" | "to" | "held">;
+
+export const ofLink = ({ id, few }: CountedLink): BrokenDown => ({
+  condition: "link_id = {link_id: UUID}",
+  params: { link_id: id },
+  few,
+});
+
+/** All links of an account in one mode, deleted ones included. */
+export const ofAccount = (
+  { accountId, mode }: { accountId: Uuid; mode: Mode },
+  range: AskedSpan,
+): BrokenDown => ({
+  condition: `account_id = {account_id: UUID} AND mode = {mode: String} AND ${ACCOUNT_LINKS}`,
+  params: { account_id: accountId, mode, ...accountLinksParams(range) },
+  few: false,
+});
+
 /** The values of each dimension with the most clicks; of equals in the order of their names. */
 export async function breakDown<Name extends Dimension>(
   clickhouse: ClickHouse,
-  { id, few }: CountedLink,
-  range: Pick<AskedRange, "from" | "to" | "held">,
+  subject: BrokenDown,
+  range: AskedSpan,
   dimensions: readonly Name[],
   limit: number,
 ): Promise<Record<Name, BreakdownRow[]>> {
   const names = dimensions.map((name) => `'${name}'`).join(", ");
-  const condition = `link_id = {link_id: UUID} AND dimension IN (${names})`;
-  const parts = few && range.held ? undefined : dayParts(range);
+  const condition = `${subject.condition} AND dimension IN (${names})`;
+  const parts = subject.few && range.held ? undefined : dayParts(range);
   const rows = await askRows<Row<Name>>(
     clickhouse,
     `SELECT dimension, value, country, region, region_name, count, total
@@ -45,13 +70,13 @@ export async function breakDown<Name extends Dimension>(
                 if(dimension = 'city', rows.region, '') AS region,
                 if(dimension = 'region', rows.region_name, '') AS region_name,
                 sum(clicks) AS count, sum(sum(clicks)) OVER (PARTITION BY dimension) AS total
-           FROM ${parts === undefined ? ofClicks(dimensions) : BY_DIMENSION(condition)} AS rows
+           FROM ${parts === undefined ? ofClicks(subject, dimensions) : BY_DIMENSION(condition)} AS rows
           GROUP BY dimension, value, country, region, region_name
        )
       ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(shown).join(", ")}, country
       LIMIT {limit: UInt32} BY dimension`,
     {
-      link_id: id,
+      ...subject.params,
       limit,
       ...(parts === undefined
         ? { from: bounded(range.from), to: bounded(range.to) }
@@ -76,13 +101,13 @@ type Row<Name> = Record<
 };
 
 /** Single clicks in the form of the rollups. The names go into it as they are. */
-const ofClicks = (dimensions: readonly Dimension[]): string => `(
+const ofClicks = ({ condition }: BrokenDown, dimensions: readonly Dimension[]): string => `(
   SELECT row.1 AS dimension, row.2 AS value, country, region, region_name, 1 AS clicks
     FROM (
       SELECT arrayJoin([${dimensions.map((name) => `('${name}', toString(${name}))`).join(", ")}]) AS row,
              country, region, region_name
         FROM clicks
-       WHERE link_id = {link_id: UUID} AND class = 'human' AND ${RAW_RANGE}
+       WHERE ${condition} AND class = 'human' AND ${RAW_RANGE}
     )
 )`;
 

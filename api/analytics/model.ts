@@ -62,6 +62,11 @@ export const geoAnswer = z.object({
 
 export type GeoAnswer = z.output<typeof geoAnswer>;
 
+/** Breakdowns of all links together name none. */
+export const accountGeoAnswer = geoAnswer.omit({ link_id: true });
+
+export type AccountGeoAnswer = z.output<typeof accountGeoAnswer>;
+
 const named = z.array(z.object({ name: z.string(), ...figures }));
 
 export const devicesAnswer = z.object({
@@ -73,6 +78,10 @@ export const devicesAnswer = z.object({
 
 export type DevicesAnswer = z.output<typeof devicesAnswer>;
 
+export const accountDevicesAnswer = devicesAnswer.omit({ link_id: true });
+
+export type AccountDevicesAnswer = z.output<typeof accountDevicesAnswer>;
+
 export const referrersQuery = periodQuery.extend({ limit: resultLimit });
 
 export type ReferrersQuery = z.output<typeof referrersQuery>;
@@ -83,6 +92,10 @@ export const referrersAnswer = z.object({
 });
 
 export type ReferrersAnswer = z.output<typeof referrersAnswer>;
+
+export const accountReferrersAnswer = referrersAnswer.omit({ link_id: true });
+
+export type AccountReferrersAnswer = z.output<typeof accountReferrersAnswer>;
 
 const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
 

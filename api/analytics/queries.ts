@@ -3,6 +3,8 @@ import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import {
+  ACCOUNT_LINKS,
+  accountLinksParams,
   type AskedRange,
   bounded,
   BUCKET_RANGE,
@@ -66,13 +68,8 @@ export function countAccountClicks(
   const rollup = table === "clicks_1h" ? "clicks_1h_of_account" : "clicks_15m_of_account";
   return count(clickhouse, range, {
     condition,
-    // Single clicks are in the order of links: only the account's own are looked through.
-    rawCondition: `${condition} AND link_id IN (
-      SELECT link_id FROM clicks_1d_of_account
-       WHERE ${condition}
-         AND bucket >= toStartOfDay(toDateTime(intDiv({from: Int64}, 1000), 'UTC'))
-         AND bucket < toDateTime(intDiv({to: Int64}, 1000), 'UTC') + 1)`,
-    params: { account_id: accountId, mode },
+    rawCondition: `${condition} AND ${ACCOUNT_LINKS}`,
+    params: { account_id: accountId, mode, ...accountLinksParams(range) },
     source: raw ? { table: "clicks", raw } : { table: rollup, raw },
   });
 }

@@ -8,7 +8,10 @@ import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
 import { prefersCsv, type Table, tableOf, toCsv } from "./csv.ts";
 import {
   accountAnswer,
+  accountDevicesAnswer,
+  accountGeoAnswer,
   accountQuery,
+  accountReferrersAnswer,
   bulkAnswer,
   bulkBody,
   devicesAnswer,
@@ -72,12 +75,12 @@ const accountTable = (answer: unknown): Table =>
   tableOf(DAYS, accountAnswer.parse(answer).clicks_over_time);
 
 function geoTable(answer: unknown): Table {
-  const { group_by, data } = geoAnswer.parse(answer);
+  const { group_by, data } = accountGeoAnswer.parse(answer);
   return tableOf([...(PLACES[group_by] ?? []), ...FIGURES], data);
 }
 
 function devicesTable(answer: unknown): Table {
-  const { devices, browsers, os } = devicesAnswer.parse(answer);
+  const { devices, browsers, os } = accountDevicesAnswer.parse(answer);
   const kinds = {
     device: devices.map(({ type, ...figures }) => ({ name: type, ...figures })),
     browser: browsers,
@@ -92,7 +95,7 @@ function devicesTable(answer: unknown): Table {
 }
 
 const referrersTable = (answer: unknown): Table =>
-  tableOf(["source", ...FIGURES], referrersAnswer.parse(answer).referrers);
+  tableOf(["source", ...FIGURES], accountReferrersAnswer.parse(answer).referrers);
 
 function bulkTable(answer: unknown): Table {
   const { data } = bulkAnswer.parse(answer);
@@ -168,6 +171,30 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         summary: "Get the clicks of all links over time",
         description: "With the links that have the most clicks, deleted ones included.",
       },
+    })
+    .get("/geo", ({ call, query }) => analytics.accountGeo(principalOf(call), query), {
+      access: READING,
+      csv: geoTable,
+      query: geoQuery,
+      response: { 200: accountGeoAnswer },
+      detail: { operationId: "getAccountGeo", summary: "Get where clicks of all links come from" },
+    })
+    .get("/devices", ({ call, query }) => analytics.accountDevices(principalOf(call), query), {
+      access: READING,
+      csv: devicesTable,
+      query: periodQuery,
+      response: { 200: accountDevicesAnswer },
+      detail: {
+        operationId: "getAccountDevices",
+        summary: "Get devices, browsers and systems of all links",
+      },
+    })
+    .get("/referrers", ({ call, query }) => analytics.accountReferrers(principalOf(call), query), {
+      access: READING,
+      csv: referrersTable,
+      query: referrersQuery,
+      response: { 200: accountReferrersAnswer },
+      detail: { operationId: "getAccountReferrers", summary: "Get referrers of all links" },
     })
     .get(
       "/:link_id/stream",

@@ -2,11 +2,15 @@
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { LinkService } from "../links/service.ts";
-import { breakDown, type BreakdownRow, countryName, orUnknown } from "./breakdowns.ts";
+import { devicesOf, geoOf, referrersOf } from "./breakdown-answers.ts";
+import { ofAccount, ofLink } from "./breakdowns.ts";
 import { type BulkFigures, countMany } from "./bulk.ts";
 import { liveClicks } from "./live.ts";
 import type {
+  AccountDevicesAnswer,
+  AccountGeoAnswer,
   AccountQuery,
+  AccountReferrersAnswer,
   AccountSummary,
   BulkAnswer,
   BulkBody,
@@ -25,9 +29,6 @@ import { type AskedRange, FEW_CLICKS } from "./sources.ts";
 type Owner = Parameters<LinkService["get"]>[0];
 
 const DAY_MS = 86_400_000;
-
-/** Devices, browsers and systems are few: all are told. */
-const ALL_VALUES = 1_000;
 
 const NO_CLICKS: BulkFigures = { clicks: 0, unique_clicks: 0, top_countries: [] };
 
@@ -64,10 +65,14 @@ export function createAnalyticsService({
     return { link_id, ...overTime(range, await countClicks(clickhouse, link, range)) };
   }
 
+  async function accountRange(owner: Owner, query: PeriodQuery): Promise<AskedRange> {
+    const now = Date.now();
+    return rangeAt(query, (await links.firstCreatedAt(owner)) ?? now, now);
+  }
+
   /** The same of all links of an account, and those with the most clicks; throws `invalid_request`. */
   async function account(owner: Owner, { limit, ...query }: AccountQuery): Promise<AccountSummary> {
-    const now = Date.now();
-    const range = rangeAt(query, (await links.firstCreatedAt(owner)) ?? now, now);
+    const range = await accountRange(owner, query);
     const [counts, top] = await Promise.all([
       countAccountClicks(clickhouse, owner, range),
       topLinks(clickhouse, owner, range, limit),
@@ -102,61 +107,6 @@ export function createAnalyticsService({
     return { link, range, link_id: encodeId("link", link.id) };
   }
 
-  /** Where a link's clicks came from; throws as {@link summary}. */
-  async function geo(owner: Owner, id: Uuid | undefined, query: GeoQuery): Promise<GeoAnswer> {
-    const { link, range, link_id } = await rangeOf(owner, id, query);
-    const { group_by, limit } = query;
-    const found = await breakDown(clickhouse, link, range, [group_by], limit);
-    const data = found[group_by].map(({ value, country, region, region_name, ...figures }) => {
-      if (group_by === "country")
-        return { country: value, country_name: countryName(value), ...figures };
-      return group_by === "city"
-        ? { city: orUnknown(value), region: orUnknown(region), country, ...figures }
-        : { region: orUnknown(value), region_name: orUnknown(region_name), country, ...figures };
-    });
-    return { link_id, group_by, data };
-  }
-
-  /** What a link's clicks were made with; throws as {@link summary}. */
-  async function devices(
-    owner: Owner,
-    id: Uuid | undefined,
-    query: PeriodQuery,
-  ): Promise<DevicesAnswer> {
-    const { link, range, link_id } = await rangeOf(owner, id, query);
-    const { device, browser, os } = await breakDown(
-      clickhouse,
-      link,
-      range,
-      ["device", "browser", "os"],
-      ALL_VALUES,
-    );
-    return {
-      link_id,
-      devices: device.map(({ value, clicks, percentage }) => ({ type: value, clicks, percentage })),
-      browsers: browser.map(toNamed),
-      os: os.map(toNamed),
-    };
-  }
-
-  /** From which sites a link's clicks came; throws as {@link summary}. */
-  async function referrers(
-    owner: Owner,
-    id: Uuid | undefined,
-    query: ReferrersQuery,
-  ): Promise<ReferrersAnswer> {
-    const { link, range, link_id } = await rangeOf(owner, id, query);
-    const { referrer } = await breakDown(clickhouse, link, range, ["referrer"], query.limit);
-    return {
-      link_id,
-      referrers: referrer.map(({ value, clicks, percentage }) => ({
-        source: value,
-        clicks,
-        percentage,
-      })),
-    };
-  }
-
   /** Figures of several links; what is not the owner's is named in `errors`. */
   async function bulk(owner: Owner, { link_ids, period, metrics }: BulkBody): Promise<BulkAnswer> {
     const asked = link_ids.map((text) => ({ text, uuid: decodeId("link", text) }));
@@ -185,14 +135,62 @@ export function createAnalyticsService({
     return answer;
   }
 
-  return { summary, account, live, geo, devices, referrers, bulk };
-}
+  /** What is broken down of a link, over the range of a query; throws as {@link summary}. */
+  async function broken(owner: Owner, id: Uuid | undefined, query: PeriodQuery) {
+    const { link, range, link_id } = await rangeOf(owner, id, query);
+    return { range, subject: ofLink(link), link_id };
+  }
 
-const toNamed = ({ value, clicks, percentage }: BreakdownRow) => ({
-  name: value,
-  clicks,
-  percentage,
-});
+  async function brokenAccount(owner: Owner, query: PeriodQuery) {
+    const range = await accountRange(owner, query);
+    return { range, subject: ofAccount(owner, range) };
+  }
+
+  return {
+    summary,
+    account,
+    live,
+    bulk,
+
+    /** Where a link's clicks came from; throws as {@link summary}. */
+    async geo(owner: Owner, id: Uuid | undefined, query: GeoQuery): Promise<GeoAnswer> {
+      const { subject, range, link_id } = await broken(owner, id, query);
+      return { link_id, ...(await geoOf(clickhouse, subject, range, query)) };
+    },
+
+    /** What a link's clicks were made with; throws as {@link summary}. */
+    async devices(owner: Owner, id: Uuid | undefined, query: PeriodQuery): Promise<DevicesAnswer> {
+      const { subject, range, link_id } = await broken(owner, id, query);
+      return { link_id, ...(await devicesOf(clickhouse, subject, range)) };
+    },
+
+    /** From which sites a link's clicks came; throws as {@link summary}. */
+    async referrers(
+      owner: Owner,
+      id: Uuid | undefined,
+      query: ReferrersQuery,
+    ): Promise<ReferrersAnswer> {
+      const { subject, range, link_id } = await broken(owner, id, query);
+      return { link_id, ...(await referrersOf(clickhouse, subject, range, query.limit)) };
+    },
+
+    /** The same three of all links of an account; they throw `invalid_request`. */
+    async accountGeo(owner: Owner, query: GeoQuery): Promise<AccountGeoAnswer> {
+      const { subject, range } = await brokenAccount(owner, query);
+      return await geoOf(clickhouse, subject, range, query);
+    },
+
+    async accountDevices(owner: Owner, query: PeriodQuery): Promise<AccountDevicesAnswer> {
+      const { subject, range } = await brokenAccount(owner, query);
+      return await devicesOf(clickhouse, subject, range);
+    },
+
+    async accountReferrers(owner: Owner, query: ReferrersQuery): Promise<AccountReferrersAnswer> {
+      const { subject, range } = await brokenAccount(owner, query);
+      return await referrersOf(clickhouse, subject, range, query.limit);
+    },
+  };
+}
 
 /** Totals and an axis on which no bucket is missing. */
 const overTime = ({ period, days, buckets }: Range, counts: SummaryCounts) => ({

@@ -102,3 +102,18 @@ export const dayParams = (
   day_from: seconds(dayFrom),
   day_to: seconds(dayTo),
 });
+
+/**
+ * The links of an account that have clicks in a range, in a WHERE clause: what is in the order of links is
+ * then looked through for these alone.
+ */
+export const ACCOUNT_LINKS = `link_id IN (
+  SELECT link_id FROM clicks_1d_of_account
+   WHERE account_id = {account_id: UUID} AND mode = {mode: String}
+     AND bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC'))`;
+
+/** The parameters of {@link ACCOUNT_LINKS} beside account and mode. */
+export const accountLinksParams = ({ from, to }: Pick<Range, "from" | "to">) => ({
+  links_from: seconds(Math.floor(from / DAY_MS) * DAY_MS),
+  links_to: seconds(to),
+});

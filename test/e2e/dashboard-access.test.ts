@@ -260,9 +260,10 @@ describe("signing in", () => {
   });
 });
 
-describe("a session", () => {
-  const isAlive = async (session: Session) => (await session.ask("/auth/session")).status === 200;
+const isAlive = async (session: Session): Promise<boolean> =>
+  (await session.ask("/auth/session")).status === 200;
 
+describe("a session", () => {
   test("ends when one signs out, and others go on", async () => {
     const person = await createPerson(stack, account.id);
     const [one, two] = [await signIn(stack, person), await signIn(stack, person)];
@@ -306,7 +307,8 @@ describe("a session", () => {
     const session = await signIn(stack, person);
     const { body } = await session.ask("/auth/devices");
     const devices = z.object({ data: z.array(z.object({ current: z.boolean() })) }).parse(body);
-    expect(devices.data.map(({ current }) => current).toSorted()).toEqual([false, true]);
+    expect(devices.data.filter(({ current }) => current)).toHaveLength(1);
+    expect(devices.data).toHaveLength(2);
   });
 
   test("that follows a link's clicks is cut off when its person is removed", async () => {
@@ -349,31 +351,31 @@ describe("a session", () => {
   });
 });
 
-describe("members", () => {
-  const list = z.object({
-    members: z.array(z.object({ user_id: z.string(), email: z.string(), role: z.string() })),
-    invitations: z.array(z.object({ id: z.string(), email: z.string() })),
+const list = z.object({
+  members: z.array(z.object({ user_id: z.string(), email: z.string(), role: z.string() })),
+  invitations: z.array(z.object({ id: z.string(), email: z.string() })),
+});
+const invitation = z.object({ id: z.string(), token: z.string() });
+
+async function newAccount() {
+  const { id } = await createAccount(stack, "pro");
+  const person = await createPerson(stack, id);
+  return { id, person, owner: await signIn(stack, person) };
+}
+
+async function invite(owner: Session, id: string, email: string, role = "member") {
+  const answer = await owner.ask(`/api/${id}/invitations`, { body: { email, role } });
+  expect(answer.status).toBe(201);
+  return invitation.parse(answer.body);
+}
+
+const accept = (token: string, body: unknown, cookie = "") =>
+  sessionOf(stack, cookie).ask(`/auth/invitations/${token}/accept`, {
+    body,
+    headers: fromElsewhere(),
   });
-  const invitation = z.object({ id: z.string(), token: z.string() });
 
-  async function newAccount() {
-    const { id } = await createAccount(stack, "pro");
-    const person = await createPerson(stack, id);
-    return { id, person, owner: await signIn(stack, person) };
-  }
-
-  async function invite(owner: Session, id: string, email: string, role = "member") {
-    const answer = await owner.ask(`/api/${id}/invitations`, { body: { email, role } });
-    expect(answer.status).toBe(201);
-    return invitation.parse(answer.body);
-  }
-
-  const accept = (token: string, body: unknown, cookie = "") =>
-    sessionOf(stack, cookie).ask(`/auth/invitations/${token}/accept`, {
-      body,
-      headers: fromElsewhere(),
-    });
-
+describe("members", () => {
   test("that are new join by an invitation and a password of their own, once", async () => {
     const { id, owner } = await newAccount();
     const { token } = await invite(owner, id, "New.Person@example.com");
@@ -451,7 +453,7 @@ describe("members", () => {
     const second = await createPerson(stack, id);
     const secondOwner = await signIn(stack, second);
     const answers = await Promise.all([remove(owner, person), remove(secondOwner, second)]);
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 400]));
   });
 
   test("change roles from the next request on", async () => {

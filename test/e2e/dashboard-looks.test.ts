@@ -26,32 +26,34 @@ const axeResult = z.object({
   ),
 });
 
+let stack: Stack;
+let browser: Browser;
+let tour: Visit;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  stack = await startStack();
+  browser = await openBrowser();
+  tour = await prepareTour(stack);
+});
+afterAll(async () => {
+  if (chromiumPath === undefined) return;
+  await browser.close();
+  await stack[Symbol.asyncDispose]();
+});
+
+/** What axe finds serious or critical, a line each. */
+async function violationsOf(page: Page, where: string): Promise<string[]> {
+  const { violations } = axeResult.parse(await page.evaluate("axe.run()"));
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${where}: ${id}: ${html}`));
+}
+
 describe.skipIf(chromiumPath === undefined)("the dashboard's pages", () => {
-  let stack: Stack;
-  let browser: Browser;
-  let tour: Visit;
-
-  beforeAll(async () => {
-    stack = await startStack();
-    browser = await openBrowser();
-    tour = await prepareTour(stack);
-  });
-  afterAll(async () => {
-    await browser.close();
-    await stack[Symbol.asyncDispose]();
-  });
-
-  /** What axe finds serious or critical, a line each. */
-  async function violationsOf(page: Page, where: string): Promise<string[]> {
-    const { violations } = axeResult.parse(await page.evaluate("axe.run()"));
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${where}: ${id}: ${html}`));
-  }
-
   test.each(LOOKS)(
     "are accessible and as wide as the screen: $name",
-    async ({ name, ...options }) => {
+    async ({ name: _name, ...options }) => {
       // The page's own policy lets no script in but its own, so axe comes by the browser's back door.
       const { page, complaints } = await openDoor(browser, stack, { ...options, bypassCSP: true });
       await page.context().addInitScript({ path: AXE });

@@ -29,58 +29,64 @@ const IPHONE =
 
 const withBrowser = describe.skipIf(chromiumPath === undefined);
 
+let dns: Dns;
+let stack: Stack;
+let browser: Browser;
+let account: NewAccount;
+let owner: Person;
+let client: Client;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  dns = await startDns();
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  account = await createAccount(stack, "enterprise", PLENTY);
+  owner = await createPerson(stack, account.id);
+  client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  if (chromiumPath === undefined) return;
+  await browser.close();
+  await stack[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
+});
+
+/** Somebody with an account of their own, where nothing is yet. */
+async function newcomer() {
+  const own = await createAccount(stack, "enterprise", PLENTY);
+  return { own, person: await createPerson(stack, own.id) };
+}
+
+/** Runs the steps in a browser of their own, as somebody who has signed in; no page may complain. */
+async function as(person: Person, steps: (page: Page) => Promise<void>): Promise<void> {
+  const { page, complaints } = await openDoor(browser, stack);
+  await enter(page, person);
+  await steps(page);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+}
+
+const goTo = (page: Page, name: string) =>
+  page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click();
+
+const rowOf = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
+
+async function act(page: Page, row: string, action: string): Promise<void> {
+  await rowOf(page, row).getByRole("button", { name: "Actions for" }).click();
+  await page.getByRole("menuitem", { name: action }).click();
+}
+
+const redirectOf = async (alias: string) => {
+  const answer = await fetch(`${stack.info().short_url}/${alias}`, { redirect: "manual" });
+  return [answer.status, answer.headers.get("location")];
+};
+
+/** How the API takes a key. */
+const use = async (key: string): Promise<number> =>
+  (await call(`${stack.info().api_url}/v1/links`, { key })).status;
+
 withBrowser("the dashboard", () => {
-  let dns: Dns;
-  let stack: Stack;
-  let browser: Browser;
-  let account: NewAccount;
-  let owner: Person;
-  let client: Client;
-
-  beforeAll(async () => {
-    dns = await startDns();
-    stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-    account = await createAccount(stack, "enterprise", PLENTY);
-    owner = await createPerson(stack, account.id);
-    client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
-    browser = await openBrowser();
-  });
-  afterAll(async () => {
-    await browser.close();
-    await stack[Symbol.asyncDispose]();
-    await dns[Symbol.asyncDispose]();
-  });
-
-  /** Somebody with an account of their own, where nothing is yet. */
-  async function newcomer() {
-    const own = await createAccount(stack, "enterprise", PLENTY);
-    return { own, person: await createPerson(stack, own.id) };
-  }
-
-  /** Runs the steps in a browser of their own, as somebody who has signed in; no page may complain. */
-  async function as(person: Person, steps: (page: Page) => Promise<void>): Promise<void> {
-    const { page, complaints } = await openDoor(browser, stack);
-    await enter(page, person);
-    await steps(page);
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  }
-
-  const goTo = (page: Page, name: string) =>
-    page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click();
-
-  const rowOf = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
-
-  async function act(page: Page, row: string, action: string): Promise<void> {
-    await rowOf(page, row).getByRole("button", { name: "Actions for" }).click();
-    await page.getByRole("menuitem", { name: action }).click();
-  }
-
-  const redirectOf = async (alias: string) => {
-    const answer = await fetch(`${stack.info().short_url}/${alias}`, { redirect: "manual" });
-    return [answer.status, answer.headers.get("location")];
-  };
-
   test("lets nobody in by a wrong password, and out again by signing out", async () => {
     const { page } = await openDoor(browser, stack);
     await page.getByLabel("E-mail address").fill(owner.email);
@@ -384,9 +390,15 @@ withBrowser("the dashboard", () => {
       await goTo(page, "Analytics");
       const top = page.getByRole("list", { name: "Links with the most clicks" });
       await top.getByText("dash-counted").waitFor();
-      const all = await client.analytics.account({ period: "30d" });
+      const zone = { period: "30d", timezone: "Europe/Berlin" } as const;
+      const all = await client.analytics.account(zone);
       expect(await figure("total_clicks").textContent()).toBe(
         all.summary.total_clicks.toLocaleString("en"),
+      );
+      const allGeo = await client.analytics.accountGeo({ ...zone, group_by: "country" });
+      await page.getByRole("list", { name: "Countries" }).waitFor();
+      expect((await partsOf("Countries")).map(([, clicks]) => clicks)).toEqual(
+        allGeo.data.map(({ clicks }) => clicks),
       );
     });
   });
@@ -420,8 +432,6 @@ withBrowser("the dashboard", () => {
       // Escape does not lose it.
       await page.keyboard.press("Escape");
       await page.getByTestId("new-key").waitFor();
-      const use = async (key: string) =>
-        (await call(`${stack.info().api_url}/v1/links`, { key })).status;
       expect(await use(value)).toBe(200);
       await page.getByRole("button", { name: "I have kept it" }).click();
       await rowOf(page, "From the dashboard").getByText("Active").waitFor();

@@ -22,18 +22,19 @@ const ARGUMENTS = [
 /** What is not on the page by then does not come. */
 const PATIENCE_MS = 20_000;
 
+const aptGet = (...words: string[]) =>
+  Bun.spawnSync(["/usr/bin/apt-get", ...words], {
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+  });
+
 /** The program's path; undefined, with a loud line, when there is none to be had. */
 function findChromium(): string | undefined {
   const found = PROGRAMS.map((name) => Bun.which(name)).find((path) => path !== null);
   if (found !== undefined && found !== null) return found;
   if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) {
     console.log("Installing Debian's chromium for the browser tests …");
-    const run = (...words: string[]) =>
-      Bun.spawnSync(["/usr/bin/apt-get", ...words], {
-        env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-      });
-    run("update");
-    run("install", "--yes", "--no-install-recommends", "chromium");
+    aptGet("update");
+    aptGet("install", "--yes", "--no-install-recommends", "chromium");
   }
   const installed = Bun.which("chromium") ?? undefined;
   if (installed === undefined) {

@@ -68,6 +68,12 @@ export function createClient(options: ClientOptions) {
   const analytics = {
     account: (query: Query<"getAccountSummary"> = {}, options?: CallOptions) =>
       get<Answer<"getAccountSummary">>("/v1/analytics", query, options),
+    accountGeo: (query: Query<"getAccountGeo"> = {}, options?: CallOptions) =>
+      get<Answer<"getAccountGeo">>("/v1/analytics/geo", query, options),
+    accountDevices: (query: Query<"getAccountDevices"> = {}, options?: CallOptions) =>
+      get<Answer<"getAccountDevices">>("/v1/analytics/devices", query, options),
+    accountReferrers: (query: Query<"getAccountReferrers"> = {}, options?: CallOptions) =>
+      get<Answer<"getAccountReferrers">>("/v1/analytics/referrers", query, options),
     summary: (link: string, query: Query<"getSummary"> = {}, options?: CallOptions) =>
       get<Answer<"getSummary">>(`/v1/analytics/${link}`, query, options),
     geo: (link: string, query: Query<"getGeo"> = {}, options?: CallOptions) =>

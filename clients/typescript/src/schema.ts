@@ -147,6 +147,66 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/analytics/devices": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get devices, browsers and systems of all links
+     * @description Needs the scope `analytics:read`.
+     */
+    get: operations["getAccountDevices"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/analytics/geo": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get where clicks of all links come from
+     * @description Needs the scope `analytics:read`.
+     */
+    get: operations["getAccountGeo"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/analytics/referrers": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get referrers of all links
+     * @description Needs the scope `analytics:read`.
+     */
+    get: operations["getAccountReferrers"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/domains": {
     parameters: {
       query?: never;
@@ -927,6 +987,133 @@ export interface operations {
               code: string;
               link_id: string;
               message: string;
+            }[];
+          };
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  getAccountDevices: {
+    parameters: {
+      query?: {
+        end_date?: string;
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        start_date?: string;
+        timezone?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": {
+            browsers: {
+              clicks: number;
+              name: string;
+              percentage: number;
+            }[];
+            devices: {
+              clicks: number;
+              percentage: number;
+              type: string;
+            }[];
+            os: {
+              clicks: number;
+              name: string;
+              percentage: number;
+            }[];
+          };
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  getAccountGeo: {
+    parameters: {
+      query?: {
+        end_date?: string;
+        group_by?: "country" | "region" | "city";
+        limit?: number;
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        start_date?: string;
+        timezone?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": {
+            data: (
+              | {
+                  clicks: number;
+                  country: string;
+                  country_name: string;
+                  percentage: number;
+                }
+              | {
+                  city: string;
+                  clicks: number;
+                  country: string;
+                  percentage: number;
+                  region: string;
+                }
+              | {
+                  clicks: number;
+                  country: string;
+                  percentage: number;
+                  region: string;
+                  region_name: string;
+                }
+            )[];
+            group_by: string;
+          };
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  getAccountReferrers: {
+    parameters: {
+      query?: {
+        end_date?: string;
+        limit?: number;
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        start_date?: string;
+        timezone?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": {
+            referrers: {
+              clicks: number;
+              percentage: number;
+              source: string;
             }[];
           };
           "text/csv": string;

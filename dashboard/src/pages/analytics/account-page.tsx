@@ -1,61 +1,39 @@
 /** The analytics of all links together. */
-import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries } from "@tanstack/react-query";
 import { Link as PageLink } from "wouter";
 
 import type { Answer } from "../../../../clients/typescript/src/index.ts";
-import { baseOf, clientOf } from "../../data/http.ts";
+import { clientOf } from "../../data/http.ts";
 import { useHere } from "../../data/session.ts";
 import { count } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { useParams } from "../../ui/params.ts";
-import { Show } from "../../ui/states.tsx";
-import { CsvButton } from "./breakdown.tsx";
-import { Figures } from "./figures.tsx";
+import { Devices, Geography, Referrers } from "./breakdown-cards.tsx";
+import { ClicksCard } from "./clicks-card.tsx";
 import { PeriodBar } from "./period-bar.tsx";
-import { previousQuery, queryOf, readRange } from "./range.ts";
-import { TimeChart } from "./time-chart.tsx";
+import { readRange } from "./range.ts";
+import { accountSource } from "./source.ts";
 
 export function AccountAnalyticsPage() {
   const { place } = useHere();
   const [params] = useParams();
   const range = readRange(params);
-  const { analytics } = clientOf(place);
-  const query = useQuery({
-    queryKey: ["analytics", place, "account", queryOf(range)],
-    queryFn: ({ signal }) => analytics.account(queryOf(range), { signal }),
-    placeholderData: keepPreviousData,
-  });
-  const labels = query.data?.clicks_over_time.map(({ date }) => date) ?? [];
-  const before = useQuery({
-    queryKey: ["analytics", place, "account before", range, labels[0], labels.length],
-    enabled: query.data !== undefined && !query.isPlaceholderData && range.period !== "all",
-    async queryFn({ signal }) {
-      const earlier = previousQuery(range, labels, Date.now());
-      return earlier === undefined ? null : await analytics.account(earlier, { signal });
-    },
-  });
-  const search = new URLSearchParams(queryOf(range)).toString();
+  const source = accountSource(place);
   return (
     <Page title="Analytics" intro="All links of the account, deleted ones included.">
       <PeriodBar range={range} />
-      <Show query={query} what="analytics" lines={8}>
-        {(data) => (
-          <>
-            <Card
-              title="Clicks"
-              actions={<CsvButton path={`${baseOf(place)}/v1/analytics?${search}`} name="clicks" />}
-            >
-              <div aria-busy={query.isPlaceholderData}>
-                <Figures sums={data.summary} before={before.data?.summary} />
-                <TimeChart points={data.clicks_over_time} />
-              </div>
-            </Card>
-            <Card title="Links with the most clicks">
-              <TopLinks links={data.top_links} />
-            </Card>
-          </>
+      <ClicksCard path={source.path} range={range} ask={clientOf(place).analytics.account}>
+        {({ top_links }) => (
+          <Card title="Links with the most clicks">
+            <TopLinks links={top_links} />
+          </Card>
         )}
-      </Show>
+      </ClicksCard>
+      <div className="grid-cards">
+        <Geography source={source} range={range} />
+        <Devices source={source} range={range} />
+        <Referrers source={source} range={range} />
+      </div>
     </Page>
   );
 }

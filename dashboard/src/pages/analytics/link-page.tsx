@@ -1,37 +1,30 @@
 /** The analytics of one link. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft, ExternalLink } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import type { Answer } from "../../../../clients/typescript/src/index.ts";
 import { isNotFound } from "../../data/errors.ts";
-import { baseOf, clientOf } from "../../data/http.ts";
+import { clientOf } from "../../data/http.ts";
 import { useHere } from "../../data/session.ts";
 import { CopyButton } from "../../ui/button.tsx";
-import { countryName } from "../../ui/format.ts";
-import { Card, Page } from "../../ui/page.tsx";
+import { Page } from "../../ui/page.tsx";
 import { useParams } from "../../ui/params.ts";
-import { Empty, Loading, Show } from "../../ui/states.tsx";
-import { Choice, CsvButton, type Part, Parts } from "./breakdown.tsx";
-import { Figures } from "./figures.tsx";
+import { Empty, Show } from "../../ui/states.tsx";
+import { Devices, Geography, Referrers } from "./breakdown-cards.tsx";
+import { ClicksCard } from "./clicks-card.tsx";
 import { LiveClicks } from "./live.tsx";
 import { PeriodBar } from "./period-bar.tsx";
-import { previousQuery, queryOf, type Range, readRange } from "./range.ts";
-import { TimeChart } from "./time-chart.tsx";
-
-const WorldMap = lazy(async () => {
-  const { WorldMap } = await import("./world-map.tsx");
-  return { default: WorldMap };
-});
+import { readRange } from "./range.ts";
+import { linkSource } from "./source.ts";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {
   const { place } = useHere();
   const [params] = useParams();
   const range = readRange(params);
+  const client = clientOf(place);
   const link = useQuery({
     queryKey: ["link", place, id],
-    queryFn: ({ signal }) => clientOf(place).links.get(id, { signal }),
+    queryFn: ({ signal }) => client.links.get(id, { signal }),
   });
   if (isNotFound(link.error)) {
     return (
@@ -42,6 +35,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
       </Empty>
     );
   }
+  const source = linkSource(place, id);
   return (
     <Show query={link} what="the link" lines={8}>
       {(data) => (
@@ -65,11 +59,15 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
           }
         >
           <PeriodBar range={range} />
-          <Summary id={id} range={range} />
+          <ClicksCard
+            path={source.path}
+            range={range}
+            ask={(query, options) => client.analytics.summary(id, query, options)}
+          />
           <div className="grid-cards">
-            <Geography id={id} range={range} />
-            <Devices id={id} range={range} />
-            <Referrers id={id} range={range} />
+            <Geography source={source} range={range} />
+            <Devices source={source} range={range} />
+            <Referrers source={source} range={range} />
             <LiveClicks link={id} />
           </div>
         </Page>
@@ -77,164 +75,3 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
     </Show>
   );
 }
-
-type Asked = { id: string; range: Range };
-
-/** A question about a link, and where the same is to be had as CSV. */
-function usePart<Data>(
-  { id, range }: Asked,
-  part: string,
-  extra: Record<string, string>,
-  ask: (signal: AbortSignal) => Promise<Data>,
-) {
-  const { place } = useHere();
-  const query = useQuery({
-    queryKey: ["analytics", place, id, part, queryOf(range), extra],
-    queryFn: ({ signal }) => ask(signal),
-    placeholderData: keepPreviousData,
-  });
-  const search = new URLSearchParams({ ...queryOf(range), ...extra });
-  const csv = `${baseOf(place)}/v1/analytics/${id}${part}?${search.toString()}`;
-  return { query, csv };
-}
-
-function Summary({ id, range }: Asked) {
-  const { place } = useHere();
-  const { analytics } = clientOf(place);
-  const { query, csv } = usePart({ id, range }, "", {}, (signal) =>
-    analytics.summary(id, queryOf(range), { signal }),
-  );
-  const labels = query.data?.clicks_over_time.map(({ date }) => date) ?? [];
-  const before = useQuery({
-    queryKey: ["analytics", place, id, "before", range, labels[0], labels.length],
-    enabled: query.data !== undefined && !query.isPlaceholderData && range.period !== "all",
-    async queryFn({ signal }) {
-      const earlier = previousQuery(range, labels, Date.now());
-      return earlier === undefined ? null : await analytics.summary(id, earlier, { signal });
-    },
-  });
-  return (
-    <Card title="Clicks" actions={<CsvButton path={csv} name="clicks" />}>
-      <Show query={query} what="clicks" lines={8}>
-        {(data) => (
-          <div aria-busy={query.isPlaceholderData}>
-            <Figures sums={data.summary} before={before.data?.summary} />
-            <TimeChart points={data.clicks_over_time} />
-          </div>
-        )}
-      </Show>
-    </Card>
-  );
-}
-
-const PLACES = { country: "Countries", region: "Regions", city: "Cities" } as const;
-
-type PlaceKind = keyof typeof PLACES;
-
-function Geography({ id, range }: Asked) {
-  const { place } = useHere();
-  const [kind, setKind] = useState<PlaceKind>("country");
-  const ask = (group_by: PlaceKind, limit: number) => (signal: AbortSignal) =>
-    clientOf(place).analytics.geo(id, { ...queryOf(range), group_by, limit }, { signal });
-  const list = usePart({ id, range }, "/geo", { group_by: kind, limit: "10" }, ask(kind, 10));
-  const all = usePart(
-    { id, range },
-    "/geo",
-    { group_by: "country", limit: "100" },
-    ask("country", 100),
-  );
-  const countries = (all.query.data?.data ?? []).flatMap((row) =>
-    "country_name" in row ? [{ country: row.country, clicks: row.clicks }] : [],
-  );
-  return (
-    <Card
-      title="Places"
-      className="span-2"
-      actions={
-        <>
-          <Choice label="Kind of place" names={PLACES} chosen={kind} onChoose={setKind} />
-          <CsvButton path={list.csv} name={PLACES[kind].toLowerCase()} />
-        </>
-      }
-    >
-      <div className="map-and-list">
-        <Suspense fallback={<Loading what="the map" />}>
-          <WorldMap countries={countries} />
-        </Suspense>
-        <Show query={list.query} what="places" lines={6}>
-          {({ data }) => <Parts parts={data.map(placeOf)} label={PLACES[kind]} />}
-        </Show>
-      </div>
-    </Card>
-  );
-}
-
-function placeOf(row: Answer<"getGeo">["data"][number]): Part {
-  const { clicks, percentage } = row;
-  if ("city" in row) {
-    const note = [row.region, countryName(row.country)].filter(Boolean).join(", ");
-    return { name: row.city, note, clicks, percentage };
-  }
-  if ("region_name" in row) {
-    return { name: row.region_name, note: countryName(row.country), clicks, percentage };
-  }
-  return { name: row.country_name, clicks, percentage };
-}
-
-const KINDS = { devices: "Devices", browsers: "Browsers", os: "Systems" } as const;
-
-function Devices({ id, range }: Asked) {
-  const { place } = useHere();
-  const [kind, setKind] = useState<keyof typeof KINDS>("devices");
-  const { query, csv } = usePart({ id, range }, "/devices", {}, (signal) =>
-    clientOf(place).analytics.devices(id, queryOf(range), { signal }),
-  );
-  return (
-    <Card
-      title="Devices"
-      actions={
-        <>
-          <Choice label="Kind" names={KINDS} chosen={kind} onChoose={setKind} />
-          <CsvButton path={csv} name="devices" />
-        </>
-      }
-    >
-      <Show query={query} what="devices" lines={6}>
-        {(data) => (
-          <Parts
-            label={KINDS[kind]}
-            parts={
-              kind === "devices"
-                ? data.devices.map(({ type, ...figures }) => ({ name: capital(type), ...figures }))
-                : data[kind]
-            }
-          />
-        )}
-      </Show>
-    </Card>
-  );
-}
-
-function Referrers({ id, range }: Asked) {
-  const { place } = useHere();
-  const { query, csv } = usePart({ id, range }, "/referrers", {}, (signal) =>
-    clientOf(place).analytics.referrers(id, queryOf(range), { signal }),
-  );
-  return (
-    <Card title="Referrers" actions={<CsvButton path={csv} name="referrers" />}>
-      <Show query={query} what="referrers" lines={6}>
-        {(data) => (
-          <Parts
-            label="Referrers"
-            parts={data.referrers.map(({ source, ...figures }) => ({
-              name: source === "direct" ? "Direct" : source,
-              ...figures,
-            }))}
-          />
-        )}
-      </Show>
-    </Card>
-  );
-}
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
