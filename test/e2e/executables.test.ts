@@ -6,6 +6,7 @@ import { join } from "node:path";
 
 import { call, linkAnswer } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { freePort } from "../harness/ports.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
 const START_MS = 20_000;
@@ -18,7 +19,8 @@ beforeAll(async () => {
   stack = await startStack();
   dir = mkdtempSync(join(tmpdir(), "shorthop-empty-"));
   run([process.execPath, join(PROJECT_DIR, "deploy/build.ts"), "--only-binaries"], PROJECT_DIR);
-  cpSync(join(PROJECT_DIR, "dist/bin"), join(dir, "bin"), { recursive: true });
+  for (const part of ["bin", "dashboard"])
+    cpSync(join(PROJECT_DIR, "dist", part), join(dir, part), { recursive: true });
   rmSync(join(PROJECT_DIR, "dist"), { recursive: true });
 });
 afterAll(async () => {
@@ -60,10 +62,13 @@ const environment = () => {
 };
 
 /** Starts an executable, and gives what its first line says. */
-async function start(name: string): Promise<{ url: string; internal_url: string }> {
+async function start(
+  name: string,
+  env: Record<string, string> = {},
+): Promise<{ url: string; internal_url: string }> {
   const child = Bun.spawn([join(dir, "bin", name)], {
     cwd: dir,
-    env: { ...clean(), ...environment() },
+    env: { ...clean(), ...environment(), ...env },
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -120,6 +125,29 @@ describe("the executables", () => {
     }, START_MS);
     // Its assets are within it as well.
     expect((await call(`${api.url}/docs/swagger-ui.js`)).status).toBe(200);
+  });
+
+  test("serve the dashboard to somebody whom the command line has made", async () => {
+    const port = freePort();
+    const origin = `http://localhost:${port}`;
+    await start("shorthop-api", {
+      DASHBOARD_URL: origin,
+      DASHBOARD_HOST: "127.0.0.1",
+      DASHBOARD_PORT: String(port),
+      DASHBOARD_SECRET: "thirty-two characters, or even more",
+      DASHBOARD_DIR: join(dir, "dashboard"),
+    });
+    const create = ["users", "create", "--email", "shipped@example.com", "--name", "S", "--json"];
+    const made = JSON.parse(run([join(dir, "bin/shorthop"), ...create], dir, environment()));
+    expect((await call(`${origin}/`)).headers.get("content-type")).toContain("text/html");
+    const answer = await call(`${origin}/auth/sign-in`, {
+      body: { email: "shipped@example.com", password: made.password },
+      headers: { origin },
+    });
+    expect(answer.status).toBe(200);
+    expect(() =>
+      run([join(dir, "bin/shorthop-api")], dir, { ...environment(), DASHBOARD_URL: origin }),
+    ).toThrow("DASHBOARD_SECRET: must be set with DASHBOARD_URL");
   });
 
   test("unknown commands and bad settings are told, and nothing is started", () => {
