@@ -4,51 +4,35 @@
  */
 import { Elysia } from "elysia";
 
-import type { ClientAddress } from "../../shared/client-address.ts";
-import type { Log } from "../../shared/log.ts";
 import { analyticsRoutes } from "../analytics/routes.ts";
-import type { AnalyticsService } from "../analytics/service.ts";
+import type { AppDeps } from "../app.ts";
 import { requireAccessRules } from "../auth/access-rules.ts";
 import { authPlugin } from "../auth/plugin.ts";
 import { domainRoutes } from "../domains/routes.ts";
-import type { DomainService } from "../domains/service.ts";
 import { errorPlugin } from "../http/error-plugin.ts";
 import { notFound } from "../http/errors.ts";
-import { metricsPlugin, type Observe } from "../http/metrics-plugin.ts";
+import { metricsPlugin } from "../http/metrics-plugin.ts";
 import { requestContextPlugin } from "../http/request-context.ts";
 import { requireSameOrigin } from "../http/same-origin.ts";
 import { createOnce } from "../idempotency/once.ts";
 import { keyRoutes } from "../keys/routes.ts";
-import type { KeyService } from "../keys/service.ts";
 import { createAnonymousLimit } from "../limits/anonymous.ts";
 import { limitRoutes } from "../limits/routes.ts";
 import { linkRoutes } from "../links/routes.ts";
-import type { LinkService } from "../links/service.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import type { MemberService } from "../members/service.ts";
-import type { Sql } from "../postgres.ts";
 import { createSessionAdmission } from "../sessions/admission.ts";
 import { sessionRoutes } from "../sessions/routes.ts";
 import type { SessionService } from "../sessions/service.ts";
 import { type Assets, findAsset } from "./assets.ts";
 import { linkSettingsRoutes } from "./routes.ts";
 
-export type DashboardDeps = {
-  log: Log;
-  sql: Sql;
-  clientAddress: ClientAddress;
-  links: LinkService;
-  analytics: AnalyticsService;
-  keys: KeyService;
-  domains: DomainService;
+export type DashboardDeps = AppDeps & {
   sessions: SessionService;
   members: MemberService;
   assets: Assets;
-  /** Where short links are served, without a trailing slash. */
-  shortUrl: string;
   /** Where browsers reach the dashboard, without a trailing slash. */
   origin: string;
-  observe: Observe;
 };
 
 /** Nothing from elsewhere, nothing inline, in nobody's frame. */

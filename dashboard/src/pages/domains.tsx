@@ -1,14 +1,15 @@
 /** Domains of one's own for short links: added, proven by a DNS record, removed. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Plus, RefreshCw, Trash2 } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 
 import type { Domain } from "../../../clients/typescript/src/index.ts";
+import { useChange } from "../data/change.ts";
 import { messageOf } from "../data/errors.ts";
 import { clientOf } from "../data/http.ts";
 import { useHere, useMayWrite } from "../data/session.ts";
 import { Button, CopyButton, IconButton } from "../ui/button.tsx";
-import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, DialogForm } from "../ui/dialog.tsx";
 import { TextField } from "../ui/field.tsx";
 import { moment } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";
@@ -62,11 +63,9 @@ export function DomainsPage() {
 function DomainCard({ domain, onRemove }: { domain: Domain; onRemove: () => void }) {
   const { place } = useHere();
   const mayWrite = useMayWrite();
-  const queryClient = useQueryClient();
-  const verify = useMutation({
-    mutationFn: () => clientOf(place).domains.verify(domain.id),
-    async onSuccess({ status }) {
-      await queryClient.invalidateQueries({ queryKey: ["domains", place] });
+  const verify = useChange(() => clientOf(place).domains.verify(domain.id), {
+    refresh: [["domains", place]],
+    onDone: ({ status }) => {
       if (status === "verified") toast(`${domain.domain} has been verified.`);
     },
   });
@@ -133,22 +132,20 @@ const DnsRecord = ({ type, name, value }: { type: string; name: string; value: s
 
 function AddDialog({ onClose }: { onClose: () => void }) {
   const { place } = useHere();
-  const queryClient = useQueryClient();
   const [name, setName] = useState("");
-  const add = useMutation({
-    mutationFn: () => clientOf(place).domains.create(name.trim()),
-    async onSuccess() {
-      await queryClient.invalidateQueries({ queryKey: ["domains", place] });
-      onClose();
-    },
+  const add = useChange(() => clientOf(place).domains.create(name.trim()), {
+    refresh: [["domains", place]],
+    onDone: onClose,
   });
-  function submit(event: FormEvent): void {
-    event.preventDefault();
-    add.mutate();
-  }
   return (
     <Dialog title="Add a domain" onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
+      <DialogForm
+        action="Add"
+        onSubmit={() => add.mutate()}
+        onCancel={onClose}
+        busy={add.isPending}
+        error={add.error}
+      >
         <TextField
           label="Domain"
           placeholder="go.example.com"
@@ -157,29 +154,18 @@ function AddDialog({ onClose }: { onClose: () => void }) {
           required
           value={name}
           onChange={(event) => setName(event.target.value)}
-          problem={add.error === null ? undefined : messageOf(add.error)}
         />
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={add.isPending}>
-            Add
-          </Button>
-        </footer>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }
 
 function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
   const { place } = useHere();
-  const queryClient = useQueryClient();
-  const remove = useMutation({
-    mutationFn: () => clientOf(place).domains.delete(domain.id),
-    async onSuccess() {
-      await queryClient.invalidateQueries({ queryKey: ["domains", place] });
-      toast("The domain has been removed.");
-      onClose();
-    },
+  const remove = useChange(() => clientOf(place).domains.delete(domain.id), {
+    refresh: [["domains", place]],
+    done: "The domain has been removed.",
+    onDone: onClose,
   });
   return (
     <ConfirmDialog

@@ -1,6 +1,6 @@
 /** Modal dialogs: the browser's own, which keeps the focus inside and closes on Escape. */
 import { X } from "lucide-react";
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef } from "react";
 
 import { messageOf } from "../data/errors.ts";
 import { Button, IconButton } from "./button.tsx";
@@ -49,6 +49,37 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
     </dialog>
   );
 }
+
+type FormProps = {
+  /** What the button that sends it says. */
+  action: string;
+  onSubmit: (event: FormEvent) => void;
+  onCancel: () => void;
+  busy: boolean;
+  error: unknown;
+  children: ReactNode;
+};
+
+/** A form that fills a dialog. */
+export const DialogForm = ({ action, onSubmit, onCancel, busy, error, children }: FormProps) => (
+  <form
+    className="stack"
+    noValidate
+    onSubmit={(event) => {
+      event.preventDefault();
+      onSubmit(event);
+    }}
+  >
+    {children}
+    {error !== null && <Problem>{messageOf(error)}</Problem>}
+    <footer>
+      <Button onClick={onCancel}>Cancel</Button>
+      <Button type="submit" look="primary" busy={busy}>
+        {action}
+      </Button>
+    </footer>
+  </form>
+);
 
 type ConfirmProps = {
   title: string;

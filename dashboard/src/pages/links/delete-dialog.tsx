@@ -1,21 +1,15 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-
 import type { Link } from "../../../../clients/typescript/src/index.ts";
+import { useChange } from "../../data/change.ts";
 import { clientOf } from "../../data/http.ts";
 import { useHere } from "../../data/session.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { toast } from "../../ui/toast.tsx";
 
 export function DeleteDialog({ link, onClose }: { link: Link; onClose: () => void }) {
   const { place } = useHere();
-  const queryClient = useQueryClient();
-  const remove = useMutation({
-    mutationFn: () => clientOf(place).links.delete(link.id),
-    async onSuccess() {
-      await queryClient.invalidateQueries({ queryKey: ["links", place] });
-      toast("The link has been deleted.");
-      onClose();
-    },
+  const remove = useChange(() => clientOf(place).links.delete(link.id), {
+    refresh: [["links", place]],
+    done: "The link has been deleted.",
+    onDone: onClose,
   });
   return (
     <ConfirmDialog

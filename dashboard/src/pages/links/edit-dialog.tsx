@@ -1,17 +1,17 @@
 /** Making a link, and changing one. What is typed is checked as it is typed, by the API's own rules. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useForm, type UseFormReturn } from "react-hook-form";
 
 import { type Link, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import { useChange } from "../../data/change.ts";
 import { messageOf } from "../../data/errors.ts";
 import { ask, baseOf, clientOf } from "../../data/http.ts";
 import { useHere } from "../../data/session.ts";
-import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
 import { More } from "../../ui/more.tsx";
-import { Problem, Show } from "../../ui/states.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { Show } from "../../ui/states.tsx";
 import {
   bodyOf,
   changesOf,
@@ -56,7 +56,6 @@ const FIELD_OF_CODE: Readonly<Record<string, "url" | "alias">> = {
 
 function LinkForm({ link, settings, onClose }: LinkFormProps) {
   const { place } = useHere();
-  const queryClient = useQueryClient();
   const before = valuesOf(link, settings);
   const form = useForm<LinkValues>({
     mode: "onChange",
@@ -69,41 +68,38 @@ function LinkForm({ link, settings, onClose }: LinkFormProps) {
       return Object.keys(errors).length === 0 ? { values, errors: {} } : { values: {}, errors };
     },
   });
-  const save = useMutation({
-    async mutationFn(values: LinkValues) {
+  const save = useChange(
+    async (values: LinkValues) => {
       const { links } = clientOf(place);
       if (link === undefined) return await links.create(bodyOf(values));
       return await links.update(link.id, changesOf(before, values));
     },
-    async onSuccess(saved) {
-      await queryClient.invalidateQueries({ queryKey: ["links", place] });
-      await queryClient.invalidateQueries({ queryKey: ["link", place, saved.id] });
-      toast(link === undefined ? `${saved.short_url} is ready.` : "The link has been changed.");
-      onClose();
+    {
+      refresh: [
+        ["links", place],
+        ["link", place],
+      ],
+      done: ({ short_url }) =>
+        link === undefined ? `${short_url} is ready.` : "The link has been changed.",
+      onDone: onClose,
     },
-    onError(error) {
-      const field = error instanceof ShorthopError ? FIELD_OF_CODE[error.code] : undefined;
-      if (field !== undefined)
-        form.setError(field, { message: messageOf(error) }, { shouldFocus: true });
-    },
-  });
-  const told = save.error instanceof ShorthopError && FIELD_OF_CODE[save.error.code] !== undefined;
+  );
+  const field = save.error instanceof ShorthopError ? FIELD_OF_CODE[save.error.code] : undefined;
+  useEffect(() => {
+    if (field === undefined) return;
+    form.setError(field, { message: messageOf(save.error) }, { shouldFocus: true });
+  }, [form, field, save.error]);
   return (
-    <form
-      className="stack"
-      noValidate
+    <DialogForm
+      action={link === undefined ? "Make link" : "Save"}
       onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
+      onCancel={onClose}
+      busy={save.isPending}
+      error={field === undefined ? save.error : null}
     >
       <MainFields form={form} isNew={link === undefined} />
       <MoreFields form={form} hasPassword={settings?.has_password ?? false} />
-      {save.error !== null && !told && <Problem>{messageOf(save.error)}</Problem>}
-      <footer>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" busy={save.isPending}>
-          {link === undefined ? "Make link" : "Save"}
-        </Button>
-      </footer>
-    </form>
+    </DialogForm>
   );
 }
 

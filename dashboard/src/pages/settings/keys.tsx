@@ -1,23 +1,22 @@
 /** API keys. The value of a new one is shown this once, and is gone with its dialog. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Plus, RotateCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import type { ApiKey } from "../../../../clients/typescript/src/index.ts";
 import { createKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-bodies.ts";
-import { messageOf } from "../../data/errors.ts";
+import { useChange } from "../../data/change.ts";
 import { clientOf } from "../../data/http.ts";
 import { useHere } from "../../data/session.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
 import { moment } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, Problem, Show } from "../../ui/states.tsx";
+import { Empty, Show } from "../../ui/states.tsx";
 import { ACTIONS, Table } from "../../ui/table.tsx";
-import { toast } from "../../ui/toast.tsx";
 import { problemOf } from "../../ui/validation.ts";
 
 type Opened = { what: "create" } | { what: "revoke" | "rotate"; key: ApiKey };
@@ -136,31 +135,30 @@ type Values = { name: string; scopes: Scope[]; expires_at: string };
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
   const { place, mode } = useHere();
-  const queryClient = useQueryClient();
   const form = useForm<Values>({
     mode: "onChange",
     defaultValues: { name: "", scopes: ["links:read", "links:write"], expires_at: "" },
   });
   const { errors } = form.formState;
-  const create = useMutation({
-    mutationFn: ({ name, scopes, expires_at }: Values) =>
+  const create = useChange(
+    ({ name, scopes, expires_at }: Values) =>
       clientOf(place).keys.create({
         name: name.trim(),
         type: mode,
         scopes,
         expires_at: expires_at === "" ? null : new Date(expires_at).toISOString(),
       }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ["keys", place] }),
-    // The value lives in this dialog alone.
-    gcTime: 0,
-  });
+    { refresh: [["keys", place]] },
+  );
   if (create.data !== undefined) return <NewKey value={create.data.key} onClose={onClose} />;
   return (
     <Dialog title="New API key" onClose={onClose}>
-      <form
-        className="stack"
-        noValidate
+      <DialogForm
+        action="Make key"
         onSubmit={(event) => void form.handleSubmit((values) => create.mutate(values))(event)}
+        onCancel={onClose}
+        busy={create.isPending}
+        error={create.error}
       >
         <TextField
           label="Name"
@@ -195,14 +193,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           hint="Left empty, it works until it is revoked."
           {...form.register("expires_at")}
         />
-        {create.error !== null && <Problem>{messageOf(create.error)}</Problem>}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={create.isPending}>
-            Make key
-          </Button>
-        </footer>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }
@@ -236,17 +227,21 @@ const GRACES = [
 
 function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const { place } = useHere();
-  const queryClient = useQueryClient();
   const [grace, setGrace] = useState("86400");
-  const rotate = useMutation({
-    mutationFn: () => clientOf(place).keys.rotate(apiKey.id, { grace_seconds: Number(grace) }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ["keys", place] }),
-    gcTime: 0,
-  });
+  const rotate = useChange(
+    () => clientOf(place).keys.rotate(apiKey.id, { grace_seconds: Number(grace) }),
+    { refresh: [["keys", place]] },
+  );
   if (rotate.data !== undefined) return <NewKey value={rotate.data.key} onClose={onClose} />;
   return (
     <Dialog title={`Rotate ${apiKey.name}`} onClose={onClose}>
-      <div className="stack">
+      <DialogForm
+        action="Rotate"
+        onSubmit={() => rotate.mutate()}
+        onCancel={onClose}
+        busy={rotate.isPending}
+        error={rotate.error}
+      >
         <p>A new key takes its place, with the same name and scopes.</p>
         <SelectField
           label="The old key"
@@ -254,28 +249,17 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
           value={grace}
           onChange={(event) => setGrace(event.target.value)}
         />
-        {rotate.error !== null && <Problem>{messageOf(rotate.error)}</Problem>}
-      </div>
-      <footer>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" busy={rotate.isPending} onClick={() => rotate.mutate()}>
-          Rotate
-        </Button>
-      </footer>
+      </DialogForm>
     </Dialog>
   );
 }
 
 function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const { place } = useHere();
-  const queryClient = useQueryClient();
-  const revoke = useMutation({
-    mutationFn: () => clientOf(place).keys.revoke(apiKey.id),
-    async onSuccess() {
-      await queryClient.invalidateQueries({ queryKey: ["keys", place] });
-      toast("The key has been revoked.");
-      onClose();
-    },
+  const revoke = useChange(() => clientOf(place).keys.revoke(apiKey.id), {
+    refresh: [["keys", place]],
+    done: "The key has been revoked.",
+    onDone: onClose,
   });
   return (
     <ConfirmDialog

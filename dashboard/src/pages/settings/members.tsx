@@ -1,21 +1,21 @@
 /** Who belongs to the account. Owners invite, change roles and remove. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/people.ts";
+import { useChange } from "../../data/change.ts";
 import { messageOf } from "../../data/errors.ts";
 import { ask, send } from "../../data/http.ts";
 import { SESSION_KEY, useHere } from "../../data/session.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { moment } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Problem, Show } from "../../ui/states.tsx";
 import { ACTIONS, Table } from "../../ui/table.tsx";
-import { toast } from "../../ui/toast.tsx";
 import { problemOf } from "../../ui/validation.ts";
 
 type Member = { user_id: string; email: string; name: string; role: Role; created_at: string };
@@ -89,27 +89,15 @@ export function MembersPage() {
   );
 }
 
-/** Runs a change of the account's members, and reads them anew. */
-function useChange<Input>(change: (input: Input) => Promise<unknown>, done: string) {
-  const { account } = useHere();
-  const queryClient = useQueryClient();
-  return useMutation({
-    mutationFn: change,
-    async onSuccess() {
-      await queryClient.invalidateQueries({ queryKey: ["members", account.id] });
-      // It may have been about whoever is looking.
-      await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
-      toast(done);
-    },
-  });
-}
+/** What is read anew when members have changed: it may have been about whoever is looking. */
+const useAffected = () => [["members", useHere().account.id], SESSION_KEY];
 
 function RoleChoice({ member }: { member: Member }) {
   const { account } = useHere();
   const change = useChange(
     (role: Role) =>
       send(`/api/${account.id}/members/${member.user_id}`, { method: "PATCH", body: { role } }),
-    "The role has been changed.",
+    { refresh: useAffected(), done: "The role has been changed." },
   );
   return (
     <>
@@ -141,10 +129,11 @@ function Invitations({
   const { account } = useHere();
   const withdraw = useChange(
     (id: string) => send(`/api/${account.id}/invitations/${id}`, { method: "DELETE" }),
-    "The invitation has been withdrawn.",
+    { refresh: useAffected(), done: "The invitation has been withdrawn." },
   );
   return (
     <Card title="Invitations">
+      {withdraw.error !== null && <Problem>{messageOf(withdraw.error)}</Problem>}
       <ul className="rows">
         {invitations.map(({ id, email, role, expires_at }) => (
           <li key={id}>
@@ -171,13 +160,11 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
     mode: "onTouched",
     defaultValues: { email: "", role: "member" },
   });
-  const queryClient = useQueryClient();
-  const invite = useMutation({
-    mutationFn: (body: InviteValues) =>
+  const invite = useChange(
+    (body: InviteValues) =>
       ask<{ token: string }>(`/api/${account.id}/invitations`, { method: "POST", body }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ["members", account.id] }),
-    gcTime: 0,
-  });
+    { refresh: useAffected() },
+  );
   if (invite.data !== undefined) {
     const url = `${location.origin}/invite/${invite.data.token}`;
     return (
@@ -202,10 +189,12 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   }
   return (
     <Dialog title="Invite somebody" onClose={onClose}>
-      <form
-        className="stack"
-        noValidate
+      <DialogForm
+        action="Make invitation"
         onSubmit={(event) => void form.handleSubmit((values) => invite.mutate(values))(event)}
+        onCancel={onClose}
+        busy={invite.isPending}
+        error={invite.error}
       >
         <TextField
           label="E-mail address"
@@ -214,30 +203,23 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
           {...form.register("email", { validate: problemOf(emailRule) })}
         />
         <SelectField label="Role" choices={ROLE_CHOICES} {...form.register("role")} />
-        {invite.error !== null && <Problem>{messageOf(invite.error)}</Problem>}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={invite.isPending}>
-            Make invitation
-          </Button>
-        </footer>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }
 
 function RemoveDialog({ member, onClose }: { member: Member; onClose: () => void }) {
   const { account } = useHere();
-  const remove = useChange(async () => {
-    await send(`/api/${account.id}/members/${member.user_id}`, { method: "DELETE" });
-    onClose();
-  }, "The member has been removed.");
+  const remove = useChange(
+    () => send(`/api/${account.id}/members/${member.user_id}`, { method: "DELETE" }),
+    { refresh: useAffected(), done: "The member has been removed.", onDone: onClose },
+  );
   return (
     <ConfirmDialog
       title={`Remove ${member.name}?`}
       action="Remove"
       onClose={onClose}
-      onConfirm={() => remove.mutate(undefined)}
+      onConfirm={() => remove.mutate()}
       busy={remove.isPending}
       error={remove.error}
     >
