@@ -53,12 +53,13 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
     .action((options: CreateOptions) =>
       withDatabase(async (sql) => {
         const users = usersOf(sql);
+        const members = createMemberService({ sql, users });
+        const { email, name, account, role } = options;
+        // Nobody is made who would then belong nowhere.
+        if (account !== undefined) await members.requireAccount(account);
         const { password, shown } = await choosePassword(options.passwordStdin);
-        const { email, name } = options;
         const id = await users.create({ email, name, password });
-        if (options.account !== undefined) {
-          await createMemberService({ sql, users }).add(options.account, id, options.role);
-        }
+        if (account !== undefined) await members.add(account, id, role);
         print(options.json, { id: encodeId("user", id), email, ...shown });
       }),
     );
@@ -108,7 +109,9 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
         const id = await users.findByEmail(options.email);
         mustExist(id !== undefined, "user");
         if (id === undefined) return;
-        await createMemberService({ sql, users }).add(options.account, id, options.role);
+        const members = createMemberService({ sql, users });
+        await members.requireAccount(options.account);
+        await members.add(options.account, id, options.role);
         print(options.json, { email: options.email, role: options.role });
       }),
     );

@@ -9,6 +9,7 @@ import type { Person } from "../sessions/service.ts";
 import type { UserService } from "../sessions/users.ts";
 import type { AcceptBody } from "./model.ts";
 import {
+  accountExists,
   accountsOfUser,
   addMember,
   deleteInvitation,
@@ -64,7 +65,12 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
       return { members, invitations };
     },
 
-    /** For operators: makes somebody a member without asking them. */
+    /** For operators: throws `not_found` when there is no such account. */
+    async requireAccount(accountId: Uuid): Promise<void> {
+      if (!(await accountExists(sql, accountId))) throw notFound("account");
+    },
+
+    /** For operators: makes somebody a member, of an account that is there, without asking them. */
     add: (accountId: Uuid, userId: Uuid, role: Role) => addMember(sql, accountId, userId, role),
 
     /** Throws `not_found`, and `invalid_request` when the account would be left without an owner. */

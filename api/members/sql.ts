@@ -67,6 +67,11 @@ export async function removeMember(
   return rows.length === 1;
 }
 
+export async function accountExists(sql: Sql, accountId: Uuid): Promise<boolean> {
+  const rows = await sql`select 1 from accounts where id = ${accountId}`;
+  return rows.length === 1;
+}
+
 export const accountsOfUser = (sql: Sql, userId: Uuid) =>
   sql<{ id: Uuid; name: string; plan: string; role: Role }[]>`
     select account.id, account.name, account.plan, m.role

@@ -529,8 +529,18 @@ describe("the operator's command line", () => {
       1,
       expect.stringContaining("There is somebody with this e-mail address."),
     ]);
+    const nowhere = ["--account", "acct_01m7ythg6eex4vpp1yqjbwvn70"];
+    const lost = await runAdmin(stack, [
+      ...["users", "create", "--email", "nowhere@example.com", "--name", "N"],
+      ...nowhere,
+    ]);
+    expect([lost.code, lost.problem]).toEqual([1, "The account does not exist.\n"]);
+    expect(
+      (await runAdmin(stack, ["users", "join", "--email", person.email, ...nowhere])).code,
+    ).toBe(1);
     const users = await admin<{ email: string; accounts: string[] }[]>(stack, ["users", "list"]);
     expect(users.find(({ email }) => email === person.email)?.accounts).toEqual([account.id]);
+    expect(users.some(({ email }) => email === "nowhere@example.com")).toBe(false);
     const { password } = await admin<{ password: string }>(stack, [
       "users",
       "set-password",
