@@ -530,10 +530,8 @@ describe("the operator's command line", () => {
       expect.stringContaining("There is somebody with this e-mail address."),
     ]);
     const nowhere = ["--account", "acct_01m7ythg6eex4vpp1yqjbwvn70"];
-    const lost = await runAdmin(stack, [
-      ...["users", "create", "--email", "nowhere@example.com", "--name", "N"],
-      ...nowhere,
-    ]);
+    const create = ["users", "create", "--email", "nowhere@example.com", "--name", "N"];
+    const lost = await runAdmin(stack, [...create, ...nowhere]);
     expect([lost.code, lost.problem]).toEqual([1, "The account does not exist.\n"]);
     expect(
       (await runAdmin(stack, ["users", "join", "--email", person.email, ...nowhere])).code,
