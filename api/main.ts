@@ -20,6 +20,7 @@ import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { startLinkFeed } from "./feed/link-feed.ts";
+import { LISTENING } from "./http/listening.ts";
 import type { Answered } from "./http/metrics-plugin.ts";
 import { createKeyService } from "./keys/service.ts";
 import { startCleaning } from "./limits/cleaning.ts";
@@ -88,16 +89,7 @@ async function serve(): Promise<void> {
     },
   };
   const app = createApp({ ...common, analytics: common.analyticsFor(keys.isAlive) });
-  app.listen({
-    hostname: config.API_HOST,
-    port: config.API_PORT,
-    // Two processes on one port would share its connections unnoticed.
-    reusePort: false,
-    development: false,
-    idleTimeout: 30,
-    // Bodies are bounded where they are read, so that the answer is our own.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-  });
+  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...LISTENING });
   lifecycle.onStop("server", () => app.server?.stop());
   const dashboard = startDashboard(config, common);
   if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);

@@ -4,8 +4,17 @@
  * the folder's path.
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 
 const ROOT = join(import.meta.dir, "..");
 
@@ -42,7 +51,7 @@ async function buildCached(cache: string): Promise<string> {
 }
 
 async function build(outdir: string): Promise<string> {
-  await Bun.build({
+  const { outputs } = await Bun.build({
     entrypoints: [join(ROOT, "dashboard/index.html")],
     outdir,
     target: "browser",
@@ -51,6 +60,12 @@ async function build(outdir: string): Promise<string> {
     publicPath: "/",
     define: { "process.env.NODE_ENV": '"production"' },
   });
+  // Here once, rather than at every start of a process that serves them.
+  for (const { path } of outputs) {
+    const content = readFileSync(path);
+    writeFileSync(`${path}.br`, brotliCompressSync(content));
+    writeFileSync(`${path}.gz`, gzipSync(content));
+  }
   return resolve(outdir);
 }
 

@@ -1,7 +1,6 @@
-/** The dashboard's files, read once at the start and served from memory. */
+/** The dashboard's files, compressed when they were built, read once at the start and served from memory. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { brotliCompressSync, gzipSync } from "node:zlib";
 
 type Encoding = "br" | "gzip" | "identity";
 
@@ -31,22 +30,23 @@ export function readAssets(folder: string): Assets {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
     const type = TYPES[entry.name.split(".").at(-1) ?? ""];
-    // What is not served, such as a source map, is not read.
+    // What is not served by its name, such as a compressed twin, is not read here.
     if (type === undefined) continue;
-    const body = readFileSync(path);
     assets.set(`/${relative(folder, path)}`, {
       type,
       immutable: /-[0-9a-z]{8}\.\w+$/.test(entry.name),
       bodies: {
-        identity: new Uint8Array(body),
-        br: new Uint8Array(brotliCompressSync(body)),
-        gzip: new Uint8Array(gzipSync(body)),
+        identity: read(path),
+        br: read(`${path}.br`),
+        gzip: read(`${path}.gz`),
       },
     });
   }
   if (!assets.has(PAGE)) throw new Error(`There is no dashboard in ${folder}.`);
   return assets;
 }
+
+const read = (path: string): Uint8Array<ArrayBuffer> => new Uint8Array(readFileSync(path));
 
 type Served = { headers: Record<string, string>; body: Uint8Array<ArrayBuffer> };
 

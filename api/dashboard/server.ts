@@ -1,5 +1,6 @@
 import type { AnalyticsService, IsAlive } from "../analytics/service.ts";
 /** Starts the dashboard's site in this process, where it is configured. */
+import { LISTENING } from "../http/listening.ts";
 import { createMemberService } from "../members/service.ts";
 import type { Sql } from "../postgres.ts";
 import { createAttempts } from "../sessions/attempts.ts";
@@ -45,13 +46,6 @@ export function startDashboard(
     assets: readAssets(config.DASHBOARD_DIR),
     origin,
   });
-  app.listen({
-    hostname: config.DASHBOARD_HOST,
-    port: config.DASHBOARD_PORT,
-    reusePort: false,
-    development: false,
-    idleTimeout: 30,
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-  });
+  app.listen({ hostname: config.DASHBOARD_HOST, port: config.DASHBOARD_PORT, ...LISTENING });
   return { url: origin, stop: () => app.server?.stop() };
 }

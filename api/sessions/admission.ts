@@ -4,12 +4,11 @@
  */
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Role } from "../../shared/contracts/people.ts";
-import { createFixedWindow } from "../../shared/fixed-window.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
 import type { Admit } from "../auth/plugin.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AnonymousLimit } from "../limits/anonymous.ts";
-import { rateLimited, rateLimitHeaders } from "../limits/windows.ts";
+import { createLocalLimit } from "../limits/local-limit.ts";
 import { permissionsOf } from "../members/roles.ts";
 import type { SessionService } from "./service.ts";
 
@@ -17,9 +16,7 @@ import type { SessionService } from "./service.ts";
  * Requests of one session a minute. A plan's limits are for its API; a page of the dashboard asks for a
  * dozen things, and an import for hundreds.
  */
-const ALLOWED = 1_200;
-const SECONDS = 60;
-const SESSIONS_MAX = 50_000;
+const SESSION_LIMIT = { name: "session", allowed: 1_200, seconds: 60, keysMax: 50_000 };
 
 /** What concerns an account as a whole has no mode in its path. */
 const PLACE = /^\/api\/(?<account>[^/]+)\/(?<mode>live|test|members|invitations)(?:\/|$)/;
@@ -39,14 +36,7 @@ export function createSessionAdmission({
   findMembership,
   anonymousLimit,
 }: SessionAdmissionDeps): Admit {
-  const limit = createFixedWindow({ allowed: ALLOWED, seconds: SECONDS, keysMax: SESSIONS_MAX });
-
-  function spend(sessionId: Uuid, headers: Record<string, string | number>): void {
-    const { granted, ...state } = limit.spend(sessionId);
-    const window = { name: "session", allowed: ALLOWED, seconds: SECONDS, ...state };
-    Object.assign(headers, rateLimitHeaders(window));
-    if (!granted) throw rateLimited(window, Date.now());
-  }
+  const sessionLimit = createLocalLimit(SESSION_LIMIT);
 
   return async ({ call, request, headers }, access) => {
     if (access === "public") {
@@ -55,7 +45,7 @@ export function createSessionAdmission({
     }
     const session = await sessions.find(request.headers);
     call.session = session;
-    spend(session.id, headers);
+    sessionLimit.admit(session.id, headers);
     if (access === "session") return;
     const place = PLACE.exec(new URL(request.url).pathname)?.groups;
     const accountId = decodeId("acct", place?.["account"] ?? "");

@@ -1,10 +1,8 @@
 /** The account that the stack is tried out with. */
-import { join } from "node:path";
-
 import * as z from "zod";
 
-import { PROJECT_DIR } from "./config.ts";
-import { BUN, type StackFile, type StackUrls } from "./stack.ts";
+import { runScript } from "./script.ts";
+import type { StackFile, StackUrls } from "./stack.ts";
 
 const createdAccount = z.object({ key: z.string() });
 
@@ -62,17 +60,8 @@ async function canSignIn(dashboardUrl: string, password: string): Promise<boolea
 }
 
 /** What a command of the operator's command line prints. */
-async function admin(databaseUrl: string, words: string[], input = ""): Promise<string> {
-  const child = Bun.spawn([BUN, join(PROJECT_DIR, "api/admin/main.ts"), ...words], {
-    env: { ...process.env, DATABASE_URL: databaseUrl },
-    stdin: new Blob([input]),
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const [text, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
-  if (code !== 0) throw new Error(`shorthop ${words.slice(0, 2).join(" ")} failed (${code}).`);
-  return text;
-}
+const admin = (databaseUrl: string, words: string[], input = ""): Promise<string> =>
+  runScript("api/admin/main.ts", words, { env: { DATABASE_URL: databaseUrl }, input });
 
 /** What to show when everything runs. */
 export const banner = (stack: Omit<StackFile, "pids">): string => `

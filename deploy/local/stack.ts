@@ -45,7 +45,7 @@ export type StackFile = {
 };
 
 /** This very Bun, whatever PATH says. */
-export const BUN = process.execPath;
+const BUN = process.execPath;
 
 export const bunScript = (path: string, ...args: string[]): [string, ...string[]] => [
   BUN,

@@ -523,6 +523,8 @@ withBrowser("the dashboard", () => {
 
   test("invites somebody, who joins with a password of their own and sees what their role allows", async () => {
     let invitation = "";
+    // Something to see, whatever ran before.
+    await client.links.create({ url: "https://example.com/for-the-invited" });
     await as(owner, async (page) => {
       await goTo(page, "Members");
       await page.getByRole("button", { name: "Invite" }).click();

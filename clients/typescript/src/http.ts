@@ -22,6 +22,8 @@ export type Call = {
   /** Sent with what creates something, so that it can be tried again. */
   idempotencyKey?: string | undefined;
   signal?: AbortSignal | undefined;
+  /** What the answer is wanted as, e.g. `text/csv`; JSON when left out. */
+  accept?: string | undefined;
 };
 
 /** What the API answered when it did not do what it was asked for. */
@@ -54,6 +56,7 @@ export function createSend(options: ClientOptions) {
     const headers: Record<string, string> = {};
     if (apiKey !== undefined) headers["authorization"] = `Bearer ${apiKey}`;
     if (call.body !== undefined) headers["content-type"] = "application/json";
+    if (call.accept !== undefined) headers["accept"] = call.accept;
     if (call.idempotencyKey !== undefined) headers["idempotency-key"] = call.idempotencyKey;
     const signals = [AbortSignal.timeout(timeoutMs), call.signal];
     const response = await send(urlOf(options.baseUrl, call), {

@@ -1,44 +1,18 @@
 /** Calls of the dashboard's own endpoints; what /v1 has too goes by the client that anybody has. */
-import { type Client, createClient, ShorthopError } from "../../../clients/typescript/src/index.ts";
+import { type Call, createSend } from "../../../clients/typescript/src/http.ts";
+import { type Client, createClient } from "../../../clients/typescript/src/index.ts";
 
-type Call = { method?: "GET" | "POST" | "PATCH" | "DELETE"; body?: unknown; accept?: string };
+type Options = Partial<Pick<Call, "method" | "body" | "accept">>;
 
-const TIMEOUT_MS = 30_000;
+const sendOnce = createSend({ baseUrl: location.origin, retriesMax: 0 });
 
-/** Sends a request to this site; throws {@link ShorthopError}, or what `fetch` throws. */
-export async function send(path: string, { method = "GET", body, accept }: Call = {}) {
-  const headers: Record<string, string> = {};
-  if (body !== undefined) headers["content-type"] = "application/json";
-  if (accept !== undefined) headers["accept"] = accept;
-  const response = await fetch(path, {
-    method,
-    headers,
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  if (!response.ok) throw await toError(response);
-  return response;
-}
+/** Sends a request to this site; throws `ShorthopError`, or what `fetch` throws. */
+export const send = (path: string, { method = "GET", ...rest }: Options = {}): Promise<Response> =>
+  sendOnce({ method, path, ...rest });
 
 /** The service checks its answers against the schemas that these types were written from. */
-export const ask = async <Answer>(path: string, call?: Call): Promise<Answer> =>
-  (await (await send(path, call)).json()) as Answer;
-
-async function toError(response: Response): Promise<ShorthopError> {
-  const text = await response.text();
-  const { code = "unknown", message = `The service answered ${response.status}.` } =
-    readError(text);
-  return new ShorthopError(response.status, code, message, undefined, undefined);
-}
-
-function readError(text: string): { code?: string; message?: string } {
-  try {
-    const body = JSON.parse(text) as { error?: { code?: string; message?: string } };
-    return body.error ?? {};
-  } catch {
-    return {};
-  }
-}
+export const ask = async <Answer>(path: string, options?: Options): Promise<Answer> =>
+  (await (await send(path, options)).json()) as Answer;
 
 export type Mode = "live" | "test";
 
