@@ -82,8 +82,9 @@ test("every window counts exactly, closes its length after it opened, and grants
         expect(ruling?.verdict).toBe(granted === 0 ? "limited" : "ok");
         for (const name of names) {
           const state = model.get(name) ?? { spent: 0, openedAt: -Infinity };
-          // A window opens with the first request it grants.
-          if (granted > 0 && state.openedAt === -Infinity) state.openedAt = now;
+          // The plan's windows open with a request, be it refused; an endpoint's with one it grants.
+          const opens = granted > 0 || name !== RULE.limit;
+          if (opens && state.openedAt === -Infinity) state.openedAt = now;
           state.spent += granted;
           model.set(name, state);
           const window = ruling?.windows.find((told) => told.name === name);
@@ -101,7 +102,24 @@ test("every window counts exactly, closes its length after it opened, and grants
         await sql`update plan_windows set refused = 0 where account_id = ${account}`;
       }
     }),
-    { numRuns: 200 },
+    {
+      numRuns: 200,
+      examples: [
+        // Refused by the endpoint's window after the minute has closed, and granted within the next one.
+        [
+          {
+            minute: 20,
+            day: 60,
+            endpoint: 1,
+            steps: [
+              { passSeconds: 0, wanted: 1 },
+              { passSeconds: 3_570, wanted: 1 },
+              { passSeconds: 40, wanted: 1 },
+            ],
+          },
+        ],
+      ],
+    },
   );
 });
 
