@@ -10,6 +10,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { CACHE_BYTES_LIMIT } from "./cache/link-cache.ts";
 
 const settings = z.object({
   LOG_LEVEL: envLogLevel,
@@ -31,7 +32,7 @@ const settings = z.object({
   /** The most bytes the journal may take; beyond, redirects go on and clicks are dropped, counted. */
   JOURNAL_BYTES_MAX: envInteger(4 * 1024 ** 3, 1024 ** 2, 2 ** 50),
   /** The most memory for cached links. */
-  CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, 2 ** 40),
+  CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, CACHE_BYTES_LIMIT),
   /** The most bytes of clicks that wait in JetStream for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
   /** Connections at a time; further ones are closed at once. */

@@ -3,11 +3,11 @@
  * the same answer. It never waits; what needs waiting for comes back as a decision to wait.
  */
 import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
-import type { CachedLink } from "./link-cache.ts";
+import type { CachedLink } from "./cache/record.ts";
 
 export type Decision =
   /** Answer 302; a GET is a click. */
-  | { kind: "redirect"; link: CachedLink; location: string }
+  | { kind: "redirect"; link: CachedLink }
   /** Ask for the link's password. */
   | { kind: "password"; link: CachedLink }
   | { kind: "expired" }
@@ -24,46 +24,50 @@ export type ShortRequest = {
   method: string;
   /** Path without query, e.g. `/abc`. */
   path: string;
-  /** Query without `?`; empty when there is none. */
-  query: string;
   /** The domain the Host header means, or undefined for a host that is not served here. */
   domain: string | undefined;
 };
 
-/** A cached link, `null` for one known not to exist, undefined for one not known. */
-export type Lookup = (domain: string, path: string) => CachedLink | null | undefined;
-
 const ALIAS_FORM = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const READ_METHODS = "GET, HEAD";
 
-/** Decides a request. `now` is in Unix milliseconds: expiry is judged as the request comes. */
-export function decide(request: ShortRequest, now: number, lookup: Lookup): Decision {
-  const { method, path, query, domain } = request;
+/**
+ * Decides a request, given the link at its path: `null` for one known not to exist, undefined for one not
+ * known. `now` is in Unix milliseconds: expiry is judged as the request comes.
+ */
+export function decide(
+  request: ShortRequest,
+  link: CachedLink | null | undefined,
+  now: number,
+): Decision {
+  const { method, domain } = request;
   const reading = method === "GET" || method === "HEAD";
   if (!reading && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
   if (domain === undefined) return { kind: "not_found" };
-  const page = pageAt(path);
-  // Nobody has said what another host than our own should show there, if it is served here at all.
-  if (page === "root" && domain !== DEFAULT_DOMAIN) return { kind: "not_found" };
-  if (page !== undefined)
-    return reading ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
-  const link = lookup(domain, path);
-  if (link === undefined) {
-    const alias = path.slice(1);
-    return ALIAS_FORM.test(alias) ? { kind: "miss", domain, alias } : { kind: "not_found" };
-  }
+  if (link === undefined) return decideWithoutLink(request.path, domain, reading);
   if (link === null) return { kind: "not_found" };
   if (link.expires_at !== null && link.expires_at <= now) return { kind: "expired" };
   if (link.password_hash !== null) return { kind: "password", link };
   // Only a password form is ever posted.
   if (!reading) return { kind: "method_not_allowed", allow: READ_METHODS };
-  return { kind: "redirect", link, location: locationOf(link, query) };
+  return { kind: "redirect", link };
 }
 
-/** Where a link leads, with the short URL's own query passed on where the link wants it. */
-export function locationOf(link: CachedLink, query: string): string {
-  if (!link.forward_query || query === "") return link.destination;
-  const url = new URL(link.destination);
+/** No alias is that of a page. */
+function decideWithoutLink(path: string, domain: string, reading: boolean): Decision {
+  const page = pageAt(path);
+  if (page === undefined) {
+    const alias = path.slice(1);
+    return ALIAS_FORM.test(alias) ? { kind: "miss", domain, alias } : { kind: "not_found" };
+  }
+  // Nobody has said what another host than our own should show there, if it is served here at all.
+  if (page === "root" && domain !== DEFAULT_DOMAIN) return { kind: "not_found" };
+  return reading ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
+}
+
+/** A destination with the short URL's own query passed on. */
+export function withQuery(destination: string, query: string): string {
+  const url = new URL(destination);
   const given = new URLSearchParams(query);
   for (const name of new Set(given.keys())) {
     // The link's own parameters stand: a visitor cannot replace them.

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
+import { passageText } from "../shared/bytes.ts";
 import { createClientAddress } from "../shared/client-address.ts";
 import {
   type Click,
@@ -9,11 +10,10 @@ import {
   RECORD_BYTES_MAX,
 } from "../shared/contracts/click-page.ts";
 import type { ActiveLink } from "../shared/contracts/link-record.ts";
+import { createLinkCache } from "./cache/link-cache.ts";
 import { createHandler } from "./handler.ts";
 import type { Answer } from "./http/answer.ts";
-import { readHead } from "./http/head.ts";
-import { newHead } from "./http/reading.ts";
-import { createLinkCache } from "./link-cache.ts";
+import { createHeadReader } from "./http/head.ts";
 import { createLookups } from "./lookups.ts";
 import { createPages } from "./pages.ts";
 import { createPasswordPasses } from "./password-pass.ts";
@@ -42,7 +42,7 @@ let cache: ReturnType<typeof createLinkCache>;
 
 /** A handler whose links are all in the stream, none in memory yet. */
 function createTestHandler() {
-  cache = createLinkCache(1_000_000);
+  cache = createLinkCache(1024 ** 2);
   const handle = createHandler({
     cache,
     feed: {
@@ -87,10 +87,10 @@ function createTestHandler() {
     const lines = Object.entries({ host, "content-length": body.length, ...fields });
     const text = `${method} ${path} HTTP/1.1\r\n${lines.map(([n, v]) => `${n}: ${v}\r\n`).join("")}\r\n`;
     const bytes = Buffer.from(text + body);
-    const head = newHead();
-    const start = Buffer.byteLength(text);
-    expect(readHead(bytes, 0, head)).toEqual({ kind: "head", end: start });
-    return handle({ head, bytes, body: { start, end: bytes.length }, now: Date.now(), peer });
+    const { head, read } = createHeadReader();
+    expect(read(bytes, 0)).toEqual({ kind: "head" });
+    const sent = { bytes, start: head.length, end: bytes.length };
+    return handle({ head, body: sent, now: Date.now(), peer });
   };
 }
 
@@ -102,8 +102,10 @@ type Sent = {
   peer: string;
 };
 
-const locationOf = (answer: Answer): string | undefined =>
-  "location" in answer ? answer.location : answer.headers["location"];
+function locationOf(answer: Answer): string | undefined {
+  if (!("location" in answer)) return answer.headers["location"];
+  return typeof answer.location === "string" ? answer.location : passageText(answer.location);
+}
 
 const statusOf = (answer: Answer): number => ("location" in answer ? 302 : answer.status);
 
@@ -199,6 +201,28 @@ describe("answering people", () => {
       "https://example.com/custom",
     );
     expect(statusOf(await ask("/abc"))).toBe(404);
+  });
+
+  test("the short URL's own query is passed on by links that want it, and by no others", async () => {
+    inStream = [link, { ...link, alias: "passing", forward_query: true }];
+    const ask = createTestHandler();
+    expect(locationOf(await ask("/abc?x=1"))).toBe(link.destination);
+    expect(locationOf(await ask("/passing?x=%C3%BC"))).toBe(`${link.destination}?x=%C3%BC`);
+    expect(locationOf(await ask("/passing"))).toBe(link.destination);
+  });
+
+  test("answers that were waited for stay as they were decided, whatever is answered meanwhile", async () => {
+    inStream = Array.from({ length: 50 }, (_, i) => ({
+      ...link,
+      alias: `a${i}`,
+      destination: `https://example.com/${i}`,
+      forward_query: i % 2 === 0,
+    }));
+    const ask = createTestHandler();
+    const answers = await Promise.all(inStream.map(async ({ alias }) => ask(`/${alias}?q`)));
+    expect(answers.map(locationOf)).toEqual(
+      inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q=" : "")),
+    );
   });
 
   test("a link that cannot be looked up is 503, not 404", async () => {

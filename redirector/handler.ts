@@ -1,13 +1,16 @@
 /** What people get: asks for the decision, records the click, makes the answer. Knows no sockets. */
+import { copyPassage, type Passage, passageText, type Span } from "../shared/bytes.ts";
 import type { ClientAddress } from "../shared/client-address.ts";
 import { newRawClick } from "../shared/contracts/click-page.ts";
 import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
 import { hostName } from "../shared/hosts.ts";
-import { decide, type Decision, locationOf, type ShortRequest } from "./decision.ts";
+import type { LinkCache } from "./cache/link-cache.ts";
+import { type CachedLink, keepLink } from "./cache/record.ts";
+import { decide, type Decision, type ShortRequest, withQuery } from "./decision.ts";
 import type { Answer } from "./http/answer.ts";
-import type { Head, Span } from "./http/reading.ts";
+import { textOf } from "./http/bytes.ts";
+import type { Head } from "./http/reading.ts";
 import type { Journal } from "./journal/journal.ts";
-import type { CachedLink, LinkCache } from "./link-cache.ts";
 import type { LinkFeed } from "./link-feed.ts";
 import type { Lookups } from "./lookups.ts";
 import { FAVICON, type Pages, redirectPage, ROBOTS } from "./pages.ts";
@@ -30,12 +33,11 @@ export type HandlerDeps = {
   onAnswer: (kind: Decision["kind"] | "unavailable" | "too_many") => void;
 };
 
-/** A whole request; head and bytes are the caller's again as soon as the handler has returned. */
+/** A whole request; its bytes are the caller's again as soon as the handler has returned. */
 export type Incoming = {
   head: Head;
-  bytes: Buffer;
   /** The posted form, if there is one. */
-  body: Span;
+  body: Passage;
   /** When it came in, in Unix milliseconds. */
   now: number;
   /** The address at the other end of the connection, in its normal form. */
@@ -70,20 +72,34 @@ export function createHandler(deps: HandlerDeps) {
   // Nearly always that of the next request as well.
   let lastHost = "";
   let lastMeaning: Meaning = { host: "", domain: undefined };
-  // One of each for all requests: both are looked at, and done with.
-  const asked: ShortRequest = { method: "", path: "", query: "", domain: "" };
+  // One of each for all requests: they are looked at, and done with.
+  let current: Incoming;
+  const asked: ShortRequest = {
+    method: "",
+    domain: "",
+    // Of a link that is in memory the path is never a text.
+    get path() {
+      return latin1(current.head, current.head.path);
+    },
+  };
   const click = newRawClick();
+  const redirect: { location: string | Passage } = { location: "" };
 
   function handle(incoming: Incoming): Answer | Promise<Answer> {
-    const { now } = incoming;
-    const decision = decide(readRequest(incoming), now, cache.get);
-    if (decision.kind === "redirect") {
-      onAnswer("redirect");
-      if (incoming.head.method === "GET") record(incoming, decision.link);
-      return decision;
-    }
-    if (decision.kind === "miss") return answerMiss(keep(incoming), decision);
-    return answer(incoming, decision);
+    const decision = decideOn(incoming, incoming.now);
+    return decision.kind === "miss"
+      ? answerMiss(keep(incoming), decision)
+      : answer(incoming, decision);
+  }
+
+  function decideOn(incoming: Incoming, now: number): Decision {
+    const { head } = incoming;
+    const { domain } = meaningOf(head.host);
+    current = incoming;
+    asked.method = head.method;
+    asked.domain = domain;
+    const link = domain === undefined ? undefined : cache.get(domain, head.bytes, head.path);
+    return decide(asked, link, now);
   }
 
   async function answerMiss(
@@ -104,12 +120,11 @@ export function createHandler(deps: HandlerDeps) {
     } finally {
       release(found);
     }
-    const decision: Decision = found
-      ? decide(readRequest(incoming), Date.now(), cache.get)
-      : { kind: "not_found" };
+    const decision: Decision = found ? decideOn(incoming, Date.now()) : { kind: "not_found" };
     // A cache too small to hold even this one link.
     if (decision.kind === "miss") throw new Error("A fetched link is not in the cache.");
-    return await answer(incoming, decision);
+    const answered = answer(incoming, decision);
+    return answered instanceof Promise ? await answered : keepAnswer(answered);
   }
 
   function answer(
@@ -119,11 +134,10 @@ export function createHandler(deps: HandlerDeps) {
     onAnswer(decision.kind);
     switch (decision.kind) {
       case "redirect":
-        if (incoming.head.method === "GET") record(incoming, decision.link);
-        return decision;
+        return lead(incoming, decision.link);
       case "password":
         return incoming.head.method === "POST"
-          ? answerPassword(keep(incoming), decision.link)
+          ? answerPassword(keep(incoming), keepLink(decision.link))
           : answerAgain(incoming, decision.link);
       case "root":
         return deps.rootRedirectUrl === undefined
@@ -142,26 +156,41 @@ export function createHandler(deps: HandlerDeps) {
 
   /** Whoever has typed the password is not asked again for a while. */
   function answerAgain(incoming: Incoming, link: CachedLink): Answer {
-    if (!passes.accept(link, textOf(incoming, incoming.head.cookie)))
-      return pages.password("asked");
-    if (incoming.head.method === "GET") record(incoming, link);
-    return { location: locationOf(link, readRequest(incoming).query) };
+    return passes.accept(link, utf8(incoming.head, incoming.head.cookie))
+      ? lead(incoming, link)
+      : pages.password("asked");
   }
 
   async function answerPassword(incoming: Incoming, link: CachedLink): Promise<Answer> {
     const { head, body } = incoming;
-    const password = readPassword(textOf(incoming, head.contentType), textOf(incoming, body));
+    const password = readPassword(utf8(head, head.contentType), utf8(body, body));
     if (password === undefined) return pages.password("wrong");
     const result = await checkPassword(link, addressOf(incoming), password);
     if (result === "limited") return pages.password("limited", { "retry-after": "60" });
     if (result === "wrong") return pages.password("wrong");
     record(incoming, link);
-    const page = redirectPage(locationOf(link, readRequest(incoming).query));
-    return { ...page, headers: { ...page.headers, "set-cookie": passes.issue(link, head.path) } };
+    const location = locationOf(incoming, link);
+    const page = redirectPage(typeof location === "string" ? location : passageText(location));
+    const pass = passes.issue(link, latin1(head, head.path));
+    return { ...page, headers: { ...page.headers, "set-cookie": pass } };
+  }
+
+  /** Leads on to where the link goes; a GET is a click. */
+  function lead(incoming: Incoming, link: CachedLink): Answer {
+    if (incoming.head.method === "GET") record(incoming, link);
+    redirect.location = locationOf(incoming, link);
+    return redirect;
+  }
+
+  function locationOf(incoming: Incoming, link: CachedLink): string | Passage {
+    const { destination } = link;
+    const { head } = incoming;
+    if (!link.forward_query || head.query.start === head.query.end) return destination;
+    return withQuery(passageText(destination), utf8(head, head.query));
   }
 
   function record(incoming: Incoming, link: CachedLink): void {
-    const { head, bytes, now } = incoming;
+    const { head, now } = incoming;
     click.time = now;
     click.ids = link.ids;
     click.mode = link.mode;
@@ -169,22 +198,12 @@ export function createHandler(deps: HandlerDeps) {
     click.privacy = head.privacy;
     click.address = addressOf(incoming);
     click.host = meaningOf(head.host).host;
-    click.bytes = bytes;
+    click.bytes = head.bytes;
     click.userAgent = head.userAgent;
     click.referrer = head.referrer;
     click.language = head.language;
     click.query = head.query;
     journal.append(click);
-  }
-
-  /** What the decision is about. */
-  function readRequest(incoming: Incoming): ShortRequest {
-    const { method, path, query, host } = incoming.head;
-    asked.method = method;
-    asked.path = path;
-    asked.query = query.start === query.end ? "" : textOf(incoming, query);
-    asked.domain = meaningOf(host).domain;
-    return asked;
   }
 
   /** Without a proxy's word the peer is the client, as was found out when it connected. */
@@ -210,19 +229,29 @@ export function createHandler(deps: HandlerDeps) {
   return handle;
 }
 
-const textOf = ({ bytes }: Incoming, { start, end }: Span): string =>
+const utf8 = ({ bytes }: Pick<Head, "bytes">, { start, end }: Span): string =>
   bytes.toString("utf8", start, end);
+
+const latin1 = ({ bytes }: Pick<Head, "bytes">, { start, end }: Span): string =>
+  textOf(bytes, start, end);
+
+/** An answer that stays as it is until somebody has waited for it. */
+function keepAnswer(answer: Answer): Answer {
+  if (!("location" in answer) || typeof answer.location === "string") return { ...answer };
+  return { location: copyPassage(answer.location) };
+}
 
 /** A copy that stays as it is while an answer is waited for. */
 function keep(incoming: Incoming): Incoming {
-  const { head, bytes, body } = incoming;
-  const { query, userAgent, referrer, language, cookie, contentType } = head;
+  const { head, body } = incoming;
+  const { path, query, userAgent, referrer, language, cookie, contentType } = head;
   return {
     ...incoming,
-    bytes: Buffer.from(bytes),
-    body: { ...body },
+    body: copyPassage(body),
     head: {
       ...head,
+      bytes: Buffer.from(head.bytes.subarray(0, head.length)),
+      path: { ...path },
       query: { ...query },
       userAgent: { ...userAgent },
       referrer: { ...referrer },

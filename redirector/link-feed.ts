@@ -7,7 +7,7 @@ import { AckPolicy, DeliverPolicy, Events, type NatsConnection, type StreamInfo 
 import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
 import { ensureLinksStream, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
 import type { Log } from "../shared/log.ts";
-import type { LinkCache } from "./link-cache.ts";
+import type { LinkCache } from "./cache/link-cache.ts";
 
 /** How long one pull waits for changes, and how often the cursor is compared with the stream. */
 const PULL_EXPIRES_MS = 2_000;

@@ -1,9 +1,9 @@
 /** The redirector's figures for Prometheus. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 
+import type { LinkCache } from "./cache/link-cache.ts";
 import { DROP_REASONS, type Journal } from "./journal/journal.ts";
 import type { Publishing } from "./journal/publishing.ts";
-import type { LinkCache } from "./link-cache.ts";
 import type { LinkFeed } from "./link-feed.ts";
 import type { Lookups } from "./lookups.ts";
 

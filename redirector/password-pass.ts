@@ -4,7 +4,8 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-import type { CachedLink } from "./link-cache.ts";
+import { passageText } from "../shared/bytes.ts";
+import type { CachedLink } from "./cache/record.ts";
 
 const NAME = "shorthop_pass";
 const VALID_SECONDS = 15 * 60;
@@ -24,7 +25,7 @@ export function createPasswordPasses(
 ): PasswordPasses {
   const sign = (link: CachedLink, expires: number): string =>
     createHmac("sha256", secret)
-      .update(`${link.ids}\n${link.version}\n${expires}`, "latin1")
+      .update(`${passageText(link.ids)}\n${link.version}\n${expires}`, "latin1")
       .digest("base64url");
 
   return {

@@ -1,9 +1,10 @@
+import { passageText } from "../shared/bytes.ts";
 /**
  * Checks the passwords people type. Argon2id is costly on purpose, so few run at once, away from the
  * event loop, and tries are limited for each link and for each link and address.
  */
 import { createFixedWindow } from "../shared/fixed-window.ts";
-import type { CachedLink } from "./link-cache.ts";
+import type { CachedLink } from "./cache/record.ts";
 
 /** Verifications at a time: each takes 19 MiB and a core for some tens of milliseconds. */
 const CONCURRENT_MAX = 2;
@@ -31,11 +32,12 @@ export function createPasswordCheck(): PasswordCheck {
   let running = 0;
 
   return async (link, address, password) => {
-    const key = `${link.ids} ${address}`;
-    if (byAddress.exhausted(key) || byLink.exhausted(link.ids)) return "limited";
+    const ids = passageText(link.ids);
+    const key = `${ids} ${address}`;
+    if (byAddress.exhausted(key) || byLink.exhausted(ids)) return "limited";
     if (running >= CONCURRENT_MAX && waiting.length >= WAITING_MAX) return "limited";
     byAddress.spend(key);
-    byLink.spend(link.ids);
+    byLink.spend(ids);
     if (running >= CONCURRENT_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
     running++;
     try {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
+import { passageText } from "../shared/bytes.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import type { Incoming } from "./handler.ts";
 import { type Answer, createAnswerWriter } from "./http/answer.ts";
@@ -19,13 +20,14 @@ let commits = 0;
 let asked: string[] = [];
 
 /** Answers with where it was asked for; `/slow` later, `/large` at length. */
-function handle({ head, bytes, body }: Incoming): Answer | Promise<Answer> {
-  const text = `${head.path} ${bytes.toString("latin1", body.start, body.end)}`.trim();
+function handle({ head, body }: Incoming): Answer | Promise<Answer> {
+  const path = head.bytes.toString("latin1", head.path.start, head.path.end);
+  const text = `${path} ${passageText(body)}`.trim();
   asked.push(text);
-  if (head.path.startsWith("/fail")) return Promise.reject(new Error("Something is broken."));
-  if (head.path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => ({ location: text }));
-  if (head.path.startsWith("/large")) return { status: 200, headers: {}, body: LARGE };
-  if (head.path === "/page") return { status: 404, headers: {}, body: "söme text" };
+  if (path.startsWith("/fail")) return Promise.reject(new Error("Something is broken."));
+  if (path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => ({ location: text }));
+  if (path.startsWith("/large")) return { status: 200, headers: {}, body: LARGE };
+  if (path === "/page") return { status: 404, headers: {}, body: "söme text" };
   return { location: text };
 }
 

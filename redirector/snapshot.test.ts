@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import type { LinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";
-import { createLinkCache } from "./link-cache.ts";
+import { createLinkCache } from "./cache/link-cache.ts";
 import { loadSnapshot, saveSnapshot } from "./snapshot.ts";
 
 let dir: string;

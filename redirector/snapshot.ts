@@ -7,7 +7,7 @@ import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
 
 import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
 import type { Log } from "../shared/log.ts";
-import type { LinkCache } from "./link-cache.ts";
+import type { LinkCache } from "./cache/link-cache.ts";
 import type { Cursor, LinkFeed } from "./link-feed.ts";
 
 const INTERVAL_MS = 60_000;

@@ -1,11 +1,12 @@
 /** Answers as they go over the wire, written into a buffer of the caller's. */
 import { STATUS_CODES } from "node:http";
 
+import type { Passage } from "../../shared/bytes.ts";
 import type { Page } from "../pages.ts";
 import type { RefusedStatus } from "./reading.ts";
 
 /** What a request is answered with: a redirect of a link, or anything else. */
-export type Answer = { location: string } | Page;
+export type Answer = { location: string | Passage } | Page;
 
 /** Room that every answer fits into: the longest destination and its head, or a page. */
 export const ANSWER_BYTES_MAX = 64 * 1024;
@@ -48,7 +49,7 @@ export function createAnswerWriter() {
     const start = terms.keepAlive ? kept : closed;
     target.set(start, offset);
     let end = offset + start.length;
-    end += target.write(answer.location, end, "latin1");
+    end += writeLocation(answer.location, target, end);
     target.set(END, end);
     return end + END.length;
   }
@@ -85,4 +86,9 @@ export function createAnswerWriter() {
   }
 
   return { write, refuse };
+}
+
+function writeLocation(location: string | Passage, target: Buffer, offset: number): number {
+  if (typeof location === "string") return target.write(location, offset, "latin1");
+  return location.bytes.copy(target, offset, location.start, location.end);
 }

@@ -13,7 +13,7 @@ export const NINE = 57;
 /** What a byte may be part of (RFC 9110 §5.5, §5.6.2; targets may hold raw UTF-8, as browsers send it). */
 export const TOKEN = 1;
 export const TARGET = 2;
-export const VALUE = 4;
+const VALUE = 4;
 
 const CLASSES = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) {
@@ -27,12 +27,56 @@ for (let byte = 0; byte < 256; byte++) {
 export const isA = (bytes: Buffer, at: number, kind: number): boolean =>
   ((CLASSES[bytes[at] ?? 0] ?? 0) & kind) !== 0;
 
-/** Whether the name at `at` is `expected`, which is in lower case and as long; case does not matter. */
-export function named(bytes: Buffer, at: number, expected: string): boolean {
-  for (let i = 0; i < expected.length; i++) {
-    const byte = bytes[at + i] ?? 0;
-    const lower = byte >= 65 && byte <= 90 ? byte | 32 : byte;
-    if (lower !== expected.charCodeAt(i)) return false;
+/** Bytes up to `limit`, and the same to be looked at four at a time. */
+export type Scan = { bytes: Buffer; words: DataView; limit: number };
+
+/** Room for `size` bytes to be scanned. */
+export function newScan(size: number): Scan {
+  const bytes = Buffer.alloc(size);
+  return { bytes, words: new DataView(bytes.buffer, bytes.byteOffset, size), limit: 0 };
+}
+
+const WORD = 4;
+
+/** Where what may stand in a field's value ends. */
+export function valueEnd({ bytes, words, limit }: Scan, from: number): number {
+  let at = from;
+  // Twice as many at a time, as it is all the same as long as there is nothing to be seen.
+  while (at + 2 * WORD <= limit) {
+    const found = controls(words.getInt32(at, true)) | controls(words.getInt32(at + WORD, true));
+    if (found !== 0) break;
+    at += 2 * WORD;
+  }
+  while (at < limit && isA(bytes, at, VALUE)) at++;
+  return at;
+}
+
+/**
+ * Which of four bytes are below 32, or 127: their high bits. Without its own high bit, a byte has one after
+ * the addition if it is 127, or is none the less without after the other if it is below 32; neither carries
+ * into the next (after Anderson, Bit Twiddling Hacks, "determine if a word has a byte less than n").
+ */
+function controls(word: number): number {
+  const low = word & 0x7f7f7f7f;
+  return ((low + 0x01010101) | ~(low + 0x60606060)) & ~word & 0x80808080;
+}
+
+/** Four letters, digits or hyphens at a time, in lower case; the last four may repeat some. */
+export type Name = readonly number[];
+
+/** A name to be looked for: it has four characters at least. */
+export const nameOf = (lower: string): Name =>
+  Array.from({ length: Math.ceil(lower.length / WORD) }, (_, i) =>
+    Buffer.from(lower).readInt32LE(Math.min(i * WORD, lower.length - WORD)),
+  );
+
+/** Whether the token at `at`, of `length` bytes, is `expected`, which is as long; case does not matter. */
+export function isNamed({ words }: Scan, at: number, length: number, expected: Name): boolean {
+  const last = expected.length - 1;
+  for (let i = 0; i <= last; i++) {
+    const word = words.getInt32(i < last ? at + i * WORD : at + length - WORD, true);
+    // Of what tokens are made of, this makes letters alone what these names have.
+    if ((word | 0x20202020) !== expected[i]) return false;
   }
   return true;
 }

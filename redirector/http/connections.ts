@@ -5,13 +5,13 @@
  */
 import type { Socket, SocketHandler } from "bun";
 
+import { newPassage } from "../../shared/bytes.ts";
 import type { Handler, Incoming } from "../handler.ts";
 import type { Answer, AnswerWriter, Terms } from "./answer.ts";
 import { type Connection, isOverdue, keepInput, mayRead, newConnection } from "./connection.ts";
-import { readHead } from "./head.ts";
+import { createHeadReader } from "./head.ts";
 import { createOutbox } from "./outbox.ts";
 import { readProxyHeader } from "./proxy-protocol.ts";
-import { newHead } from "./reading.ts";
 
 export type ConnectionsDeps = {
   handle: Handler;
@@ -31,8 +31,6 @@ export type ConnectionsDeps = {
 
 const SWEEP_MS = 1_000;
 
-const NOTHING = Buffer.alloc(0);
-
 type Client = Socket<Connection>;
 
 export function createConnections(deps: ConnectionsDeps) {
@@ -49,8 +47,8 @@ export function createConnections(deps: ConnectionsDeps) {
   const open = new Set<Client>();
   const outbox = createOutbox<Client>(writer);
   // One of each for all requests, as each is answered, or copied, before the next is read.
-  const head = newHead();
-  const incoming: Incoming = { head, bytes: NOTHING, body: { start: 0, end: 0 }, now: 0, peer: "" };
+  const { head, read: readHead } = createHeadReader();
+  const incoming: Incoming = { head, body: newPassage(), now: 0, peer: "" };
   const terms: Terms = { method: "", keepAlive: true, now: 0 };
   let seconds = 0;
   let now = 0;
@@ -65,20 +63,20 @@ export function createConnections(deps: ConnectionsDeps) {
     connection.reading = true;
     let at = 0;
     while (at < bytes.length && mayRead(connection)) {
-      const reading = readHead(bytes, at, head);
+      const reading = readHead(bytes, at);
       if (reading.kind === "partial") break;
       if (reading.kind === "refused") {
         refuse(socket, reading.status);
         break;
       }
-      const bodyEnd = reading.end + head.contentLength;
+      const bodyEnd = at + head.length + head.contentLength;
       if (head.contentLength > bodyBytesMax) {
         refuse(socket, 413);
         break;
       }
       if (bytes.length < bodyEnd) break;
       at = bodyEnd;
-      answer(socket, bytes, reading.end, bodyEnd);
+      answer(socket, bytes, bodyEnd);
     }
     keepInput(connection, bytes, at, seconds);
     connection.reading = false;
@@ -113,10 +111,10 @@ export function createConnections(deps: ConnectionsDeps) {
     schedule(socket);
   }
 
-  function answer(socket: Client, bytes: Buffer, bodyStart: number, bodyEnd: number): void {
+  function answer(socket: Client, bytes: Buffer, bodyEnd: number): void {
     const connection = socket.data;
-    incoming.bytes = bytes;
-    incoming.body.start = bodyStart;
+    incoming.body.bytes = bytes;
+    incoming.body.start = bodyEnd - head.contentLength;
     incoming.body.end = bodyEnd;
     incoming.now = now;
     incoming.peer = connection.peer;

@@ -2,13 +2,15 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { HEAD_BYTES_MAX, readHead } from "./head.ts";
-import { newHead, type Span } from "./reading.ts";
+import type { Span } from "../../shared/bytes.ts";
+import { createHeadReader, HEAD_BYTES_MAX } from "./head.ts";
+import { newHead } from "./reading.ts";
 
-const read = (text: string, head = newHead()) => {
-  const bytes = Buffer.from(text, "latin1");
-  const reading = readHead(bytes, 0, head);
-  const textOf = ({ start, end }: Span) => bytes.toString("latin1", start, end);
+const read = (text: string, { head, read } = createHeadReader()) => {
+  // Something else follows behind what was given, and must not be looked at.
+  const given = Buffer.from(`${text}\r\n\r\nGET`, "latin1").subarray(0, text.length);
+  const reading = read(given, 0);
+  const textOf = ({ start, end }: Span) => head.bytes.toString("latin1", start, end);
   return { reading, head, textOf };
 };
 
@@ -26,10 +28,10 @@ describe("the head of a request", () => {
       "Referer: https://e.com/?a=b\r\nAccept-Language: de,en;q=0.5\r\nX-Forwarded-For: 1.2.3.4, 5.6.7.8\r\n" +
       "X-Forwarded-For: 9.9.9.9\r\nSec-Purpose: prefetch;prerender\r\nDNT: 1\r\nCookie: a=b\r\nX-Empty:\r\n\r\nrest";
     const { reading, head, textOf } = read(text);
-    expect(reading).toEqual({ kind: "head", end: text.length - 4 });
+    expect(reading).toEqual({ kind: "head" });
     expect(head).toMatchObject({
+      length: text.length - 4,
       method: "GET",
-      path: "/abc",
       host: "sho.rt:8080",
       keepAlive: true,
       contentLength: 0,
@@ -38,23 +40,28 @@ describe("the head of a request", () => {
       privacy: true,
     });
     expect(
-      [head.query, head.userAgent, head.referrer, head.language, head.cookie].map(textOf),
-    ).toEqual(["x=1&y=%20", "Mozilla/5.0 (X)", "https://e.com/?a=b", "de,en;q=0.5", "a=b"]);
+      [head.path, head.query, head.userAgent, head.referrer, head.language, head.cookie].map(
+        textOf,
+      ),
+    ).toEqual(["/abc", "x=1&y=%20", "Mozilla/5.0 (X)", "https://e.com/?a=b", "de,en;q=0.5", "a=b"]);
   });
 
   test("leaves nothing to the next one", () => {
-    const head = newHead();
+    const reader = createHeadReader();
     read(
       `${GET}User-Agent: x\r\nDNT: 1\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n`,
-      head,
+      reader,
     );
-    read("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", head);
-    read(`${GET}\r\n`, head);
-    expect({ ...head, query: 0 }).toEqual({
-      ...newHead(),
+    read("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", reader);
+    // Cut short, what an earlier one left behind it is not taken for its end.
+    expect(read(GET, reader).reading.kind).toBe("partial");
+    const { head } = read(`${GET}\r\n`, reader);
+    expect({ ...head, path: 0, query: 0 }).toEqual({
+      ...newHead(head.bytes),
+      length: GET.length + 2,
       method: "GET",
-      path: "/abc",
       host: "sho.rt",
+      path: 0,
       query: 0,
     });
   });
@@ -72,9 +79,20 @@ describe("the head of a request", () => {
     expect(head.keepAlive).toBe(kept);
   });
 
-  test("of an absolute target counts that target's host", () => {
-    const { head } = read("GET http://one.example:81/x?y HTTP/1.1\r\nHost: two.example\r\n\r\n");
-    expect([head.host, head.path]).toEqual(["one.example:81", "/x"]);
+  test.each([
+    ["http://one.example:81/x?y", "/x", "y"],
+    ["HTTPS://one.example:81/", "/", ""],
+    // Without a path it means the root.
+    ["http://one.example:81", "/", ""],
+    ["http://one.example:81?y", "/", "y"],
+  ])("of an absolute target counts that target's host and path: %p", (target, path, query) => {
+    const { reading, head, textOf } = read(`GET ${target} HTTP/1.1\r\nHost: two.example\r\n\r\n`);
+    expect(reading.kind).toBe("head");
+    expect([head.host, textOf(head.path), textOf(head.query)]).toEqual([
+      "one.example:81",
+      path,
+      query,
+    ]);
   });
 
   test.each([
@@ -184,11 +202,11 @@ describe("the head of a request", () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 25 }), (pieces) => {
         const text = pieces.join("");
-        const { reading } = read(text);
+        const { reading, head } = read(text);
         if (reading.kind !== "head") return;
-        expect(text.slice(0, reading.end)).toEndWith("\r\n\r\n");
-        expect(status(text.slice(0, reading.end))).toBe("head");
-        expect(text.slice(2, reading.end - 2)).not.toContain("\r\n\r\n");
+        expect(text.slice(0, head.length)).toEndWith("\r\n\r\n");
+        expect(text.slice(2, head.length - 2)).not.toContain("\r\n\r\n");
+        expect(status(text.slice(0, head.length))).toBe("head");
       }),
       { numRuns: 20_000 },
     );

@@ -52,12 +52,13 @@ export function createOutbox<Receiver>(writer: AnswerWriter): Outbox<Receiver> {
       ends = [];
       end = 0;
       let start = 0;
-      for (const [i, receiver] of given.entries()) {
-        const until = givenEnds[i] ?? start;
+      let i = 0;
+      for (const receiver of given) {
+        const until = givenEnds[i++] ?? start;
         if (until > start) send(receiver, buffer, start, until);
         start = until;
       }
-      given.forEach(sent);
+      for (const receiver of given) sent(receiver);
     },
     isEmpty: () => receivers.length === 0,
     isFull: () => buffer.length - end < ANSWER_BYTES_MAX,

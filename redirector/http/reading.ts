@@ -1,13 +1,16 @@
 /** A request's head as it is read, and what can come of reading it. */
 
-/** A range of the bytes; empty when start and end are equal. */
-export type Span = { start: number; end: number };
+import type { Span } from "../../shared/bytes.ts";
 
-/** A head as it was read; the spans point into the bytes that were given. */
+/** A head as it was read. */
 export type Head = {
+  /** A copy, which the spans point into. */
+  bytes: Buffer;
+  /** How many of them are its own. */
+  length: number;
   method: string;
   /** Path without query, e.g. `/abc`; of an absolute target the path within it. */
-  path: string;
+  path: Span;
   /** Query without `?`. */
   query: Span;
   /** The authority as it was sent: the target's where it has one, else the Host header's. */
@@ -29,14 +32,15 @@ export type Head = {
 };
 
 /**
- * What came of reading: `end`, where the head ends, and the body begins; `partial`, when more bytes
- * are needed; `refused` with the status to answer, after which the connection must be closed.
+ * What came of reading: a whole `head`; `partial`, when more bytes are needed; `refused` with the status
+ * to answer, after which the connection must be closed.
  */
 export type Reading =
-  { kind: "head"; end: number } | { kind: "partial" } | { kind: "refused"; status: RefusedStatus };
+  { kind: "head" } | { kind: "partial" } | { kind: "refused"; status: RefusedStatus };
 
 export type RefusedStatus = 400 | 417 | 431 | 501 | 505;
 
+export const WHOLE: Reading = Object.freeze({ kind: "head" });
 export const PARTIAL: Reading = Object.freeze({ kind: "partial" });
 const refusals = new Map<RefusedStatus, Reading>();
 
@@ -46,10 +50,12 @@ export function refuse(status: RefusedStatus): Reading {
   return refusal;
 }
 
-/** Makes a head to read into, over and over. */
-export const newHead = (): Head => ({
+/** Makes a head to read into, over and over, of `bytes`. */
+export const newHead = (bytes: Buffer): Head => ({
+  bytes,
+  length: 0,
   method: "",
-  path: "",
+  path: { start: 0, end: 0 },
   query: { start: 0, end: 0 },
   host: "",
   keepAlive: true,

@@ -5,6 +5,7 @@ import {
   LF,
   NINE,
   QUESTION_MARK,
+  type Scan,
   SLASH,
   SPACE,
   TARGET,
@@ -13,17 +14,13 @@ import {
   ZERO,
 } from "./bytes.ts";
 import { HOST_FORM } from "./host.ts";
-import { type Head, PARTIAL, type Reading, refuse } from "./reading.ts";
+import { type Head, PARTIAL, type Reading, refuse, setSpan } from "./reading.ts";
 
 const METHOD_LENGTH_MAX = 16;
 
 /** Reads the line at `from`; gives where it ends, or what else came of it. */
-export function readRequestLine(
-  bytes: Buffer,
-  from: number,
-  limit: number,
-  head: Head,
-): number | Reading {
+export function readRequestLine(scan: Scan, from: number, head: Head): number | Reading {
+  const { bytes, limit } = scan;
   let at = from;
   while (at < limit && isA(bytes, at, TOKEN)) at++;
   if (at - from > METHOD_LENGTH_MAX) return refuse(400);
@@ -40,32 +37,34 @@ export function readRequestLine(
   if (at >= limit) return PARTIAL;
   if (at === target || bytes[at] !== SPACE) return refuse(400);
   const pathEnd = query < 0 ? at : query;
-  head.query.start = query < 0 ? at : query + 1;
-  head.query.end = at;
-  if (bytes[target] === SLASH) head.path = textOf(bytes, target, pathEnd);
-  else if (!readOtherTarget(textOf(bytes, target, pathEnd), head)) return refuse(400);
+  setSpan(head.query, query < 0 ? at : query + 1, at);
+  setSpan(head.path, target, pathEnd);
+  if (bytes[target] !== SLASH && !readOtherTarget(textOf(bytes, target, pathEnd), head)) {
+    return refuse(400);
+  }
 
-  // "HTTP/1.x" and the end of the line
-  if (at + 10 >= limit) {
-    return VERSION_START.startsWith(textOf(bytes, at + 1, Math.min(at + 8, limit)))
+  const version = at + 1;
+  const end = version + VERSION_LINE.length;
+  if (end > limit) {
+    return VERSION_LINE.startsWith(textOf(bytes, version, Math.min(version + 7, limit)))
       ? PARTIAL
       : refuse(400);
   }
-  if (!isVersionLine(bytes, at + 1)) {
-    return refuse(/^HTTP\/\d\.\d\r\n$/.test(textOf(bytes, at + 1, at + 11)) ? 505 : 400);
+  if (!isVersionLine(scan, version)) {
+    return refuse(/^HTTP\/\d\.\d\r\n$/.test(textOf(bytes, version, end)) ? 505 : 400);
   }
   // Until the fields say otherwise.
-  head.keepAlive = bytes[at + 8] !== ZERO;
-  return at + 11;
+  head.keepAlive = bytes[end - 3] !== ZERO;
+  return end;
 }
 
-const VERSION_START = "HTTP/1.";
+const VERSION_LINE = "HTTP/1.x\r\n";
+const HTTP = Buffer.from("HTTP").readInt32LE(0);
+const MAJOR = Buffer.from("P/1.").readInt32LE(0);
 
 /** "HTTP/1." and a digit, at the end of a line. */
-function isVersionLine(bytes: Buffer, at: number): boolean {
-  for (let i = 0; i < VERSION_START.length; i++) {
-    if (bytes[at + i] !== VERSION_START.charCodeAt(i)) return false;
-  }
+function isVersionLine({ bytes, words }: Scan, at: number): boolean {
+  if (words.getInt32(at, true) !== HTTP || words.getInt32(at + 3, true) !== MAJOR) return false;
   const minor = bytes[at + 7] ?? 0;
   return minor >= ZERO && minor <= NINE && bytes[at + 8] === CR && bytes[at + 9] === LF;
 }
@@ -83,12 +82,16 @@ function methodOf(bytes: Buffer, start: number, end: number): string {
 
 /** Absolute form, and the forms of methods that are not taken here (RFC 9112 §3.2). */
 function readOtherTarget(target: string, head: Head): boolean {
-  const absolute = /^https?:\/\/([^/@]+)(\/.*)?$/i.exec(target);
-  if (absolute !== null) {
-    head.host = absolute[1] ?? "";
-    head.path = absolute[2] ?? "/";
-    return HOST_FORM.test(head.host);
+  const [authority, host] = /^https?:\/\/([^/@]+)/i.exec(target) ?? [];
+  if (authority === undefined || host === undefined) {
+    return (target === "*" && head.method === "OPTIONS") || head.method === "CONNECT";
   }
-  head.path = target;
-  return (target === "*" && head.method === "OPTIONS") || head.method === "CONNECT";
+  head.host = host;
+  head.path.start += authority.length;
+  // Without a path it means "/" (RFC 9112 §3.2.2): the last one before the authority serves as well.
+  if (authority.length === target.length) {
+    head.path.end -= host.length;
+    head.path.start = head.path.end - 1;
+  } else if (target[authority.length] !== "/") return false;
+  return HOST_FORM.test(host);
 }

@@ -8,6 +8,7 @@
  *   record: u32 payload length, u32 CRC-32 of the payload, payload
  * A record torn by a crash fails its length or its checksum and ends the page.
  */
+import { newPassage, type Passage, passageOf, type Span } from "../bytes.ts";
 import type { Uuid } from "../ids.ts";
 import type { Mode } from "./link-record.ts";
 
@@ -22,6 +23,9 @@ export const PAGE_BYTES_MAX = 768 * 1024;
 const MAGIC = 0x50434853; // "SHCP"
 const VERSION = 1;
 const RECORD_HEADER_BYTES = 8;
+
+/** The bytes of an id. */
+export const ID_BYTES = 16;
 
 /** The most bytes kept of each text of a click; what is longer is cut, never refused. */
 const TEXT_BYTES_MAX = {
@@ -90,14 +94,11 @@ export function encodePageHeader({ journalId, page }: PageId): Buffer {
   return header;
 }
 
-/** A range of bytes; empty when start and end are equal. */
-type Span = { start: number; end: number };
-
 /** A click as a request brings it: texts that are still bytes of the request stay so. */
 export type RawClick = {
   time: number;
-  /** What {@link packIds} made. */
-  ids: string;
+  /** The ids of the link and its account, {@link ID_BYTES} each. */
+  ids: Passage;
   mode: Mode;
   prefetch: boolean;
   privacy: boolean;
@@ -111,25 +112,15 @@ export type RawClick = {
   query: Span;
 };
 
-/** The ids of a link and its account in 32 characters, a byte each, for {@link RawClick}. */
-export const packIds = (linkId: Uuid, accountId: Uuid): string =>
-  Buffer.from((linkId + accountId).replaceAll("-", ""), "hex").toString("latin1");
-
-/** What {@link packIds} was given. */
-export function unpackIds(ids: string): { linkId: Uuid; accountId: Uuid } {
-  const bytes = Buffer.from(ids, "latin1");
-  return { linkId: readUuid(bytes, 0), accountId: readUuid(bytes, 16) };
-}
-
 /**
  * Writes one record at `start` of `target`, which must have {@link RECORD_BYTES_MAX} bytes left, and
  * returns where it ends. Allocates next to nothing: it runs within a redirect.
  */
 export function encodeRawClick(target: Buffer, start: number, click: RawClick): number {
-  const { bytes } = click;
+  const { bytes, ids } = click;
   let offset = start + RECORD_HEADER_BYTES;
   target.writeDoubleLE(click.time, offset);
-  target.write(click.ids, offset + 8, 32, "latin1");
+  ids.bytes.copy(target, offset + 8, ids.start, ids.end);
   target[offset + 40] = flagsOf(click);
   offset += 41;
   offset = writeText(target, offset, click.address, TEXT_BYTES_MAX.address);
@@ -147,7 +138,7 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
 /** A click of nothing, to be filled in. */
 export const newRawClick = (): RawClick => ({
   time: 0,
-  ids: "",
+  ids: newPassage(),
   mode: "live",
   prefetch: false,
   privacy: false,
@@ -169,9 +160,21 @@ export function toRawClick(click: Click): RawClick {
   const [userAgent = EMPTY, referrer = EMPTY, language = EMPTY, query = EMPTY] = texts.map(
     ({ length }) => ({ start: end, end: (end += length) }),
   );
-  const ids = packIds(click.linkId, click.accountId);
-  return { ...click, ids, bytes: Buffer.concat(texts), userAgent, referrer, language, query };
+  const ids = Buffer.alloc(2 * ID_BYTES);
+  writeUuid(ids, 0, click.linkId);
+  writeUuid(ids, ID_BYTES, click.accountId);
+  return {
+    ...click,
+    ids: passageOf(ids),
+    bytes: Buffer.concat(texts),
+    userAgent,
+    referrer,
+    language,
+    query,
+  };
 }
+
+const SHORT = 40;
 
 const EMPTY: Span = { start: 0, end: 0 };
 
@@ -235,8 +238,25 @@ function recordEnd(bytes: Buffer, offset: number): number | undefined {
   return crc === bytes.readUInt32LE(offset + 4) ? start + length : undefined;
 }
 
-/** Writes length and UTF-8 bytes; `Buffer.write` cuts at `max` without splitting a character. */
+/**
+ * Writes length and UTF-8 bytes; `Buffer.write` cuts at `max` without splitting a character. A short text
+ * of ASCII, as addresses and hosts are, is written sooner than that is called.
+ */
 function writeText(target: Buffer, offset: number, text: string, max: number): number {
+  if (text.length <= SHORT) {
+    let at = offset + 2;
+    let all = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      all |= code;
+      target[at++] = code;
+    }
+    if (all < 128) {
+      target[offset] = text.length;
+      target[offset + 1] = 0;
+      return at;
+    }
+  }
   const length = target.write(text, offset + 2, max, "utf8");
   target.writeUInt16LE(length, offset);
   return offset + 2 + length;
@@ -270,11 +290,13 @@ function readTexts(payload: Buffer, start: number): string[] {
   return texts;
 }
 
-function writeUuid(target: Buffer, offset: number, uuid: Uuid): void {
-  target.write(uuid.replaceAll("-", ""), offset, 16, "hex");
+/** Writes an id in {@link ID_BYTES}. */
+export function writeUuid(target: Buffer, offset: number, uuid: Uuid): void {
+  target.write(uuid.replaceAll("-", ""), offset, ID_BYTES, "hex");
 }
 
-function readUuid(bytes: Buffer, offset: number): Uuid {
-  const hex = bytes.toString("hex", offset, offset + 16);
+/** What {@link writeUuid} wrote. */
+export function readUuid(bytes: Buffer, offset: number): Uuid {
+  const hex = bytes.toString("hex", offset, offset + ID_BYTES);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -1,0 +1,183 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { passageText } from "../../shared/bytes.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { createLinkCache, type LinkCache } from "./link-cache.ts";
+
+const MIB = 1024 ** 2;
+
+const active = (alias: string, version: number, destination = "https://example.com/") =>
+  ({
+    state: "active",
+    version,
+    domain: "",
+    alias,
+    link_id: "0190a5a2-0000-7000-8000-000000000001",
+    account_id: "0190a5a2-0000-7000-8000-000000000002",
+    mode: "live",
+    destination: destination + version,
+    expires_at: null,
+    password_hash: null,
+    forward_query: false,
+  }) satisfies LinkRecord;
+
+const deleted = (alias: string, version: number): LinkRecord => ({
+  state: "deleted",
+  version,
+  domain: "",
+  alias,
+});
+
+function find(cache: LinkCache, alias: string, domain = "") {
+  const bytes = Buffer.from(`GET /${alias} HTTP/1.1`);
+  return cache.get(domain, bytes, { start: 4, end: 5 + alias.length });
+}
+
+/** Where a link leads, null for one known to be deleted, undefined for one not in memory. */
+function destinationOf(cache: LinkCache, alias: string, domain = "") {
+  const link = find(cache, alias, domain);
+  return link ? passageText(link.destination) : link;
+}
+
+describe("the link cache", () => {
+  test("whatever the order of arrival, the newest state wins", () => {
+    const anyStates = fc.array(
+      fc.record({ version: fc.nat({ max: 20 }), gone: fc.boolean(), update: fc.boolean() }),
+      { minLength: 1 },
+    );
+    fc.assert(
+      fc.property(anyStates, (states) => {
+        const cache = createLinkCache(MIB);
+        const seen = new Map<number, LinkRecord>();
+        for (const { version, gone, update } of states) {
+          const record = seen.get(version) ?? (gone ? deleted("a", version) : active("a", version));
+          seen.set(version, record);
+          if (update) cache.update(record);
+          else cache.put(record);
+        }
+        const newest = seen.get(Math.max(...seen.keys()));
+        expect(destinationOf(cache, "a")).toBe(
+          newest?.state === "active" ? newest.destination : null,
+        );
+        expect([...cache.records()]).toEqual(newest === undefined ? [] : [newest]);
+      }),
+    );
+  });
+
+  test("domains do not share aliases", () => {
+    const cache = createLinkCache(MIB);
+    cache.put(active("a", 1));
+    cache.put({ ...active("a", 2), domain: "go.example.com" });
+    expect(destinationOf(cache, "a")).toBe("https://example.com/1");
+    expect(destinationOf(cache, "a", "go.example.com")).toBe("https://example.com/2");
+    expect(destinationOf(cache, "a", "other.example")).toBeUndefined();
+    // A host is never taken for a part of a path.
+    expect(cache.get("go.example.com/a", Buffer.from("/"), { start: 0, end: 0 })).not.toBeNull();
+    expect(destinationOf(cache, "a/a")).toBeUndefined();
+  });
+
+  test("what is found is the last state, or nothing, however full it is, and within its bytes", () => {
+    const anyOperation = fc.record({
+      alias: fc.nat({ max: 600 }),
+      length: fc.nat({ max: 6_000 }),
+      kind: fc.constantFrom("put", "put", "update", "delete", "find"),
+    });
+    fc.assert(
+      fc.property(fc.array(anyOperation, { minLength: 1_500, maxLength: 2_000 }), (operations) => {
+        const cache = createLinkCache(MIB);
+        const newest = new Map<string, LinkRecord>();
+        for (const [version, { alias, length, kind }] of operations.entries()) {
+          const name = `alias-${alias}`;
+          if (kind === "find") find(cache, name);
+          if (kind === "find") continue;
+          const record =
+            kind === "delete" ? deleted(name, version) : active(name, version, "x".repeat(length));
+          newest.set(name, record);
+          if (kind === "put") cache.put(record);
+          else cache.update(record);
+        }
+        const states = [...cache.records()];
+        expect(states.length).toBe(cache.stats().entries);
+        expect(new Set(states.map(({ alias }) => alias)).size).toBe(states.length);
+        for (const state of states) expect(state).toEqual(newest.get(state.alias) ?? state);
+        const known = new Set(states.map(({ alias }) => alias));
+        for (const [alias, record] of newest) {
+          const destination = record.state === "active" ? record.destination : null;
+          expect(destinationOf(cache, alias)).toBe(known.has(alias) ? destination : undefined);
+        }
+        expect(cache.stats().bytes).toBeLessThanOrEqual(MIB);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("full, it takes updates of what it holds alone", () => {
+    const cache = createLinkCache(MIB);
+    for (let i = 0; i < 10_000; i++) cache.put(active(`a${i}`, 1));
+    const { entries, bytes } = cache.stats();
+    expect(entries).toBeGreaterThan(3_000);
+    expect(bytes).toBeLessThanOrEqual(MIB);
+    cache.update(active("stranger", 1));
+    expect(find(cache, "stranger")).toBeUndefined();
+    cache.update(active("a9999", 2));
+    expect(find(cache, "a9999")?.version).toBe(2);
+  });
+
+  test("full, it keeps what is asked for, and drops what is not", () => {
+    const cache = createLinkCache(MIB);
+    cache.put(active("found", 1));
+    cache.put(active("forgotten", 1));
+    for (let i = 0; i < 50_000; i++) {
+      expect(find(cache, "found")).toBeDefined();
+      cache.put(active(`a${i}`, 1));
+    }
+    expect(find(cache, "forgotten")).toBeUndefined();
+  });
+
+  test("however often some links change, the others stay, and memory does not grow", () => {
+    const cache = createLinkCache(MIB);
+    for (let i = 0; i < 2_000; i++) cache.put(active(`a${i}`, 1));
+    const { bytes } = cache.stats();
+    for (let version = 2; version < 50_000; version++)
+      cache.put(active(`a${version % 7}`, version));
+    expect(cache.stats().entries).toBe(2_000);
+    expect(cache.stats().bytes).toBeLessThan(2.5 * bytes);
+    for (let i = 7; i < 2_000; i++) expect(find(cache, `a${i}`)?.version).toBe(1);
+  });
+
+  test("an emptied cache holds nothing, and takes in again", () => {
+    const cache = createLinkCache(MIB);
+    for (let i = 0; i < 5_000; i++) cache.put(active(`a${i}`, 2));
+    cache.clear();
+    expect(find(cache, "a1")).toBeUndefined();
+    expect([...cache.records()]).toEqual([]);
+    cache.put(active("a1", 1));
+    expect(find(cache, "a1")?.version).toBe(1);
+  });
+
+  test("its states can be gone through while it changes: none twice in one version", () => {
+    const cache = createLinkCache(MIB);
+    for (let i = 0; i < 3_000; i++) cache.put(active(`a${i}`, 1));
+    const seen = new Set<string>();
+    let version = 2;
+    for (const record of cache.records()) {
+      const state = `${record.alias} ${record.version}`;
+      expect(seen.has(state)).toBe(false);
+      seen.add(state);
+      for (let i = 0; i < 20; i++) cache.put(active(`a${(version * 7) % 6_000}`, version++));
+    }
+    expect(seen.size).toBeLessThanOrEqual(3_000);
+    expect(seen.size).toBeGreaterThan(1_000);
+  });
+
+  test("a record beyond all measure is not kept, and does no harm", () => {
+    const cache = createLinkCache(MIB);
+    cache.put(active("a", 1));
+    cache.put(active("long", 1, "x".repeat(70_000)));
+    cache.put(active("x".repeat(600), 1));
+    expect(cache.stats().entries).toBe(1);
+    expect(find(cache, "x".repeat(600))).toBeUndefined();
+  });
+});
