@@ -30,8 +30,12 @@ export function adoptPages(dir: string): { pages: SealedPage[]; foreign: string[
     const form = FILE_FORM.exec(name)?.groups;
     if (form === undefined) continue;
     const path = join(dir, name);
-    const scan = scanPage(readFileSync(path));
-    if (
+    const bytes = readFileSync(path);
+    const scan = scanPage(bytes);
+    if (bytes.length === 0) {
+      // Emptied to be used again.
+      unlinkSync(path);
+    } else if (
       scan === undefined ||
       scan.journalId !== form["journalId"] ||
       scan.page !== Number(form["page"])

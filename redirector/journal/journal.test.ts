@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -124,6 +125,54 @@ describe("the click journal", () => {
       -1,
     ]);
     expect(new Set(after.sealed.map(({ journalId }) => journalId)).size).toBe(2);
+  });
+
+  test("the file of a page that was delivered is used again, for another page and nothing of the old", () => {
+    const { journal, sealed, errors } = open();
+    const fill = (time: number) => {
+      for (let i = 0; i < PAGE_CLICKS_MAX; i++) journal.append(toRawClick(click({ time })));
+    };
+    fill(1);
+    const [first] = sealed;
+    if (first === undefined) throw new Error("No page was sealed.");
+    const { ino } = statSync(first.path);
+    truncateSync(first.path);
+    journal.released(first);
+    journal.append(toRawClick(click({ time: 2 })));
+    journal.commit();
+    const [name = ""] = readdirSync(dir);
+    expect(readdirSync(dir)).toEqual([name]);
+    expect(statSync(join(dir, name)).ino).toBe(ino);
+    const page = decodePage(readFileSync(join(dir, name)));
+    expect([page?.page, page?.whole, page?.clicks]).toEqual([1, true, [click({ time: 2 })]]);
+    expect(errors).toEqual([]);
+    journal.close();
+  });
+
+  test("what was emptied is deleted at the end, and by the next process after a crash", () => {
+    const { journal, sealed } = open();
+    for (let i = 0; i < 3 * PAGE_CLICKS_MAX; i++) journal.append(toRawClick(click()));
+    for (const { path } of sealed) truncateSync(path);
+    const next = open();
+    expect([next.sealed, next.foreign, readdirSync(dir)]).toEqual([[], [], []]);
+    next.journal.close();
+    for (const { path } of sealed) writeFileSync(path, "");
+    for (const page of sealed) journal.released(page);
+    journal.close();
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
+  test("a file that cannot be used again costs no click", () => {
+    const { journal, sealed, clicks, errors } = open();
+    for (let i = 0; i < PAGE_CLICKS_MAX; i++) journal.append(toRawClick(click()));
+    const [first] = sealed.splice(0);
+    if (first === undefined) throw new Error("No page was sealed.");
+    rmSync(first.path);
+    journal.released(first);
+    journal.append(toRawClick(click({ time: 2 })));
+    journal.close();
+    expect(clicks()).toEqual([click({ time: 2 })]);
+    expect(errors).toHaveLength(1);
   });
 
   test("files that are no pages are left alone and named", () => {

@@ -13,6 +13,7 @@ import {
   mkdirSync,
   openSync,
   renameSync,
+  rmSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -36,6 +37,12 @@ import { adoptPages, pagePath, type SealedPage } from "./files.ts";
  */
 const PAGE_AGE_MAX_MS = 250;
 
+/**
+ * Empty files kept for pages to come. A file system is slow to make a file while many are being deleted (ext4
+ * looks through all that were in the last five seconds), and the redirect that needs it would wait.
+ */
+const SPARES_MAX = 64;
+
 /** Why a click could not be recorded. */
 export const DROP_REASONS = ["journal_full", "disk_error"] as const;
 
@@ -56,10 +63,10 @@ export type Journal = {
   append(click: RawClick): void;
   /** Writes what was taken in. */
   commit(): void;
-  /** Tells that a sealed page is gone from the disk. */
-  released(page: Pick<SealedPage, "bytes">): void;
+  /** Tells that a sealed page's file is empty. */
+  released(page: Pick<SealedPage, "bytes" | "path">): void;
   stats(): JournalStats;
-  /** Seals the page being written; nothing may be appended afterwards. */
+  /** Seals the page being written; nothing may be appended, and no file used again, afterwards. */
   close(): void;
 };
 
@@ -94,6 +101,7 @@ export function openJournal({
     dropped: { journal_full: 0, disk_error: 0 },
     pendingBytes: 0,
   };
+  const spares: string[] = [];
   let open: OpenPage | undefined;
   let nextPage = 0;
 
@@ -107,7 +115,7 @@ export function openJournal({
   function openPage(): OpenPage {
     const id = { journalId, page: nextPage };
     const path = pagePath(dir, id, "open");
-    const fd = openSync(path, "wx", 0o600);
+    const fd = makeFile(path);
     try {
       if (writeSync(fd, encodePageHeader(id)) !== PAGE_HEADER_BYTES)
         throw new Error("Short write.");
@@ -119,6 +127,35 @@ export function openJournal({
     nextPage++;
     stats.pendingBytes += PAGE_HEADER_BYTES;
     return { ...id, fd, end: PAGE_HEADER_BYTES, clicks: 0, openedAt: Date.now() };
+  }
+
+  function makeFile(path: string): number {
+    const spare = spares.pop();
+    if (spare !== undefined) {
+      try {
+        renameSync(spare, path);
+        return openSync(path, "r+");
+      } catch (error) {
+        onError(error);
+        remove(path);
+      }
+    }
+    return openSync(path, "wx", 0o600);
+  }
+
+  function release({ bytes, path }: Pick<SealedPage, "bytes" | "path">): void {
+    stats.pendingBytes -= bytes;
+    if (spares.length < SPARES_MAX) spares.push(path);
+    else remove(path);
+  }
+
+  function remove(path: string): void {
+    // It may have been deleted by whoever emptied it, on its way out.
+    try {
+      rmSync(path, { force: true });
+    } catch (error) {
+      onError(error);
+    }
   }
 
   function seal(): void {
@@ -179,12 +216,13 @@ export function openJournal({
     id: journalId,
     append,
     commit,
-    released: (page) => void (stats.pendingBytes -= page.bytes),
+    released: release,
     stats: () => stats,
     close() {
       clearInterval(timer);
       commit();
       seal();
+      for (const spare of spares.splice(0)) remove(spare);
     },
   };
 }

@@ -12,7 +12,7 @@ export type Told =
   | { kind: "page"; page: SealedPage }
   | { kind: "stop" };
 
-/** What the thread tells: that a page was delivered, that its file is gone, or that all has stopped. */
+/** What the thread tells: that a page was delivered, that its file is empty, or that all has stopped. */
 export type Tells =
   { kind: "delivered" } | { kind: "released"; page: SealedPage } | { kind: "stopped" };
 

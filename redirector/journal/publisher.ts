@@ -4,7 +4,7 @@
  * server that loses power, or is set back to a backup, forgets what it has acknowledged, so whenever it
  * comes back all of these are published again. What it still has, it knows by the page's id.
  */
-import { open as openFile, readFile, unlink } from "node:fs/promises";
+import { open as openFile, readFile, truncate, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { Events, type JetStreamClient, type NatsConnection } from "nats";
@@ -48,7 +48,7 @@ type PublisherDeps = {
   log: Log;
   /** Told of a page's first acknowledgement. */
   onDelivered: () => void;
-  /** Told after a page's file is deleted. */
+  /** Told after a page's file is emptied, so that it may be used again, or deleted. */
   onReleased: (page: SealedPage) => void;
 };
 
@@ -114,14 +114,14 @@ export function startPublisher({
     }
   }
 
-  /** Deletes what has been kept for long enough; in a map the oldest come first. */
-  async function sweep(now: number): Promise<void> {
+  /** Removes what has been kept for long enough; in a map the oldest come first. */
+  async function sweep(now: number, remove: (path: string) => Promise<void>): Promise<void> {
     for (const { page, until } of delivered.values()) {
       if (until > now && graceBytes <= GRACE_BYTES_MAX) return;
       if (until === AGAIN) continue;
       delivered.delete(page.path);
       graceBytes -= page.bytes;
-      await unlink(page.path);
+      await remove(page.path);
       onReleased(page);
     }
   }
@@ -158,7 +158,7 @@ export function startPublisher({
   void watch().catch((error: unknown) => log.warn({ error }, "connection_not_watched"));
   const timer = setInterval(() => {
     sweeping = sweeping
-      .then(() => sweep(Date.now()))
+      .then(() => sweep(Date.now(), truncate))
       .then(sync)
       .catch((error: unknown) => log.error({ error }, "journal_not_kept_in_order"));
   }, SWEEP_MS);
@@ -173,7 +173,7 @@ export function startPublisher({
       stopped = true;
       clearInterval(timer);
       await sweeping;
-      await sweep(Infinity);
+      await sweep(Infinity, unlink);
     },
   };
 }

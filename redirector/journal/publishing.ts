@@ -15,7 +15,7 @@ export type Publishing = {
 type PublishingDeps = PublisherOptions & {
   /** The module of the thread: named by the main module, from which alone it is found in an executable. */
   thread: URL;
-  /** Told after a page's file is deleted. */
+  /** Told after a page's file is emptied, or deleted. */
   onReleased: (page: SealedPage) => void;
   /** Told when the thread fails; the process must not go on without it. */
   onError: (error: unknown) => void;
