@@ -12,6 +12,7 @@ import type { LinkCache } from "./cache/link-cache.ts";
 /** How long one pull waits for changes, and how often the cursor is compared with the stream. */
 const PULL_EXPIRES_MS = 2_000;
 const PULL_BATCH = 500;
+
 const RETRY_MS = 250;
 
 /** The server forgets a reader that has not pulled for this long; then a new one follows on. */
@@ -191,8 +192,15 @@ async function readLink(
 }
 
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  const timeout = Bun.sleep(ms).then(() => {
-    throw new Error(`NATS did not answer within ${ms} ms.`);
-  });
-  return await Promise.race([promise, timeout]);
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`NATS did not answer within ${ms} ms.`)),
+    ms,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    // Left running, one of each miss would be in memory for as long.
+    clearTimeout(timer);
+  }
 }

@@ -4,12 +4,13 @@
  * server that loses power, or is set back to a backup, forgets what it has acknowledged, so whenever it
  * comes back all of these are published again. What it still has, it knows by the page's id.
  */
-import { open as openFile, readFile, truncate, unlink } from "node:fs/promises";
+import { closeSync, openSync, readSync } from "node:fs";
+import { open as openFile, truncate, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { Events, type JetStreamClient, type NatsConnection } from "nats";
 
-import { pageIdText } from "../../shared/contracts/click-page.ts";
+import { PAGE_BYTES_MAX, pageIdText } from "../../shared/contracts/click-page.ts";
 import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
 import type { SealedPage } from "./files.ts";
@@ -62,6 +63,8 @@ export function startPublisher({
   const queue: SealedPage[] = [];
   const delivered = new Map<string, { page: SealedPage; until: number }>();
   const unsynced = new Set<string>();
+  /** Memory that pages are read into, over and over. */
+  const rooms: Buffer[] = [];
   let graceBytes = 0;
   let inFlight = 0;
   let stopped = false;
@@ -79,9 +82,10 @@ export function startPublisher({
       try {
         jetStream ??= open();
         const client = await jetStream;
-        await client.publish(CLICKS_SUBJECT, await readFile(page.path), {
-          msgID: pageIdText(page),
-        });
+        const room = rooms.pop() ?? Buffer.allocUnsafeSlow(PAGE_BYTES_MAX);
+        await client.publish(CLICKS_SUBJECT, readPage(page, room), { msgID: pageIdText(page) });
+        // Without an acknowledgement the client may still have to send it.
+        rooms.push(room);
         keep(page);
         return;
       } catch (error) {
@@ -176,4 +180,14 @@ export function startPublisher({
       await sweep(Infinity, unlink);
     },
   };
+}
+
+/** This thread has nothing else to do: it may wait for the disk. */
+function readPage({ path, bytes }: SealedPage, room: Buffer): Buffer {
+  const file = openSync(path, "r");
+  try {
+    return room.subarray(0, readSync(file, room, 0, bytes, 0));
+  } finally {
+    closeSync(file);
+  }
 }
