@@ -186,7 +186,9 @@ export function startPublisher({
 function readPage({ path, bytes }: SealedPage, room: Buffer): Buffer {
   const file = openSync(path, "r");
   try {
-    return room.subarray(0, readSync(file, room, 0, bytes, 0));
+    const read = readSync(file, room, 0, bytes, 0);
+    if (read < bytes) throw new Error(`${path} has ${read} bytes of ${bytes}.`);
+    return room.subarray(0, bytes);
   } finally {
     closeSync(file);
   }
