@@ -19,7 +19,7 @@ type Mutation = { file: string; replace: [from: string, to: string][] };
 const MUTATIONS: Record<string, Mutation> = {
   "dedup-id": {
     file: "redirector/journal/publisher.ts",
-    replace: [["msgID: pageIdText(page),", ""]],
+    replace: [["msgID: pageIdText(page)", ""]],
   },
   token: {
     file: "worker/store.ts",
