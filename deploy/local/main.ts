@@ -19,6 +19,9 @@ import { createSupervisor, seconds } from "./supervisor.ts";
 
 const LEFTOVER_PATIENCE_MS = 10_000;
 
+/** Within this a signal is the same one again: npm passes on what the terminal has told everybody. */
+const SAME_SIGNAL_MS = 500;
+
 /** How often the stack looks whether whoever started it is still there. */
 const PARENT_POLL_MS = 1_000;
 
@@ -99,10 +102,12 @@ async function run(): Promise<void> {
     process.exit(code);
   }
 
+  let signalledAt = 0;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       // A second one is from somebody who will not wait; the next start ends what is left.
-      if (stopping) process.exit(1);
+      if (stopping && Date.now() - signalledAt > SAME_SIGNAL_MS) process.exit(1);
+      signalledAt = Date.now();
       void stop(signal, 0);
     });
   }

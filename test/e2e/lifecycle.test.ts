@@ -55,6 +55,15 @@ describe("stopping", () => {
     expect(processesOf(dirname(stack.dataDir))).toEqual([]);
   });
 
+  test("by Ctrl-C, which npm passes on as well, leaves no process", async () => {
+    await using stack = await startStack();
+    const pids = pidsOf(stack);
+    stack.supervisor.kill("SIGINT");
+    await Bun.sleep(20);
+    expect(await stack.stop("SIGINT")).toBe(0);
+    expect(pids.filter(isRunning)).toEqual([]);
+  });
+
   test("keeps links and clicks for the next start", async () => {
     const dataDir = createDataDir();
     try {
