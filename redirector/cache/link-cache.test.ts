@@ -74,7 +74,7 @@ describe("the link cache", () => {
     expect(destinationOf(cache, "a", "go.example.com")).toBe("https://example.com/2");
     expect(destinationOf(cache, "a", "other.example")).toBeUndefined();
     // A host is never taken for a part of a path.
-    expect(cache.get("go.example.com/a", Buffer.from("/"), { start: 0, end: 0 })).not.toBeNull();
+    expect(destinationOf(cache, "go.example.com/a")).toBeUndefined();
     expect(destinationOf(cache, "a/a")).toBeUndefined();
   });
 
@@ -101,7 +101,7 @@ describe("the link cache", () => {
         const states = [...cache.records()];
         expect(states.length).toBe(cache.stats().entries);
         expect(new Set(states.map(({ alias }) => alias)).size).toBe(states.length);
-        for (const state of states) expect(state).toEqual(newest.get(state.alias) ?? state);
+        expect(states).toEqual(states.flatMap(({ alias }) => newest.get(alias) ?? []));
         const known = new Set(states.map(({ alias }) => alias));
         for (const [alias, record] of newest) {
           const destination = record.state === "active" ? record.destination : null;

@@ -83,7 +83,8 @@ const KEY_BYTES_MAX = 512;
 type Segment = { number: number; bytes: Buffer; end: number };
 
 export function createLinkCache(bytesMax: number): LinkCache {
-  const segmentsMax = Math.max(4, Math.floor((bytesMax * (1 - TABLE_SHARE)) / SEGMENT_BYTES));
+  const segmentsMax =
+    Math.max(4, Math.floor((bytesMax * (1 - TABLE_SHARE)) / SEGMENT_BYTES)) - SPARE;
   const entriesMax = entriesWithin(bytesMax * TABLE_SHARE);
   const table = createTable();
   /** By number, whether in use or not. */
@@ -136,11 +137,10 @@ export function createLinkCache(bytesMax: number): LinkCache {
 
   const findKey = (record: LinkRecord): number => find("", key, 0, key.write(keyOf(record)));
 
-  const isFull = (): boolean => segments.size >= segmentsMax - SPARE || table.size() >= entriesMax;
+  const isFull = (): boolean => segments.size >= segmentsMax || table.size() >= entriesMax;
 
   const hasRoom = (): boolean =>
-    live < (segmentsMax - SPARE) * SEGMENT_BYTES * IN_USE_MAX &&
-    table.size() < entriesMax * IN_USE_MAX;
+    live < segmentsMax * SEGMENT_BYTES * IN_USE_MAX && table.size() < entriesMax * IN_USE_MAX;
 
   /** Makes room for another segment, and for another entry. */
   function makeRoom(): void {
@@ -184,7 +184,7 @@ export function createLinkCache(bytesMax: number): LinkCache {
   /** The slot that points to a record; -1 when there is a newer one. */
   function slotOf({ number, bytes }: Segment, at: number): number {
     const place = placeOf(number, at);
-    let slot = table.first(hashOf("", bytes, at + KEY, keyEnd(bytes, at)));
+    let slot = table.first(hashAt(bytes, at));
     while (slot >= 0 && table.placeAt(slot) !== place) slot = table.next(slot);
     return slot;
   }
@@ -209,7 +209,7 @@ export function createLinkCache(bytesMax: number): LinkCache {
     writeRecord(bytes, at, record);
     live += size;
     if (present === undefined) {
-      table.insert(hashOf("", bytes, at + KEY, keyEnd(bytes, at)), place);
+      table.insert(hashAt(bytes, at), place);
       return;
     }
     setUsed(bytes, at, isUsed(bytesAt(present), offsetAt(present)));
@@ -271,3 +271,7 @@ function hashOf(domain: string, bytes: Buffer, start: number, end: number): numb
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   return hash ^ (hash >>> 13);
 }
+
+/** The hash of the key of the record at `at`. */
+const hashAt = (bytes: Buffer, at: number): number =>
+  hashOf("", bytes, at + KEY, keyEnd(bytes, at));
