@@ -1,25 +1,36 @@
-/** The connection to ClickHouse, for reading. */
+/** The connection to ClickHouse, for queries. */
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
 import type { ClickHouse } from "../shared/clicks/rollups.ts";
+import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
+import { unavailable } from "./http/errors.ts";
 
-/** A question takes at most this long; beyond, the answer is 503 and ClickHouse stops working on it. */
+/** The longest a query may take; beyond that, the response is 503 and ClickHouse cancels the query. */
 const QUERY_TIMEOUT_MS = 10_000;
 
-/** A question needs no more memory than this; beyond, the answer is 503. */
+/** The most memory that a query may use; beyond that, the response is 503. */
 const QUERY_BYTES_MAX = 2 * 1024 ** 3;
 
-/** Opens a client; connections are made when first needed. */
+/** Connections to ClickHouse: one for each running query, and some for responses that are still being read. */
+const CONNECTIONS_MAX = 20;
+
+/**
+ * The most running and waiting queries, and the longest wait. Without them, a burst of costly queries would wait for
+ * connections indefinitely, since the client's timeout starts only when a query has its connection.
+ */
+const QUERIES: ConcurrencyBounds = { running: 16, waiting: 256, waitMs: 5_000 };
+
+/** Creates a client, which opens connections when it first needs them. */
 export const openClickHouse = (url: string) =>
   createClient({
     url,
     application: "shorthop-api",
     request_timeout: QUERY_TIMEOUT_MS,
-    max_open_connections: 20,
+    max_open_connections: CONNECTIONS_MAX,
     use_multipart_params_auto: true,
-    // Failures are judged and logged where they are handled.
+    // Errors are logged where they are handled.
     log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: {
       max_execution_time: QUERY_TIMEOUT_MS / 1_000,
@@ -29,22 +40,28 @@ export const openClickHouse = (url: string) =>
 
 const summary = z.object({ read_rows: z.coerce.number(), read_bytes: z.coerce.number() });
 
-/** A client whose questions are counted, with what ClickHouse says it had to read for them. */
+/**
+ * Wraps a client: bounds its concurrent queries, and counts them and the rows and bytes that ClickHouse reports to have
+ * read. A query throws `unavailable` when too many wait before it.
+ */
 export function countReads(
   client: ReturnType<typeof openClickHouse>,
   registry: Registry,
 ): ClickHouse {
   const counter = (name: string, help: string) =>
     new Counter({ name: `shorthop_api_clickhouse_${name}_total`, help, registers: [registry] });
-  const queries = counter("queries", "Questions that ClickHouse answered");
-  const rows = counter("read_rows", "Rows it read for them");
-  const bytes = counter("read_bytes", "Bytes it read for them");
+  const queries = counter("queries", "Queries that ClickHouse executed");
+  const rows = counter("read_rows", "Rows that ClickHouse read for them");
+  const bytes = counter("read_bytes", "Bytes that ClickHouse read for them");
+  const limit = createConcurrencyLimit(QUERIES, () =>
+    unavailable(new Error("Too many queries wait for ClickHouse.")),
+  );
   return {
-    async query(question) {
-      const result = await client.query(question);
+    async query(params) {
+      const result = await limit(() => client.query(params));
       queries.inc();
-      const told = result.response_headers["x-clickhouse-summary"];
-      const read = summary.safeParse(typeof told === "string" ? JSON.parse(told) : undefined);
+      const header = result.response_headers["x-clickhouse-summary"];
+      const read = summary.safeParse(typeof header === "string" ? JSON.parse(header) : undefined);
       if (read.success) {
         rows.inc(read.data.read_rows);
         bytes.inc(read.data.read_bytes);
@@ -55,7 +72,7 @@ export function countReads(
   };
 }
 
-/** Whether an error of a query says that ClickHouse cannot answer now, rather than that we erred. */
+/** Whether a query's error means that ClickHouse is unavailable, and not that the query is wrong. */
 export const isClickHouseUnavailable = (error: unknown): boolean =>
   error instanceof ClickHouseError
     ? // TOO_SLOW, TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES

@@ -8,33 +8,33 @@ const variables = z.object({
   /** Address and port of /v1. */
   API_HOST: z.string().default("0.0.0.0"),
   API_PORT: envPort(3000),
-  /** Address and port of health and metrics; never to be reached from outside. */
+  /** Address and port of health and metrics; must not be reachable from outside. */
   API_METRICS_HOST: z.string().default("127.0.0.1"),
   API_METRICS_PORT: envPort(9101),
   DATABASE_URL: envUrl(["postgres", "postgresql"]),
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envUrl(["nats", "tls"]),
   CLICKHOUSE_URL: envUrl(["http", "https"]),
-  /** For how many days single clicks are kept, as the worker's `migrate` was told; 0 for ever. */
+  /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
-  /** Where short links are served, e.g. https://sho.rt; what short_url is built from. */
+  /** The URL that short links are served at, e.g. https://sho.rt; `short_url` is built from it. */
   SHORT_URL: envUrl(["http", "https"]),
-  /** More host names that mean the default short domain. */
+  /** Further host names of the default short domain. */
   SHORT_HOSTS: envList(),
-  /** Resolvers that custom domains are verified by, `address` or `address:port`; the system's when empty. */
+  /** Resolvers that verify custom domains, `address` or `address:port`; the system's when empty. */
   DNS_SERVERS: envList(),
-  /** Whether links may lead to private addresses and localhost. */
+  /** Whether links may point to private addresses and localhost. */
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
-  /** Where traces are sent, by OTLP over HTTP; none when not set. */
+  /** The collector that traces are sent to, by OTLP over HTTP; without it, none are sent. */
   OTEL_EXPORTER_OTLP_ENDPOINT: envUrl(["http", "https"]).optional(),
-  /** Addresses and CIDR blocks of proxies, or how many there are. */
+  /** Addresses and CIDR blocks of the trusted proxies, or their number. */
   TRUSTED_PROXIES: envList(),
-  /** Where browsers reach the dashboard, e.g. https://app.sho.rt; without it there is none. */
+  /** The dashboard's URL in browsers, e.g. https://app.sho.rt; without it, no dashboard is served. */
   DASHBOARD_URL: envUrl(["http", "https"]).optional(),
   /** Address and port of the dashboard. */
   DASHBOARD_HOST: z.string().default("0.0.0.0"),
   DASHBOARD_PORT: envPort(3001),
-  /** What the cookies of sessions are signed with; the same for all API processes. */
+  /** The secret that signs session cookies; the same for all API processes. */
   DASHBOARD_SECRET: z.string().min(32, "must have 32 characters at least").optional(),
   /** The folder of the built dashboard. */
   DASHBOARD_DIR: z.string().default("/opt/shorthop/dashboard"),
@@ -46,5 +46,5 @@ export const configSchema = variables.refine(
   { path: ["DASHBOARD_SECRET"], message: "must be set with DASHBOARD_URL" },
 );
 
-/** What `migrate` needs. */
+/** The configuration of `migrate`. */
 export const migrateConfigSchema = variables.pick({ LOG_LEVEL: true, DATABASE_URL: true });

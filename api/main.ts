@@ -1,17 +1,20 @@
 /**
- * The API process. `bun api/main.ts` serves; with `migrate` it updates the schema and exits, with `check` it
- * says whether it could start.
+ * The API process. `bun api/main.ts` serves; with `migrate` it migrates the schema and exits, with `check` it
+ * reports whether it could start.
  */
-import { checkConfig } from "../shared/check.ts";
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog } from "../shared/log.ts";
+import { createLog, type Log } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
-import { createNotifier } from "../shared/notify.ts";
+import { runPreflight } from "../shared/preflight.ts";
+import { createNotifier } from "../shared/sd-notify.ts";
 import { version } from "../shared/version.ts";
+import { createClickPoller } from "./analytics/click-poller.ts";
+import { createLiveRowReader } from "./analytics/live-rows.ts";
+import { createLiveClicks } from "./analytics/live.ts";
 import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
@@ -19,15 +22,18 @@ import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
-import { startLinkFeed } from "./feed/link-feed.ts";
-import { LISTENING } from "./http/listening.ts";
-import type { Answered } from "./http/metrics-plugin.ts";
+import { startLinkPublisher } from "./feed/link-publisher.ts";
+import { LISTEN_OPTIONS } from "./http/listen-options.ts";
+import type { CompletedRequest } from "./http/metrics-plugin.ts";
 import { createKeyService } from "./keys/service.ts";
-import { startCleaning } from "./limits/cleaning.ts";
+import { createStreamLeases } from "./limits/stream-leases.ts";
 import { createLinkService } from "./links/service.ts";
+import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
-import { openPostgres } from "./postgres.ts";
+import { createPasswordHashing } from "./passwords/hashing.ts";
+import { openPostgres, pingPostgres } from "./postgres.ts";
+import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
 
 async function migrate(): Promise<void> {
@@ -49,12 +55,12 @@ async function serve(): Promise<void> {
   lifecycle.onStop("clickhouse", () => clickhouse.close());
   const nats = openNats({ url: config.NATS_URL, name: "api", log });
   lifecycle.onStop("nats", nats.close);
-  const feed = startLinkFeed({ sql, nats: nats.connection, log });
+  const feed = startLinkPublisher({ sql, nats: nats.connection, log });
   lifecycle.onStop("link feed", feed.stop);
 
-  lifecycle.onStop("cleaning", startCleaning(sql, log));
+  lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
-  const { registry, observe } = createMetrics(sql);
+  const { registry, observe, watchLoad } = createMetrics(feed);
   const tracing =
     config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
       ? undefined
@@ -62,37 +68,51 @@ async function serve(): Promise<void> {
   if (tracing !== undefined) lifecycle.onStop("tracing", () => tracing.stop());
   const shortUrl = new URL(config.SHORT_URL);
   const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
-  const targetRules = { allowPrivate: config.ALLOW_PRIVATE_TARGETS, shortUrl, ownHosts: hosts };
+  const destinationRules = {
+    allowPrivate: config.ALLOW_PRIVATE_TARGETS,
+    shortUrl,
+    ownHosts: hosts,
+  };
   const readTxt = createTxtReader(config.DNS_SERVERS);
   const domains = createDomainService({ sql, readTxt, ownHosts: hosts });
-  const links = createLinkService({ sql, feed, domains, targetRules });
+  const passwords = createPasswordHashing();
+  const links = createLinkService({ sql, feed, domains, destinationRules, passwords });
   const keys = createKeyService({ sql });
   const reads = countReads(clickhouse, registry);
+  const leases = createStreamLeases({ sql, log });
+  lifecycle.onStop("stream leases", leases.stop);
+  const poller = createClickPoller({ readRows: createLiveRowReader(reads), log });
+  const live = createLiveClicks({ poller, leases });
+  watchLoad({ passwords, poller, live });
   const common = {
     log,
-    sql,
-    clientAddress: createClientAddress(config.TRUSTED_PROXIES),
+    stores: createStores(sql),
+    clientAddress: createClientAddress(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log)),
     links,
     domains,
     keys,
+    passwords,
     analyticsFor: (isAlive: IsAlive) =>
       createAnalyticsService({
         clickhouse: reads,
         links,
+        live,
         isAlive,
         clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
       }),
     shortUrl: shortUrl.origin,
-    observe(answered: Answered) {
-      observe(answered);
-      tracing?.observe(answered);
+    observe(completed: CompletedRequest) {
+      observe(completed);
+      tracing?.observe(completed);
     },
   };
   const app = createApp({ ...common, analytics: common.analyticsFor(keys.isAlive) });
-  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...LISTENING });
+  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...LISTEN_OPTIONS });
   lifecycle.onStop("server", () => app.server?.stop());
-  const dashboard = startDashboard(config, common);
+  const dashboard = startDashboard(config, { ...common, sql });
   if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);
+  // Stops before the servers, which wait for their open connections.
+  lifecycle.onStop("live streams", live.stop);
 
   const internal = startInternalServer({
     host: config.API_METRICS_HOST,
@@ -100,16 +120,19 @@ async function serve(): Promise<void> {
     registry,
     readiness: async () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
-      postgres: await sql`select 1`.then(
+      postgres: await pingPostgres(sql).then(
         () => "ok",
         () => "unreachable",
       ),
       links_feed: feed.connected() ? "ok" : "not connected yet",
     }),
-    // What Caddy asks before it has a certificate made.
+    // Caddy queries it before it issues a certificate.
     routes: {
       "/domains/ask": async (request) => {
-        const host = new URL(request.url).searchParams.get("domain") ?? "";
+        const url = URL.parse(request.url);
+        // The URL contains the Host header, which may be invalid.
+        if (url === null) return new Response(null, { status: 400 });
+        const host = url.searchParams.get("domain") ?? "";
         const ours = hosts.has(host) || (await domains.isCustom(host));
         return new Response(null, { status: ours ? 200 : 404 });
       },
@@ -127,12 +150,22 @@ async function serve(): Promise<void> {
   notifier.ready();
 }
 
+/** Logs once that a proxy may be missing from TRUSTED_PROXIES: all its clients then share one rate limit. */
+function warnOfUntrustedProxy(log: Log): () => void {
+  let warned = false;
+  return () => {
+    if (warned) return;
+    warned = true;
+    log.warn({ variable: "TRUSTED_PROXIES" }, "forwarded_for_from_untrusted_peer");
+  };
+}
+
 async function check(): Promise<void> {
-  const code = await checkConfig(configSchema, process.env, (config) => ({
+  const code = await runPreflight(configSchema, process.env, (config) => ({
     DATABASE_URL: async () => {
       const sql = openPostgres(config.DATABASE_URL, 1);
       try {
-        await sql`select 1`;
+        await pingPostgres(sql);
       } finally {
         await sql.end({ timeout: 1 });
       }
@@ -140,7 +173,7 @@ async function check(): Promise<void> {
     NATS_URL: probeNats(config.NATS_URL),
     CLICKHOUSE_URL: () => openClickHouse(config.CLICKHOUSE_URL).query({ query: "SELECT 1" }),
   }));
-  // What was opened to look at it is not waited for.
+  // Does not wait for the connections that the checks opened.
   process.exit(code);
 }
 

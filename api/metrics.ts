@@ -1,34 +1,59 @@
-/** The API's figures for Prometheus. */
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-
+/** Metrics of the API. */
+import { createProcessMetrics } from "../shared/metrics.ts";
+import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
-import type { Sql } from "./postgres.ts";
 
-/** Registers the figures; what waits in the database is asked when they are. */
-export function createMetrics(sql: Sql): { registry: Registry; observe: Observe } {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const registers = [registry];
-  const seconds = new Histogram({
-    name: "shorthop_api_request_seconds",
-    help: "Time from a request to its answer",
-    labelNames: ["method", "route", "status"],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers,
-  });
-  const outbox = new Gauge({
-    name: "shorthop_api_outbox_waiting",
-    help: "States of links that redirectors have not been told of; -1 when PostgreSQL is away",
-    registers,
-    async collect() {
-      const [row] = await sql<[{ count: number }]>`
-        select count(*)::int as count from link_outbox`.catch(() => [{ count: -1 }]);
-      outbox.set(row.count);
-    },
-  });
+const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+/** Methods with a label value of their own; clients cannot add others. */
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+type Load = {
+  passwords: { waiting(): number };
+  poller: { links(): number };
+  live: { count(): number };
+};
+
+export function createMetrics(feed: Pick<LinkPublisher, "outboxStats">) {
+  const { registry, gauge, histogram } = createProcessMetrics("api");
+  const requests = histogram(
+    "http_request_duration_seconds",
+    "Time from a request to its response, by method, route pattern and status",
+    { buckets: REQUEST_BUCKETS, labelNames: ["method", "route", "status"] },
+  );
+  const readOutbox = coalesce(feed.outboxStats);
+  const pendingHelp = "Changes of links that redirectors have not received; absent when unknown";
+  gauge("outbox_pending", pendingHelp, async () => (await readOutbox()).pending);
+  const oldestHelp = "When the oldest of those changes was made; absent when there is none";
+  gauge(
+    "outbox_oldest_timestamp_seconds",
+    oldestHelp,
+    async () => (await readOutbox()).oldest ?? undefined,
+  );
+
+  const observe: Observe = ({ request: { method }, route, status, seconds }) =>
+    requests.observe(
+      {
+        method: METHODS.has(method) ? method : "other",
+        route: route || "none",
+        status: String(status),
+      },
+      seconds,
+    );
   return {
     registry,
-    observe: ({ request: { method }, route, status, seconds: taken }) =>
-      seconds.observe({ method, route: route || "none", status: String(status) }, taken),
+    observe,
+    /** Registers the metrics of work other than requests. */
+    watchLoad({ passwords, poller, live }: Load): void {
+      gauge("live_streams", "Open live streams of clicks", live.count);
+      gauge("live_links", "Links that live streams follow; each is polled once", poller.links);
+      gauge("password_hashes_pending", "Passwords that wait to be hashed", passwords.waiting);
+    },
   };
+}
+
+/** Shares one query between the metrics of one scrape. */
+function coalesce<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let running: Promise<Value> | undefined;
+  return () => (running ??= read().finally(() => void (running = undefined)));
 }

@@ -1,15 +1,15 @@
-/** The connections to PostgreSQL, and the faults of it that the API tells apart. */
+/** The connections to PostgreSQL, and the errors that the API distinguishes. */
 import postgres from "postgres";
 
 export type Sql = postgres.Sql;
 
-/** A connection within a transaction. */
+/** The connection of a transaction. */
 export type Transaction = postgres.TransactionSql;
 
-/** Rejects a query that waits for longer than this, so that a stuck database becomes a 503. */
+/** The longest a statement may take, so that a blocked database leads to a 503. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 
-/** Opens a pool of at most `connectionsMax` connections; they are made when first needed. */
+/** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
 export const openPostgres = (url: string, connectionsMax: number): Sql =>
   postgres(url, {
     max: connectionsMax,
@@ -21,7 +21,12 @@ export const openPostgres = (url: string, connectionsMax: number): Sql =>
     connection: { application_name: "shorthop-api", statement_timeout: STATEMENT_TIMEOUT_MS },
   });
 
-/** Whether the error says that the database cannot be reached, rather than that it refused. */
+/** Checks that the database responds; rejects otherwise. */
+export async function pingPostgres(sql: Sql): Promise<void> {
+  await sql`select 1`;
+}
+
+/** Whether an error means that the database is unavailable, and not that it rejected the statement. */
 export function isUnavailable(error: unknown): boolean {
   const code = errorCode(error);
   if (code === undefined) return false;
@@ -36,13 +41,13 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** Whether the error is a violation of the named unique constraint. */
+/** Whether an error is a violation of the named unique constraint. */
 export const isUniqueViolation = (error: unknown, constraint: string): boolean =>
   error instanceof postgres.PostgresError &&
   error.code === "23505" &&
   error.constraint_name === constraint;
 
-/** Whether the error is a reference to a row that is not there, or to one that is still referred to. */
+/** Whether an error is a violation of a foreign key: a missing row, or one that is still referenced. */
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === "23503";
 

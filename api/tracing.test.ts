@@ -24,7 +24,7 @@ const received = z.object({
   ),
 });
 
-test("a request is a span of its client's trace, and tells nothing of its path", async () => {
+test("a request is a span of its client's trace, and does not reveal its path", async () => {
   const bodies: unknown[] = [];
   using collector = Bun.serve({
     port: 0,

@@ -1,16 +1,16 @@
 /**
- * Traces by OpenTelemetry, for whoever collects them: a span a request, which goes on from the client's own
- * (`traceparent`, W3C Trace Context). Nothing is loaded, and nothing costs, where no collector is named.
+ * OpenTelemetry traces: one span per request, which continues the client's trace (`traceparent`, W3C Trace
+ * Context). Without a configured collector nothing is loaded, and tracing costs nothing.
  */
 import type { Observe } from "./http/metrics-plugin.ts";
 
 export type Tracing = {
   observe: Observe;
-  /** Sends what waits, and ends. */
+  /** Sends the remaining spans and stops. */
   stop(): Promise<void>;
 };
 
-/** `endpoint` is a collector's, to which OTLP over HTTP is sent at `/v1/traces`. */
+/** `endpoint` is the URL of a collector, which receives OTLP over HTTP at `/v1/traces`. */
 export async function startTracing(endpoint: string, version: string): Promise<Tracing> {
   const { ROOT_CONTEXT, SpanKind, SpanStatusCode, defaultTextMapGetter } =
     await import("@opentelemetry/api");
@@ -36,7 +36,7 @@ export async function startTracing(endpoint: string, version: string): Promise<T
         { traceparent: request.headers.get("traceparent") ?? undefined },
         defaultTextMapGetter,
       );
-      // No path and no query: they may hold what is nobody else's.
+      // Neither path nor query: they may contain private data.
       const attributes = {
         "http.request.method": request.method,
         "http.route": route,

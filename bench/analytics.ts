@@ -1,7 +1,7 @@
 /**
- * `bun run bench:analytics [MILLIONS]`: how long each endpoint takes at a million clicks and at a hundred
- * million, on 100,000 links of which one has more than a tenth of them, for that link and for the median
- * one, against the same question to single clicks. Clicks are made within ClickHouse.
+ * `bun run bench:analytics [MILLIONS]`: latency of each endpoint at a million clicks and at a hundred million, on
+ * 100,000 links of which one has more than a tenth of the clicks. Measures that link and the median one, and
+ * compares with the same query on raw clicks. Clicks are generated inside ClickHouse.
  */
 import { setPriority } from "node:os";
 
@@ -9,7 +9,7 @@ import postgres from "postgres";
 
 import { decodeId } from "../shared/ids.ts";
 import { createAccount } from "../test/harness/admin.ts";
-import { call, linkAnswer } from "../test/harness/api.ts";
+import { call, linkSchema } from "../test/harness/api.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { median, publish, round, type Target } from "./report.ts";
 
@@ -48,29 +48,29 @@ for (const millions of [1, MILLIONS]) {
 const [small, large] = stages;
 if (small === undefined || large === undefined) throw new Error("Nothing was measured.");
 
-const rows = [...large.measured].map(([question, { p50, p99, rows: read, bytes }]) => ({
-  question,
+const rows = [...large.measured].map(([query, { p50, p99, rows: read, bytes }]) => ({
+  query,
   "p50 ms": round(p50),
   "p99 ms": round(p99),
   "rows read": Math.round(read),
   "KiB read": Math.round(bytes / 1024),
-  "p50 : at 1M": round(p50 / (small.measured.get(question)?.p50 ?? Number.NaN)),
+  "p50 : at 1M": round(p50 / (small.measured.get(query)?.p50 ?? Number.NaN)),
 }));
 const raw = await measureRaw();
 const worst = (link: string, period: string) =>
   Math.max(
     ...[...large.measured]
-      .filter(([question]) => question.startsWith(link) && question.includes(period))
+      .filter(([query]) => query.startsWith(link) && query.includes(period))
       .map(([, { p99 }]) => p99),
   );
 const ratios = [...large.measured]
-  .filter(([question]) => question.startsWith("median"))
-  .map(([question, { p50 }]) => p50 / (small.measured.get(question)?.p50 ?? Number.NaN));
-const target = (name: string, value: number, most: number): Target => ({
+  .filter(([query]) => query.startsWith("median"))
+  .map(([query, { p50 }]) => p50 / (small.measured.get(query)?.p50 ?? Number.NaN));
+const target = (name: string, value: number, max: number): Target => ({
   name,
   value: round(value),
-  target: `<= ${most}`,
-  met: value <= most,
+  target: `<= ${max}`,
+  met: value <= max,
 });
 publish({
   name: "analytics",
@@ -83,13 +83,13 @@ publish({
   ],
 });
 
-/** A link of the worker's knowledge would have its figures in PostgreSQL. */
+/** Creates a link with the click count that the worker would have stored in PostgreSQL. */
 async function createLink(name: string, clicks: number): Promise<{ id: string; uuid: string }> {
-  const made = await call(`${info.api_url}/v1/links`, {
+  const created = await call(`${info.api_url}/v1/links`, {
     key: account.key,
     body: { url: `https://example.com/${name}` },
   });
-  const { id } = linkAnswer.parse(made.body);
+  const { id } = linkSchema.parse(created.body);
   const uuid = decodeId("link", id) ?? "";
   const sql = postgres(info.database_url, { max: 1 });
   await sql`update links set created_at = now() - interval '100 days' where id = ${uuid}`;
@@ -98,21 +98,21 @@ async function createLink(name: string, clicks: number): Promise<{ id: string; u
   return { id, uuid };
 }
 
-async function ask(query: string): Promise<string> {
-  const answer = await fetch(info.clickhouse_url, { method: "POST", body: query });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(text);
+async function runQuery(query: string): Promise<string> {
+  const response = await fetch(info.clickhouse_url, { method: "POST", body: query });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
   return text.trim();
 }
 
-/** Clicks of the last days, day by day; the views fill the rollups. */
+/** Inserts clicks of the last days, one day at a time; the views fill the rollups. */
 async function seed(count: number): Promise<void> {
   if (info.pids.clickhouse !== null) setPriority(info.pids.clickhouse, 10);
   const perDay = Math.ceil(count / DAYS);
   const today = Math.floor(Date.now() / DAY_MS);
   for (let day = 0; day < DAYS; day++) {
     const start = new Date((today - day - 1) * DAY_MS).toISOString().slice(0, 10);
-    await ask(`
+    await runQuery(`
       INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, continent, country, region,
                           region_name, city, browser, os, device, referrer, language, journal_id, page, idx)
       SELECT toDateTime64('${start} 00:00:00', 3, 'UTC') + toIntervalMillisecond(intDiv(number * ${DAY_MS}, ${perDay})),
@@ -120,7 +120,7 @@ async function seed(count: number): Promise<void> {
                      toUUID(concat('01900000-0000-7000-8000-', leftPad(lower(hex(rank)), 12, '0')))),
              toUUID('${decodeId("acct", account.id)}'), 'live',
              if(r1 % 10 = 0, 'bot', 'human'), sipHash64(rank, r1 % 5000000), 'EU',
-             -- A city lies in one region, and a region in one country.
+             -- Each city is in one region, and each region in one country.
              ['DE','US','FR','GB','IN','BR','JP','ES','IT','PL','NL','SE'][1 + city % 40 % 12],
              concat('R', toString(city % 40)), concat('Region ', toString(city % 40)),
              concat('City ', toString(city)),
@@ -130,21 +130,21 @@ async function seed(count: number): Promise<void> {
              concat('site-', toString(least(intDiv(r2, 7) % 300, r1 % 300)), '.example'), 'en',
              '01900000-0000-7000-8000-000000000002', ${day}, number % 60000
         FROM (SELECT number, rand(1) AS r1, rand(2) AS r2, least(r2 % 400, r1 % 400) AS city,
-                     -- Zipf's law over all links, and a share more for the first.
+                     -- Zipf's law over all links, with an extra share for the first.
                      if(rand(3) % 20 = 0, 1, toUInt32(pow(${LINKS}, rand(4) / 4294967295))) AS rank
                 FROM numbers(${perDay}))
       SETTINGS max_insert_threads = 2, max_block_size = 1000000, min_insert_block_size_rows = 1000000,
                insert_deduplicate = 0, deduplicate_blocks_in_dependent_materialized_views = 0`);
     if (day % 10 === 9) console.log(`${day + 1} of ${DAYS} days`);
   }
-  const counts = await ask(
+  const counts = await runQuery(
     `SELECT count(), countIf(link_id = '${hot.uuid}'), countIf(link_id = '${middle.uuid}') FROM clicks`,
   );
-  console.log(`clicks, of the hot link, of the median one: ${counts.replaceAll("\t", ", ")}`);
+  console.log(`clicks: total, hot link, median link: ${counts.replaceAll("\t", ", ")}`);
   if (info.pids.clickhouse !== null) setPriority(info.pids.clickhouse, 0);
-  // Ninety days were written in minutes: merges catch up.
+  // Ninety days were inserted within minutes: wait until the merges have caught up.
   const deadline = Date.now() + MERGED_MS;
-  while ((await ask("SELECT count() FROM system.merges")) !== "0" && Date.now() < deadline)
+  while ((await runQuery("SELECT count() FROM system.merges")) !== "0" && Date.now() < deadline)
     await Bun.sleep(1_000);
 }
 
@@ -160,7 +160,7 @@ async function measureAll(): Promise<Map<string, Measured>> {
       }
     }
   }
-  // All links have clicks: more of them than most accounts ever have.
+  // All links have clicks: more links than most accounts ever have.
   for (const part of ["", "/geo", "/devices", "/referrers"]) {
     const url = `${info.api_url}/v1/analytics${part}?period=30d`;
     measured.set(`account ${part === "" ? "summary" : part.slice(1)} 30d`, await measure(url, 5));
@@ -170,7 +170,7 @@ async function measureAll(): Promise<Map<string, Measured>> {
 
 async function measure(url: string, requests = REQUESTS): Promise<Measured> {
   await call(url, { key: account.key });
-  const before = await readSoFar();
+  const before = await readTotals();
   const times: number[] = [];
   for (let i = 0; i < requests; i++) {
     const start = performance.now();
@@ -178,7 +178,7 @@ async function measure(url: string, requests = REQUESTS): Promise<Measured> {
     times.push(performance.now() - start);
     if (status !== 200) throw new Error(`${url}: ${status}`);
   }
-  const after = await readSoFar();
+  const after = await readTotals();
   return {
     p50: median(times),
     p99: times.toSorted((a, b) => a - b).at(Math.floor(requests * 0.99)) ?? Number.NaN,
@@ -187,32 +187,32 @@ async function measure(url: string, requests = REQUESTS): Promise<Measured> {
   };
 }
 
-/** Rows and bytes that ClickHouse has read for whatever reason. */
-async function readSoFar(): Promise<{ rows: number; bytes: number }> {
+/** Rows and bytes that ClickHouse has read since its start, for any reason. */
+async function readTotals(): Promise<{ rows: number; bytes: number }> {
   const [rowsRead, bytesRead] = (
-    await ask(
+    await runQuery(
       `SELECT sumIf(value, event = 'SelectedRows'), sumIf(value, event = 'SelectedBytes') FROM system.events`,
     )
   ).split("\t");
   return { rows: Number(rowsRead), bytes: Number(bytesRead) };
 }
 
-/** What the same would take without rollups. */
+/** Measures the same queries without rollups. */
 async function measureRaw(): Promise<Record<string, string | number>[]> {
   const since = `link_id = '${hot.uuid}' AND ts >= now() - INTERVAL 90 DAY AND class = 'human'`;
-  const questions = {
-    "hot summary 90d, of single clicks": `SELECT toStartOfDay(ts) AS day, count(), uniqExact(visitor) FROM clicks WHERE ${since} GROUP BY day`,
-    "hot geo 90d, of single clicks": `SELECT country, count() FROM clicks WHERE ${since} GROUP BY country`,
+  const queries = {
+    "hot summary 90d, raw clicks": `SELECT toStartOfDay(ts) AS day, count(), uniqExact(visitor) FROM clicks WHERE ${since} GROUP BY day`,
+    "hot geo 90d, raw clicks": `SELECT country, count() FROM clicks WHERE ${since} GROUP BY country`,
   };
-  const found = [];
-  for (const [question, query] of Object.entries(questions)) {
+  const measured = [];
+  for (const [query, statement] of Object.entries(queries)) {
     const times: number[] = [];
     for (let i = 0; i < 5; i++) {
       const start = performance.now();
-      await ask(query);
+      await runQuery(statement);
       times.push(performance.now() - start);
     }
-    found.push({ question, "p50 ms": round(median(times)) });
+    measured.push({ query, "p50 ms": round(median(times)) });
   }
-  return found;
+  return measured;
 }

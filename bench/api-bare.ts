@@ -1,5 +1,5 @@
 /**
- * What the API is compared with: the same framework, schemas and query for the link, without keys,
+ * The baseline of the API benchmark: the same framework, schemas and query for the link, without authentication,
  * scopes and limits.
  */
 import { Elysia } from "elysia";

@@ -1,17 +1,18 @@
 /**
- * `bun run bench:clicks [SECONDS]`: what a click costs on its way from the redirect to ClickHouse, in time
- * of each process and in bytes at each stage, and how soon it is seen in the analytics.
+ * `bun run bench:clicks [SECONDS]`: the cost of a click on its way from the redirect to ClickHouse, in CPU time of
+ * each process and in bytes at each stage, and the delay until it is visible in the analytics.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
 import { connect } from "nats";
 
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
+import { natsLogin } from "../shared/nats.ts";
 import { createAccount } from "../test/harness/admin.ts";
-import { call, linkAnswer, summaryAnswer } from "../test/harness/api.ts";
+import { call, linkSchema, summarySchema } from "../test/harness/api.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { makeLinks, publishLinks } from "./redirect/links.ts";
-import { scrape, wrk } from "./redirect/serving.ts";
+import { generateLinks, publishLinks } from "./redirect/links.ts";
+import { scrape, wrk } from "./redirect/server.ts";
 import { publish, round } from "./report.ts";
 
 const [SECONDS = 8] = process.argv.slice(2).map(Number);
@@ -30,190 +31,198 @@ await using stack = await startStack();
 const info = stack.info();
 const { redirector, worker, clickhouse, nats: natsPid } = info.pids;
 if (redirector === null || worker === null || clickhouse === null || natsPid === null)
-  throw new Error("The stack runs all of its parts.");
-await publishLinks(info.nats_url, makeLinks(LINKS));
-const nats = await connect({ servers: info.nats_url });
+  throw new Error("The stack must run all of its services.");
+await publishLinks(info.nats_url, generateLinks(LINKS));
+const nats = await connect(natsLogin(info.nats_url));
 const manager = await nats.jetstreamManager();
 
-// Clicks with the worker at rest, so that it has them all before it when it goes on.
+// Collects clicks while the worker is stopped, so that it starts with all of them queued.
 await load(2);
-await arrived();
+await waitUntilStored();
 process.kill(worker, "SIGSTOP");
 const before = {
   redirector: threadTicks(redirector),
   nats: ticks(natsPid),
-  stream: await inStream(),
+  stream: await readStreamState(),
 };
-const made = await load(SECONDS);
+const recorded = await load(SECONDS);
 while (
-  (await figure("pages_pending")) > 0 ||
-  (await inStream()).clicks < before.stream.clicks + made
+  (await readMetric("segments_pending")) > 0 ||
+  (await readStreamState()).clicks < before.stream.clicks + recorded
 ) {
   await Bun.sleep(100);
 }
-const stream = await inStream();
-const hot = microsPerClick(threadTicks(redirector), before.redirector, made);
-const natsMicros = ((ticks(natsPid) - before.nats) / TICKS_PER_SECOND / made) * 1e6;
+const stream = await readStreamState();
+const redirectorCost = microsPerClick(threadTicks(redirector), before.redirector, recorded);
+const natsMicros = ((ticks(natsPid) - before.nats) / TICKS_PER_SECOND / recorded) * 1e6;
 
 const workerTicks = ticks(worker);
 const clickhouseTicks = ticks(clickhouse);
 const start = performance.now();
 process.kill(worker, "SIGCONT");
-await arrived();
+await waitUntilStored();
 const drainSeconds = (performance.now() - start) / 1_000;
-const perClick = (now: number, then: number) => ((now - then) / TICKS_PER_SECOND / made) * 1e6;
+const perClick = (now: number, then: number) => ((now - then) / TICKS_PER_SECOND / recorded) * 1e6;
 const workerMicros = perClick(ticks(worker), workerTicks);
 const clickhouseMicros = perClick(ticks(clickhouse), clickhouseTicks);
-await ask("OPTIMIZE TABLE clicks FINAL");
+await runQuery("OPTIMIZE TABLE clicks FINAL");
 const storedBytes = Number(
-  await ask(
+  await runQuery(
     "SELECT sum(data_compressed_bytes) / sum(rows) FROM system.parts WHERE active AND table = 'clicks' AND database = currentDatabase()",
   ),
 );
 const rollupBytes = Number(
-  await ask(
+  await runQuery(
     `SELECT (SELECT sum(data_compressed_bytes) FROM system.parts WHERE active AND table LIKE 'clicks_15m%' AND database = currentDatabase())
           / (SELECT count() FROM clicks)`,
   ),
 );
-const fresh = await freshness();
+const delay = await measureDelay();
 
-// The same load with nothing published: what is left of the difference is publishing.
+// The same load without publishing; the difference is the cost of publishing.
 process.kill(worker, "SIGSTOP");
 process.kill(natsPid, "SIGSTOP");
 const unpublishedBefore = threadTicks(redirector);
 const unpublished = await load(SECONDS);
-const alone = microsPerClick(threadTicks(redirector), unpublishedBefore, unpublished);
+const withoutPublishing = microsPerClick(threadTicks(redirector), unpublishedBefore, unpublished);
 process.kill(natsPid, "SIGCONT");
 process.kill(worker, "SIGCONT");
 await nats.close();
 
 const bytesInStream = (stream.bytes - before.stream.bytes) / (stream.clicks - before.stream.clicks);
 const rows = [
-  { stage: "redirector, answering", "CPU µs/click": round(hot.busiest) },
-  { stage: "redirector, publishing", "CPU µs/click": round(hot.others) },
+  { stage: "redirector, serving requests", "CPU µs/click": round(redirectorCost.busiest) },
+  { stage: "redirector, publishing", "CPU µs/click": round(redirectorCost.others) },
   { stage: "NATS", "CPU µs/click": round(natsMicros), "bytes/click": round(bytesInStream) },
   {
     stage: "worker",
     "CPU µs/click": round(workerMicros),
-    "clicks/s": Math.round(made / drainSeconds),
+    "clicks/s": Math.round(recorded / drainSeconds),
   },
   {
-    stage: "ClickHouse, rollups included",
+    stage: "ClickHouse, including rollups",
     "CPU µs/click": round(clickhouseMicros),
     "bytes/click": round(storedBytes),
-    "of rollups": round(rollupBytes),
+    "bytes/click of rollups": round(rollupBytes),
   },
-  { stage: "seen in analytics", "p50 ms": Math.round(fresh.p50), "p99 ms": Math.round(fresh.p99) },
+  {
+    stage: "visible in analytics",
+    "p50 ms": Math.round(delay.p50),
+    "p99 ms": Math.round(delay.p99),
+  },
 ];
 const perCore = 1e6 / workerMicros;
-const publishing = hot.busiest - alone.busiest;
+const publishing = redirectorCost.busiest - withoutPublishing.busiest;
 publish({
   name: "clicks",
   versions: { bun: Bun.version },
   rows,
   targets: [
     {
-      name: "clicks a second of a worker's core",
+      name: "clicks per second and worker core",
       value: Math.round(perCore),
       target: ">= 60000",
       met: perCore >= 60_000,
     },
     {
-      name: "publishing, µs of the hot thread",
+      name: "publishing, µs of the request thread",
       value: round(publishing),
       target: "<= 0.5",
       met: publishing <= 0.5,
     },
     {
-      name: "bytes a click in ClickHouse",
+      name: "bytes per click in ClickHouse",
       value: round(storedBytes),
       target: "<= 40",
       met: storedBytes <= 40,
     },
     {
-      name: "p99 until seen, ms",
-      value: Math.round(fresh.p99),
+      name: "p99 until visible in analytics, ms",
+      value: Math.round(delay.p99),
       target: "<= 2000",
-      met: fresh.p99 <= 2_000,
+      met: delay.p99 <= 2_000,
     },
   ],
 });
 
 async function load(seconds: number): Promise<number> {
-  const recorded = await figure("clicks_recorded");
-  await wrk("people.lua", info.short_url, {
+  const before = await readMetric("clicks_recorded_total");
+  await wrk("visitors.lua", info.short_url, {
     seconds,
     connections: CONNECTIONS,
     args: [String(LINKS)],
   });
-  return (await figure("clicks_recorded")) - recorded;
+  return (await readMetric("clicks_recorded_total")) - before;
 }
 
-async function figure(name: string): Promise<number> {
+async function readMetric(name: string): Promise<number> {
   return (await scrape(info.redirector_metrics_url)).get(`shorthop_redirector_${name}`) ?? 0;
 }
 
-async function inStream(): Promise<{ bytes: number; clicks: number }> {
+async function readStreamState(): Promise<{ bytes: number; clicks: number }> {
   const { state } = await manager.streams.info(CLICKS_STREAM);
-  const clicks = (await figure("clicks_recorded")) - (await figure("pages_pending"));
+  const clicks =
+    (await readMetric("clicks_recorded_total")) - (await readMetric("segments_pending"));
   return { bytes: state.bytes, clicks };
 }
 
-/** Waits until all that was recorded is stored. */
-async function arrived(): Promise<void> {
-  while (Number(await ask("SELECT count() FROM clicks")) < (await figure("clicks_recorded")))
+/** Waits until all recorded clicks are stored. */
+async function waitUntilStored(): Promise<void> {
+  while (
+    Number(await runQuery("SELECT count() FROM clicks")) <
+    (await readMetric("clicks_recorded_total"))
+  )
     await Bun.sleep(50);
 }
 
-async function ask(query: string): Promise<string> {
-  const answer = await fetch(info.clickhouse_url, { method: "POST", body: query });
-  if (!answer.ok) throw new Error(await answer.text());
-  return await answer.text();
+async function runQuery(query: string): Promise<string> {
+  const response = await fetch(info.clickhouse_url, { method: "POST", body: query });
+  if (!response.ok) throw new Error(await response.text());
+  return await response.text();
 }
 
-/** How long after its redirect a click is in the answer of `/v1/analytics`. */
-async function freshness(): Promise<{ p50: number; p99: number }> {
+/** Measures the delay between a redirect and its click's appearance in `/v1/analytics`. */
+async function measureDelay(): Promise<{ p50: number; p99: number }> {
   const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-  const made = await call(`${info.api_url}/v1/links`, {
+  const created = await call(`${info.api_url}/v1/links`, {
     key,
     body: { url: "https://example.com/fresh" },
   });
-  const { id, short_url } = linkAnswer.parse(made.body);
-  const answered: number[] = [];
-  const seen: { at: number; total: number }[] = [];
+  const { id, short_url } = linkSchema.parse(created.body);
+  const redirectedAt: number[] = [];
+  const polls: { at: number; total: number }[] = [];
   const total = FRESH.perSecond * FRESH.seconds;
 
-  const asking = (async () => {
+  const following = (async () => {
     const start = performance.now();
-    const running = new Set<Promise<void>>();
+    const inFlight = new Set<Promise<void>>();
     for (let i = 0; i < total; i++) {
       const ahead = start + (i / FRESH.perSecond) * 1_000 - performance.now();
       if (ahead > 1) await Bun.sleep(ahead);
-      const one = fetch(short_url, { redirect: "manual" }).then(() => {
-        answered.push(performance.now());
-        running.delete(one);
+      const request = fetch(short_url, { redirect: "manual" }).then(() => {
+        redirectedAt.push(performance.now());
+        inFlight.delete(request);
       });
-      running.add(one);
+      inFlight.add(request);
     }
-    await Promise.all(running);
+    await Promise.all(inFlight);
   })();
-  while ((seen.at(-1)?.total ?? 0) < total) {
+  while ((polls.at(-1)?.total ?? 0) < total) {
     const { body } = await call(`${info.api_url}/v1/analytics/${id}?period=24h`, { key });
-    seen.push({ at: performance.now(), total: summaryAnswer.parse(body).summary.total_clicks });
+    polls.push({ at: performance.now(), total: summarySchema.parse(body).summary.total_clicks });
     await Bun.sleep(FRESH.pollMs);
   }
-  await asking;
+  await following;
   let poll = 0;
-  const delays = answered
+  const delays = redirectedAt
     .toSorted((a, b) => a - b)
     .map((at, i) => {
-      while ((seen[poll]?.total ?? 0) <= i) poll++;
-      return (seen[poll]?.at ?? Number.NaN) - at;
+      while ((polls[poll]?.total ?? 0) <= i) poll++;
+      return (polls[poll]?.at ?? Number.NaN) - at;
     })
     .toSorted((a, b) => a - b);
-  const share = (part: number) => delays[Math.floor(delays.length * part)] ?? Number.NaN;
-  return { p50: share(0.5), p99: share(0.99) };
+  const percentile = (share: number) => delays[Math.floor(delays.length * share)] ?? Number.NaN;
+  return { p50: percentile(0.5), p99: percentile(0.99) };
 }
 
 type Ticks = Map<string, number>;
@@ -234,9 +243,9 @@ function ticks(pid: number): number {
 }
 
 function microsPerClick(now: Ticks, then: Ticks, clicks: number) {
-  const spent = [...now].map(([thread, value]) => value - (then.get(thread) ?? 0));
+  const used = [...now].map(([thread, value]) => value - (then.get(thread) ?? 0));
   const micros = (value: number) => (value / TICKS_PER_SECOND / clicks) * 1e6;
-  const busiest = Math.max(...spent);
-  const all = spent.reduce((sum, value) => sum + value, 0);
+  const busiest = Math.max(...used);
+  const all = used.reduce((sum, value) => sum + value, 0);
   return { busiest: micros(busiest), others: micros(all - busiest) };
 }

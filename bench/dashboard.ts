@@ -1,27 +1,27 @@
 /**
- * `bun run bench:dashboard`: how soon the dashboard is there and how long it keeps the browser busy, by
- * Chromium's own trace of each load; on this machine as it is, and slowed down to a phone.
+ * `bun run bench:dashboard`: how fast the dashboard loads and how long it blocks the browser's main thread, from
+ * Chromium's trace of each load; on this machine unthrottled, and throttled to a phone.
  */
 import type { Browser } from "playwright-core";
 import * as z from "zod";
 
-import { chromiumPath, enter, openBrowser, openDoor } from "../test/harness/browser.ts";
+import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../test/harness/browser.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { seedAccount, type SeededAccount } from "../test/harness/seeded-account.ts";
 import { type Stack, startStack } from "../test/harness/stack.ts";
-import { prepareTour, type Visit } from "../test/harness/tour.ts";
 import { median, publish, round } from "./report.ts";
 
 const RUNS = 5;
 const SCRIPT_KB_MAX = 200;
-const PAINTED_WITHIN_MS = 10_000;
+const PAINT_TIMEOUT_MS = 10_000;
 
-/** Lighthouse's slow 4G: its latency and bandwidth, and a processor four times as slow. */
+/** Lighthouse's slow 4G profile: its latency and bandwidth, and a processor four times slower. */
 const MACHINES = {
   desktop: { slowdown: 1, latencyMs: 0, bytesPerSecond: -1, width: 1280 },
   phone: { slowdown: 4, latencyMs: 150, bytesPerSecond: (1.6 * 1024 * 1024) / 8, width: 390 },
 } as const;
 
-/** A task that takes longer than this keeps people waiting; the rest of it counts as blocking. */
+/** A task longer than this is noticeable; the time beyond it counts as blocking. */
 const LONG_TASK_MS = 50;
 
 const trace = z.object({
@@ -44,18 +44,18 @@ type Loaded = { paintMs: number; blockingMs: number; readyMs: number; scriptKb: 
 if (chromiumPath === undefined) process.exit(1);
 await using stack = await startStack();
 await using browser = await openBrowser();
-const tour = await prepareTour(stack);
+const seeded = await seedAccount(stack);
 const rows: Record<string, string | number>[] = [];
 let firstLoadKb = 0;
 for (const [machine, limits] of Object.entries(MACHINES)) {
   for (const [view, path, ready] of [
     ["sign-in", "/", "form"],
-    ["links", `/${tour.account}/live/links`, "table"],
-    ["analytics", `/${tour.account}/live/links/${tour.link}?period=90d`, ".country.shade-5"],
+    ["links", `/${seeded.account}/live/links`, "table"],
+    ["analytics", `/${seeded.account}/live/links/${seeded.link}?period=90d`, ".country.shade-5"],
   ] as const) {
     const loads: Loaded[] = [];
     for (let run = 0; run < RUNS; run++) {
-      loads.push(await load(browser, stack, tour, { view, path, ready }, limits));
+      loads.push(await load(browser, stack, seeded, { view, path, ready }, limits));
     }
     const of = (name: keyof Loaded) => median(loads.map((loaded) => loaded[name]));
     if (view === "links") firstLoadKb = of("scriptKb");
@@ -83,16 +83,16 @@ publish({
   ],
 });
 
-/** Loads a view once, with nothing in the cache. */
+/** Loads a view once with an empty cache. */
 async function load(
   browser: Browser,
   stack: Stack,
-  { person }: Visit,
+  { user }: SeededAccount,
   { view, path, ready }: { view: string; path: string; ready: string },
   { slowdown, latencyMs, bytesPerSecond, width }: (typeof MACHINES)[keyof typeof MACHINES],
 ): Promise<Loaded> {
-  const { page } = await openDoor(browser, stack, { viewport: { width, height: 850 } });
-  if (view !== "sign-in") await enter(page, person);
+  const { page } = await openSignIn(browser, stack, { viewport: { width, height: 850 } });
+  if (view !== "sign-in") await signInOnPage(page, user);
   const tools = await page.context().newCDPSession(page);
   await tools.send("Network.enable");
   await tools.send("Network.setCacheDisabled", { cacheDisabled: true });
@@ -111,11 +111,11 @@ async function load(
   await page.goto(path);
   await page.locator(ready).first().waitFor();
   const readyMs = performance.now() - start;
-  // What is there need not have been painted yet.
+  // Visible content may not have been painted yet.
   await eventually(async () => {
     const painted = "performance.getEntriesByName('first-contentful-paint').length";
     if ((await page.evaluate(painted)) === 0) throw new Error("Nothing has been painted.");
-  }, PAINTED_WITHIN_MS);
+  }, PAINT_TIMEOUT_MS);
   const { traceEvents } = trace.parse(JSON.parse((await browser.stopTracing()).toString()));
   const scripts = resources
     .parse(await page.evaluate("performance.getEntriesByType('resource').map((e) => e.toJSON())"))
@@ -124,14 +124,14 @@ async function load(
   return {
     readyMs,
     scriptKb: sum(scripts.map((e) => e.encodedBodySize)) / 1024,
-    ...read(traceEvents.toSorted((a, b) => a.ts - b.ts)),
+    ...readTrace(traceEvents.toSorted((a, b) => a.ts - b.ts)),
   };
 }
 
-/** First contentful paint, and blocking time of the page's main thread, counted from the navigation. */
-function read(events: z.output<typeof trace>["traceEvents"]) {
+/** Returns first contentful paint and blocking time of the page's main thread, measured from the navigation. */
+function readTrace(events: z.output<typeof trace>["traceEvents"]) {
   const paint = events.findLast(({ name }) => name === "firstContentfulPaint");
-  // The first of them is the navigation's own; others are of empty documents on the way.
+  // The first one belongs to the navigation; later ones belong to empty documents.
   const begin = events.find(({ name }) => name === "navigationStart");
   if (paint === undefined || begin === undefined) throw new Error("The trace has no paint.");
   const tasks = events.filter(

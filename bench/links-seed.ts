@@ -1,18 +1,18 @@
 /**
- * Fills an account with links that look like real ones: titles of a few words, destinations on some
- * thousand hosts, clicks by a power law. Straight into PostgreSQL: redirectors are not told.
+ * Fills an account with links that look like real ones: titles of a few words, destinations on a few thousand hosts,
+ * clicks by a power law. Writes only to PostgreSQL: redirectors do not learn of these links.
  */
 import type postgres from "postgres";
 
-/** One statement makes so many, so that none runs for long. */
+/** Links per statement, so that none runs for long. */
 const BATCH = 50_000;
 
-/** Adds `count` links to the account's live ones, and lets PostgreSQL look at what it has now. */
+/** Adds `count` live links to the account, and updates PostgreSQL's statistics. */
 export async function seedLinks(
   sql: postgres.Sql,
   accountId: string,
   count: number,
-  onProgress: (made: number) => void = () => undefined,
+  onProgress: (inserted: number) => void = () => undefined,
 ): Promise<void> {
   for (let from = 1; from <= count; from += BATCH) {
     await seedBatch(sql, accountId, from, Math.min(count, from + BATCH - 1));
@@ -36,7 +36,7 @@ async function seedBatch(
     ), words as (
       select array['summer','sale','newsletter','launch','guide','invoice','webinar','holiday','careers',
                    'pricing','podcast','survey','report','update','event','coupon'] as word
-    ), made as (
+    ), inserted as (
       insert into links (id, account_id, mode, alias, original_url, target_url, title, tags, version,
                          created_at, updated_at)
       select (lpad(to_hex((extract(epoch from created_at) * 1000)::bigint), 12, '0') || '7' || substr(h, 1, 3)
@@ -54,5 +54,5 @@ async function seedBatch(
     )
     insert into link_counters (link_id, account_id, mode, clicks, unique_clicks)
     select id, ${accountId}::uuid, 'live', clicks, clicks * 7 / 10
-      from made, lateral (select floor(3 * (1 - random()) ^ -0.8)::bigint as clicks where id is not null) power`;
+      from inserted, lateral (select floor(3 * (1 - random()) ^ -0.8)::bigint as clicks where id is not null) power`;
 }

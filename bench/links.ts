@@ -1,6 +1,6 @@
 /**
- * `bun run bench:links [LARGE] [SMALL]`: finding links in an account with a million of them, against
- * one with ten thousand, by HTTP on one API process. Pages of 100.
+ * `bun run bench:links [LARGE] [SMALL]`: listing and searching links in an account with a million of them, against one
+ * with ten thousand, over HTTP on one API process. Pages of 100.
  */
 import postgres from "postgres";
 
@@ -12,13 +12,13 @@ import { publish, round } from "./report.ts";
 
 const [large = 1_000_000, small = 10_000] = process.argv.slice(2).map(Number);
 const REQUESTS = 400;
-const LANES = 2;
+const CONCURRENCY = 2;
 const TARGET_MS = 50;
 
-const PLENTY = { minute: 1_000_000_000, day: 1_000_000_000, burst: 1_000_000_000 };
+const UNLIMITED = { minute: 1_000_000_000, day: 1_000_000_000, burst: 1_000_000_000 };
 
-/** What is asked for; `{last}` is the last page, `{deep}` one in the middle. */
-const QUESTIONS: [string, string][] = [
+/** The measured queries; `{last}` is the last page, `{deep}` one in the middle. */
+const QUERIES: [string, string][] = [
   ["list", "page=1"],
   ["list, page 50", "page=50"],
   ["list, in the middle", "page={deep}"],
@@ -47,12 +47,12 @@ await sql.end();
 
 const rows = [];
 const targets = [];
-for (const [name, query] of QUESTIONS) {
+for (const [name, query] of QUERIES) {
   const atLarge = await time(accounts.large, query);
   const atSmall = await time(accounts.small, query);
   const ratio = round(atLarge.p50 / atSmall.p50);
   rows.push({
-    question: name,
+    query: name,
     [`p50 ms, ${large}`]: atLarge.p50,
     [`p99 ms, ${large}`]: atLarge.p99,
     [`p50 ms, ${small}`]: atSmall.p50,
@@ -74,14 +74,14 @@ publish({
 });
 
 async function fill(name: string, count: number): Promise<{ key: string; pages: number }> {
-  const { id, key } = await createAccount(stack, "enterprise", PLENTY);
+  const { id, key } = await createAccount(stack, "enterprise", UNLIMITED);
   const before = performance.now();
   await seedLinks(sql, decodeId("acct", id) ?? "", count);
   console.log(`${name}: ${count} links in ${round((performance.now() - before) / 1_000)} s`);
   return { key, pages: Math.ceil(count / 100) };
 }
 
-/** Milliseconds of answers to a question, asked over a few connections; the first ones warm up. */
+/** Response times of a query in milliseconds, sent over a few connections; the first requests warm up. */
 async function time({ key, pages }: { key: string; pages: number }, query: string) {
   const page = query
     .replace("{deep}", String(Math.ceil(pages / 2)))
@@ -90,19 +90,20 @@ async function time({ key, pages }: { key: string; pages: number }, query: strin
   const headers = { authorization: `Bearer ${key}` };
   const times: number[] = [];
   const deadline = performance.now() + 20_000;
-  const ask = async () => {
+  const sendTimed = async () => {
     const before = performance.now();
-    const answer = await fetch(url, { headers });
-    await answer.arrayBuffer();
-    if (answer.status !== 200) throw new Error(`${query}: ${answer.status}`);
+    const response = await fetch(url, { headers });
+    await response.arrayBuffer();
+    if (response.status !== 200) throw new Error(`${query}: ${response.status}`);
     return performance.now() - before;
   };
-  for (let i = 0; i < 10; i++) await ask();
+  for (let i = 0; i < 10; i++) await sendTimed();
   const lane = async () => {
-    while (times.length < REQUESTS && performance.now() < deadline) times.push(await ask());
+    while (times.length < REQUESTS && performance.now() < deadline) times.push(await sendTimed());
   };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  await Promise.all(Array.from({ length: CONCURRENCY }, lane));
   const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number) => round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN);
-  return { p50: at(0.5), p99: at(0.99) };
+  const percentile = (share: number) =>
+    round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN);
+  return { p50: percentile(0.5), p99: percentile(0.99) };
 }

@@ -1,10 +1,10 @@
-/** Puts load on an HTTP server and measures what it cost. Loopback only, bounded in time. */
+/** Loads an HTTP server and measures the cost. Loopback only, bounded in time. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import * as z from "zod";
 
-/** Kernel clock ticks a second, as /proc counts CPU time; 100 on every Linux that Bun runs on. */
+/** Kernel clock ticks per second, the unit of CPU time in /proc; 100 on every Linux that Bun runs on. */
 const TICKS_PER_SECOND = 100;
 
 const AUTOCANNON = join(import.meta.dir, "../node_modules/autocannon/autocannon.js");
@@ -23,7 +23,7 @@ export type Load = {
   headers?: Record<string, string>;
   connections: number;
   seconds: number;
-  /** Requests a second in all; as many as go when left out. */
+  /** Total requests per second; unlimited if left out. */
   rate?: number;
 };
 
@@ -31,11 +31,11 @@ export type Measured = {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** CPU time of the server, user and system, a request. */
+  /** CPU time of the server per request, user and system. */
   cpuMicrosPerRequest: number;
 };
 
-/** Runs a load against the server with process number `pid`; throws when any answer is no success. */
+/** Runs a load against the server with process id `pid`; throws if any request fails. */
 export async function measure(
   pid: number,
   { url, headers = {}, connections, seconds, rate }: Load,

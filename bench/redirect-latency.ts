@@ -1,7 +1,7 @@
 /**
- * `bun run bench:redirect-latency [SECONDS]`: how long people wait at 20,000 requests a second, against
- * nginx, and while every link is sent anew or 2,000 links a second change. Server on one core, load on the
- * other, which whatever sends the links must share.
+ * `bun run bench:redirect-latency [SECONDS]`: response times at 20,000 requests per second, against nginx, and while
+ * every link is published again or 2,000 links change per second. The server has one core; the load has the other,
+ * which it shares with the publisher of the links.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { setPriority, tmpdir } from "node:os";
@@ -10,26 +10,26 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { startStack } from "../test/harness/stack.ts";
-import { makeLinks, publishLinks, redirectorEnv, warm } from "./redirect/links.ts";
+import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
-import { LOAD_CORE, serving } from "./redirect/serving.ts";
+import { LOAD_CORE, withServer } from "./redirect/server.ts";
 import { publish, round } from "./report.ts";
 
 const [SECONDS = 60] = process.argv.slice(2).map(Number);
 const RATE = 20_000;
 const LINKS = 100_000;
 const CHANGING_SECONDS = 20;
-/** Changes a second: as many as send every link anew in that time, and a burst of updates. */
+/** Changes per second: enough to republish every link within that time, and a burst of updates. */
 const CHANGES = {
-  "redirector, all links sent anew": LINKS / CHANGING_SECONDS,
+  "redirector, all links republished": LINKS / CHANGING_SECONDS,
   "redirector, 2,000 changes/s": 2_000,
 };
 const PORTS = { redirector: 18_410, nginx: 18_411 };
 const LEAST_PRIORITY = 19;
 
 const result = z.object({
-  asked: z.number(),
-  answered: z.number(),
+  sent: z.number(),
+  completed: z.number(),
   p50: z.number(),
   p99: z.number(),
   p999: z.number(),
@@ -37,21 +37,21 @@ const result = z.object({
 });
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
-const links = makeLinks(LINKS);
+const links = generateLinks(LINKS);
 await using stack = await startStack();
 const idle = [stack.info().pids.worker, stack.info().pids.clickhouse].filter((pid) => pid !== null);
 for (const pid of idle) process.kill(pid, "SIGSTOP");
 const natsUrl = stack.info().nats_url;
 await publishLinks(natsUrl, links);
-// What is on other machines elsewhere must not take the cores from those that are measured.
+// What runs on other machines in production must not take CPU time from the measured processes.
 setPriority(Number(stack.info().pids.nats), LEAST_PRIORITY);
 let version = LINKS;
 
 const rows: Record<string, string | number>[] = [];
-const figures = new Map<string, z.output<typeof result>>();
+const results = new Map<string, z.output<typeof result>>();
 
 if (hasNginx()) {
-  await serving(
+  await withServer(
     {
       command: nginxCommand(join(dir, "nginx"), links, PORTS.nginx, true),
       url: urlAt(PORTS.nginx),
@@ -59,27 +59,27 @@ if (hasNginx()) {
     () => load("nginx, buffered log", PORTS.nginx, SECONDS),
   );
 }
-await serving(
+await withServer(
   {
     command: [process.execPath, "redirector/main.ts"],
     env: redirectorEnv(natsUrl, PORTS.redirector, join(dir, "journal")),
     url: urlAt(PORTS.redirector),
   },
   async () => {
-    await warm(PORTS.redirector, links);
+    await warmCache(PORTS.redirector, links);
     await load("redirector", PORTS.redirector, SECONDS);
     for (const [name, perSecond] of Object.entries(CHANGES)) {
       await Promise.all([
         load(name, PORTS.redirector, CHANGING_SECONDS),
-        changing(perSecond * CHANGING_SECONDS, perSecond),
+        changeLinks(perSecond * CHANGING_SECONDS, perSecond),
       ]);
     }
   },
 );
 for (const pid of idle) process.kill(pid, "SIGCONT");
 
-const own = figures.get("redirector");
-const nginx = figures.get("nginx, buffered log");
+const own = results.get("redirector");
+const nginx = results.get("nginx, buffered log");
 const targets = [
   ...(own === undefined || nginx === undefined
     ? []
@@ -92,9 +92,9 @@ const targets = [
         },
       ]),
   ...Object.keys(CHANGES).map((name) => {
-    const max = figures.get(name)?.max ?? Number.NaN;
+    const max = results.get(name)?.max ?? Number.NaN;
     return {
-      name: `slowest answer: ${name} (ms)`,
+      name: `slowest response: ${name} (ms)`,
       value: round(max),
       target: "<= 50",
       met: max <= 50,
@@ -120,11 +120,11 @@ async function load(name: string, port: number, seconds: number): Promise<void> 
     { stdout: "pipe", stderr: "inherit" },
   );
   const measured = result.parse(await new Response(child.stdout).json());
-  figures.set(name, measured);
+  results.set(name, measured);
   rows.push({
     load: name,
-    asked: measured.asked,
-    answered: measured.answered,
+    sent: measured.sent,
+    completed: measured.completed,
     "p50 ms": round(measured.p50),
     "p99 ms": round(measured.p99),
     "p99.9 ms": round(measured.p999),
@@ -132,8 +132,8 @@ async function load(name: string, port: number, seconds: number): Promise<void> 
   });
 }
 
-async function changing(count: number, perSecond: number): Promise<void> {
-  const args = [natsUrl, LINKS, version, count, perSecond].map(String);
+async function changeLinks(count: number, perSecond: number): Promise<void> {
+  const args = [LINKS, version, count, perSecond].map(String);
   version += count;
   const child = Bun.spawn(
     [
@@ -144,7 +144,7 @@ async function changing(count: number, perSecond: number): Promise<void> {
       "bench/redirect/change-links.ts",
       ...args,
     ],
-    { stdout: "inherit", stderr: "inherit" },
+    { env: { ...process.env, NATS_URL: natsUrl }, stdout: "inherit", stderr: "inherit" },
   );
   if ((await child.exited) !== 0) throw new Error("The links were not changed.");
 }

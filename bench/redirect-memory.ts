@@ -1,6 +1,6 @@
 /**
- * `bun run bench:redirect-memory`: what a link costs in memory, whether the bound on it holds while
- * somebody asks for five million aliases that do not exist, and what idle connections cost.
+ * `bun run bench:redirect-memory`: memory per cached link, whether the cache stays within its limit while a client
+ * requests five million aliases that do not exist, and memory per idle connection.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { startStack } from "../test/harness/stack.ts";
-import { makeLinks, publishLinks, redirectorEnv } from "./redirect/links.ts";
-import { residentBytes, scrape, serving, wrk } from "./redirect/serving.ts";
+import { generateLinks, publishLinks, redirectorEnv } from "./redirect/links.ts";
+import { residentBytes, scrape, withServer, wrk } from "./redirect/server.ts";
 import { median, publish, round, type Target } from "./report.ts";
 
 const COUNTS = [100_000, 1_000_000];
@@ -20,17 +20,17 @@ const IDLE_CONNECTIONS = 10_000;
 const PORT = 18_420;
 const METRICS_PORT = 18_421;
 const METRICS_URL = `http://127.0.0.1:${METRICS_PORT}`;
-/** Room for all of them in the first part; a bound that is reached in the second. */
-const ROOMY = 2 * 1024 ** 3;
-const TIGHT = 64 * 1024 ** 2;
+/** A cache limit above what the first part needs, and one that the second part reaches. */
+const LARGE_CACHE = 2 * 1024 ** 3;
+const SMALL_CACHE = 64 * 1024 ** 2;
 const MIB = 1024 ** 2;
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const rows: Record<string, string | number>[] = [];
 const targets: Target[] = [];
 
-/** Time for garbage to be collected: memory is looked at when it has stopped changing. */
-async function settled(pid: number): Promise<number> {
+/** Waits for garbage collection: returns resident memory once it has stopped shrinking. */
+async function settledBytes(pid: number): Promise<number> {
   let least = residentBytes(pid);
   for (let quiet = 0; quiet < 10; quiet++) {
     await Bun.sleep(1_000);
@@ -41,8 +41,8 @@ async function settled(pid: number): Promise<number> {
   return least;
 }
 
-function redirector(natsUrl: string, cacheBytes: number, use: (pid: number) => Promise<void>) {
-  return serving(
+function runRedirector(natsUrl: string, cacheBytes: number, use: (pid: number) => Promise<void>) {
+  return withServer(
     {
       command: [process.execPath, "redirector/main.ts"],
       env: {
@@ -57,9 +57,9 @@ function redirector(natsUrl: string, cacheBytes: number, use: (pid: number) => P
   );
 }
 
-async function cached(count: number): Promise<void> {
+async function waitUntilCached(count: number): Promise<void> {
   for (;;) {
-    const links = (await scrape(METRICS_URL)).get("shorthop_redirector_cached_links") ?? 0;
+    const links = (await scrape(METRICS_URL)).get("shorthop_redirector_cache_entries") ?? 0;
     if (links >= count) return;
     await Bun.sleep(500);
   }
@@ -68,61 +68,61 @@ async function cached(count: number): Promise<void> {
 for (const count of COUNTS) {
   await using stack = await startStack();
   const natsUrl = stack.info().nats_url;
-  const links = makeLinks(count);
+  const links = generateLinks(count);
   const destinationBytes =
     links.reduce((sum, link) => sum + link.destination.length, 0) / links.length;
-  await redirector(natsUrl, ROOMY, async (pid) => {
-    const empty = await settled(pid);
+  await runRedirector(natsUrl, LARGE_CACHE, async (pid) => {
+    const empty = await settledBytes(pid);
     await publishLinks(natsUrl, links);
-    await cached(count);
-    const full = await settled(pid);
+    await waitUntilCached(count);
+    const full = await settledBytes(pid);
     const bytes = (full - empty) / count;
-    const beyond = bytes - destinationBytes;
+    const overhead = bytes - destinationBytes;
     rows.push({
       measured: `${count} links`,
       "MiB before": round(empty / MIB),
-      "MiB with": round(full / MIB),
-      "bytes a link": Math.round(bytes),
-      "beyond its destination": Math.round(beyond),
+      "MiB after": round(full / MIB),
+      "bytes/link": Math.round(bytes),
+      "bytes/link without destination": Math.round(overhead),
     });
     targets.push({
-      name: `bytes a link beyond its destination, ${count} links`,
-      value: Math.round(beyond),
+      name: `bytes per link without its destination, ${count} links`,
+      value: Math.round(overhead),
       target: "<= 600",
-      met: beyond <= 600,
+      met: overhead <= 600,
     });
   });
   if (count !== COUNTS[0]) continue;
-  await redirector(natsUrl, TIGHT, async (pid) => {
-    let asked = 0;
+  await runRedirector(natsUrl, SMALL_CACHE, async (pid) => {
+    let sent = 0;
     const memory: number[] = [];
-    for (let turn = 0; asked < SCANNED && turn < SCAN_ROUNDS_MAX; turn++) {
+    for (let turn = 0; sent < SCANNED && turn < SCAN_ROUNDS_MAX; turn++) {
       const [requests = 0] = await wrk("scan.lua", `http://127.0.0.1:${PORT}`, {
         seconds: SCAN_ROUND_SECONDS,
         connections: 64,
       });
-      asked += requests;
+      sent += requests;
       memory.push(residentBytes(pid));
     }
-    // Collections make it go up and down: thirds are compared by their medians.
+    // Garbage collection makes memory fluctuate: compares the medians of the first and last third.
     const third = Math.ceil(memory.length / 3);
     const [warm = 0, end = 0] = [memory.slice(0, third), memory.slice(-third)].map((part) =>
       median(part),
     );
-    const bytes = (await scrape(METRICS_URL)).get("shorthop_redirector_cached_bytes") ?? 0;
+    const bytes = (await scrape(METRICS_URL)).get("shorthop_redirector_cache_bytes") ?? 0;
     rows.push({
-      measured: `${asked} aliases that do not exist`,
+      measured: `${sent} aliases that do not exist`,
       "MiB before": round(warm / MIB),
-      "MiB with": round(end / MIB),
+      "MiB after": round(end / MIB),
       "cached MiB": round(bytes / MIB),
     });
     targets.push({
-      name: "memory in the last third of the scan : in the first",
+      name: "memory of the last third of the scan : of the first",
       value: round(end / warm),
       target: "<= 1.1",
       met: end <= 1.1 * warm,
     });
-    const before = await settled(pid);
+    const before = await settledBytes(pid);
     const sockets: Socket[] = [];
     for (let i = 0; i < IDLE_CONNECTIONS; i++) {
       await new Promise<void>((resolve, reject) => {
@@ -131,17 +131,17 @@ for (const count of COUNTS) {
         sockets.push(socket);
       });
     }
-    const answer = await fetch(`http://127.0.0.1:${PORT}/robots.txt`);
-    if (answer.status !== 200) throw new Error("Idle connections keep others from being answered.");
+    const response = await fetch(`http://127.0.0.1:${PORT}/robots.txt`);
+    if (response.status !== 200) throw new Error("Idle connections block other requests.");
     const open = residentBytes(pid);
     for (const socket of sockets) socket.destroy();
-    const after = await settled(pid);
+    const after = await settledBytes(pid);
     rows.push({
       measured: `${IDLE_CONNECTIONS} idle connections`,
       "MiB before": round(before / MIB),
-      "MiB with": round(open / MIB),
+      "MiB with connections": round(open / MIB),
       "MiB after": round(after / MIB),
-      "bytes a connection": Math.round((open - before) / IDLE_CONNECTIONS),
+      "bytes/connection": Math.round((open - before) / IDLE_CONNECTIONS),
     });
   });
 }

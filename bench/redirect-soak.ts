@@ -1,6 +1,6 @@
 /**
- * `bun run bench:redirect-soak [REQUESTS]`: ten million requests, hits, misses and passwords, while links
- * change; whether memory stays where it is, and whether the redirector's counts are what clients saw.
+ * `bun run bench:redirect-soak [REQUESTS]`: ten million requests, hits, misses and passwords, while links change;
+ * checks that memory stays constant, and that the redirector's counters match what clients received.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,9 +11,16 @@ import { connect } from "nats";
 import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import { linkSubject } from "../shared/contracts/streams.ts";
 import { newUuid } from "../shared/ids.ts";
+import { natsLogin } from "../shared/nats.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { makeLinks, publishLinks, recordOf, redirectorEnv, warm } from "./redirect/links.ts";
-import { residentBytes, scrape, serving, wrk } from "./redirect/serving.ts";
+import {
+  generateLinks,
+  publishLinks,
+  redirectorEnv,
+  toLinkRecord,
+  warmCache,
+} from "./redirect/links.ts";
+import { residentBytes, scrape, withServer, wrk } from "./redirect/server.ts";
 import { median, publish, round } from "./report.ts";
 
 const [REQUESTS = 10_000_000] = process.argv.slice(2).map(Number);
@@ -28,31 +35,31 @@ const METRICS_URL = `http://127.0.0.1:${METRICS_PORT}`;
 const MIB = 1024 ** 2;
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
-const links = makeLinks(LINKS);
+const links = generateLinks(LINKS);
 await using stack = await startStack();
 const idle = [stack.info().pids.worker, stack.info().pids.clickhouse].filter((pid) => pid !== null);
 for (const pid of idle) process.kill(pid, "SIGSTOP");
 const natsUrl = stack.info().nats_url;
 await publishLinks(natsUrl, links);
 const secret = { alias: "secret", destination: "https://example.com/secret" };
-const nats = await connect({ servers: natsUrl });
+const nats = await connect(natsLogin(natsUrl));
 nats.publish(
   linkSubject("", secret.alias),
   encodeLinkRecord({
-    ...recordOf(secret, 1, newUuid()),
+    ...toLinkRecord(secret, 1, newUuid()),
     password_hash: await Bun.password.hash("a password"),
   }),
 );
 await nats.drain();
 
 const rows: Record<string, string | number>[] = [];
-let seen = 0;
+let received = 0;
 let failed = 0;
-let answered = 0;
+let counted = 0;
 let runs = 0;
 const memory: number[] = [];
 
-await serving(
+await withServer(
   {
     command: [process.execPath, "redirector/main.ts"],
     env: {
@@ -63,38 +70,38 @@ await serving(
     url: `http://127.0.0.1:${PORT}/robots.txt`,
   },
   async (pid) => {
-    await warm(PORT, links);
-    const before = await countAnswers();
+    await warmCache(PORT, links);
+    const before = await countResponses();
     const numbers = [LINKS, LINKS, CHANGES_PER_SECOND * 3_600, CHANGES_PER_SECOND].map(String);
     const changing = Bun.spawn(
-      ["nice", "-n", "19", process.execPath, "bench/redirect/change-links.ts", natsUrl, ...numbers],
-      { stdout: "ignore", stderr: "inherit" },
+      ["nice", "-n", "19", process.execPath, "bench/redirect/change-links.ts", ...numbers],
+      { env: { ...process.env, NATS_URL: natsUrl }, stdout: "ignore", stderr: "inherit" },
     );
-    for (; seen < REQUESTS && runs < ROUNDS_MAX; runs++) {
+    for (; received < REQUESTS && runs < ROUNDS_MAX; runs++) {
       const [requests = 0, errors = 0] = await wrk("mixed.lua", `http://127.0.0.1:${PORT}`, {
         seconds: ROUND_SECONDS,
         connections: CONNECTIONS,
         args: [String(LINKS), String(runs)],
       });
-      seen += requests;
+      received += requests;
       failed += errors;
       memory.push(residentBytes(pid));
       rows.push({
-        requests: seen,
+        requests: received,
         "MiB resident": round(residentBytes(pid) / MIB),
-        "per second": Math.round(requests / ROUND_SECONDS),
+        "requests/s": Math.round(requests / ROUND_SECONDS),
       });
     }
     changing.kill();
     await changing.exited;
-    answered = (await countAnswers()) - before;
+    counted = (await countResponses()) - before;
   },
 );
 for (const pid of idle) process.kill(pid, "SIGCONT");
 
-// What was on its way when a run of the load ended was answered, and not seen.
-const unseen = answered - seen;
-// Collections make it go up and down: thirds are compared by their medians.
+// Responses in flight at the end of a run were counted, but not received.
+const unreceived = counted - received;
+// Garbage collection makes memory fluctuate: compares the medians of the first and last third.
 const third = Math.ceil(memory.length / 3);
 const [early, late] = [memory.slice(0, third), memory.slice(-third)].map((part) => median(part));
 const growth = (late ?? Number.NaN) / (early ?? Number.NaN);
@@ -103,13 +110,13 @@ publish({
   versions: { bun: Bun.version },
   rows,
   targets: [
-    { name: "requests", value: seen, target: `>= ${REQUESTS}`, met: seen >= REQUESTS },
+    { name: "requests", value: received, target: `>= ${REQUESTS}`, met: received >= REQUESTS },
     { name: "failed requests", value: failed, target: "0", met: failed === 0 },
     {
-      name: "answers counted but not seen, on their way at the end of a run",
-      value: unseen,
+      name: "responses counted but not received, in flight at the end of a run",
+      value: unreceived,
       target: `0 to ${runs * CONNECTIONS}`,
-      met: unseen >= 0 && unseen <= runs * CONNECTIONS,
+      met: unreceived >= 0 && unreceived <= runs * CONNECTIONS,
     },
     {
       name: "memory of the last third : of the first",
@@ -121,9 +128,9 @@ publish({
 });
 rmSync(dir, { recursive: true, force: true });
 
-async function countAnswers(): Promise<number> {
-  const figures = await scrape(METRICS_URL);
-  return [...figures]
-    .filter(([name]) => name.startsWith("shorthop_redirector_answers_total"))
+async function countResponses(): Promise<number> {
+  const metrics = await scrape(METRICS_URL);
+  return [...metrics]
+    .filter(([name]) => name.startsWith("shorthop_redirector_responses_total"))
     .reduce((sum, [, count]) => sum + count, 0);
 }

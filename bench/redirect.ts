@@ -1,34 +1,34 @@
 /**
- * `bun run bench:redirect [SECONDS] [ROUNDS] [LETTERS]`: what a redirect costs our redirector, with its journal, against
- * nginx with the same links and against `Bun.serve`. Servers take turns on one core, load comes from
- * the other: 64 connections, headers of a browser, 100,000 links.
+ * `bun run bench:redirect [SECONDS] [ROUNDS] [LETTERS]`: the CPU cost of a redirect by our redirector, including its
+ * journal, against nginx with the same links and against `Bun.serve`. The servers alternate on one core, the load
+ * comes from the other: 64 connections, headers of a browser, 100,000 links.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { startStack } from "../test/harness/stack.ts";
-import { makeLinks, publishLinks, redirectorEnv, warm } from "./redirect/links.ts";
+import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
-import { LOAD_CORE, SERVER_CORE } from "./redirect/serving.ts";
+import { LOAD_CORE, SERVER_CORE } from "./redirect/server.ts";
 import { median, publish, round } from "./report.ts";
 
 const [SECONDS = 8, ROUNDS = 3] = process.argv.slice(2, 4).map(Number);
-/** Which of the servers to measure. */
+/** The servers to measure. */
 const LETTERS = process.argv[4] ?? "abcde";
 const CONNECTIONS = 64;
 const LINKS = 100_000;
 const TICKS_PER_SECOND = 100;
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
-const links = makeLinks(LINKS);
+const links = generateLinks(LINKS);
 const linksFile = join(dir, "links.txt");
 writeFileSync(linksFile, links.map((l) => `${l.alias} ${l.destination}`).join("\n"));
 
 if (Bun.which("wrk") === null) throw new Error("wrk is not installed (apt-get install wrk).");
 
 await using stack = await startStack();
-// What stores clicks would take its share of both cores.
+// The processes that store clicks would take CPU time from both cores.
 for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
   if (pid !== null) process.kill(pid, "SIGSTOP");
 }
@@ -49,7 +49,7 @@ const servers: Server[] = [
     command: [process.execPath, "redirector/main.ts"],
     port: port(0),
     env: redirectorEnv(stack.info().nats_url, port(0), join(dir, "journal")),
-    settle: () => warm(port(0), links),
+    settle: () => warmCache(port(0), links),
   },
   plain("(b) Bun.serve, Map, Response, log", "plain"),
   ...(hasNginx()
@@ -91,54 +91,54 @@ const collected: Record<string, Record<"uniform" | "zipf", Cost[]>> = {};
 for (let turn = 0; turn < ROUNDS; turn++) {
   for (const server of servers) {
     const runs = (collected[server.name] ??= { uniform: [], zipf: [] });
-    await running(server, async (pid, at) => {
-      for (const spread of ["uniform", "zipf"] as const)
-        runs[spread].push(await measure(pid, at, spread));
+    await runServer(server, async (pid, at) => {
+      for (const distribution of ["uniform", "zipf"] as const)
+        runs[distribution].push(await measure(pid, at, distribution));
     });
   }
 }
 for (const { name } of servers) {
-  const of = (spread: "uniform" | "zipf"): Cost => {
-    const runs = collected[name]?.[spread] ?? [];
-    const middle = (read: (cost: Cost) => number) => round(median(runs.map(read)));
+  const summarize = (distribution: "uniform" | "zipf"): Cost => {
+    const runs = collected[name]?.[distribution] ?? [];
+    const medianOf = (read: (cost: Cost) => number) => round(median(runs.map(read)));
     return {
-      rate: Math.round(middle((c) => c.rate)),
-      micros: middle((c) => c.micros),
-      hotMicros: middle((c) => c.hotMicros),
-      p50: middle((c) => c.p50),
-      p99: middle((c) => c.p99),
+      rate: Math.round(medianOf((c) => c.rate)),
+      micros: medianOf((c) => c.micros),
+      hotMicros: medianOf((c) => c.hotMicros),
+      p50: medianOf((c) => c.p50),
+      p99: medianOf((c) => c.p99),
     };
   };
-  costs.set(name, { uniform: of("uniform"), zipf: of("zipf") });
-  for (const spread of ["uniform", "zipf"] as const) {
-    const cost = of(spread);
+  costs.set(name, { uniform: summarize("uniform"), zipf: summarize("zipf") });
+  for (const distribution of ["uniform", "zipf"] as const) {
+    const cost = summarize(distribution);
     rows.push({
       server: name,
-      spread,
+      distribution,
       "requests/s": cost.rate,
       "CPU µs/request": cost.micros,
-      "of its busiest thread": cost.hotMicros,
+      "CPU µs/request, busiest thread": cost.hotMicros,
       "p50 µs": cost.p50,
       "p99 µs": cost.p99,
     });
   }
 }
 
-const costOf = (letter: string): Cost | undefined =>
+const findCost = (letter: string): Cost | undefined =>
   [...costs].find(([name]) => name.startsWith(`(${letter})`))?.[1].uniform;
-const own = costOf("a");
+const own = findCost("a");
 const targets = (
   [
-    ["whole process : (c)", own?.micros, costOf("c")?.micros, 0.95],
-    ["hot thread : (c)", own?.hotMicros, costOf("c")?.micros, 0.8],
-    ["hot thread : (d)", own?.hotMicros, costOf("d")?.micros, 1],
-    ["hot thread : (b)", own?.hotMicros, costOf("b")?.micros, 0.6],
-    ["hot thread : (e)", own?.hotMicros, costOf("e")?.micros, 1.25],
+    ["whole process : (c)", own?.micros, findCost("c")?.micros, 0.95],
+    ["request thread : (c)", own?.hotMicros, findCost("c")?.micros, 0.8],
+    ["request thread : (d)", own?.hotMicros, findCost("d")?.micros, 1],
+    ["request thread : (b)", own?.hotMicros, findCost("b")?.micros, 0.6],
+    ["request thread : (e)", own?.hotMicros, findCost("e")?.micros, 1.25],
   ] as const
-).flatMap(([name, ours, theirs, most]) => {
+).flatMap(([name, ours, theirs, max]) => {
   if (ours === undefined || theirs === undefined) return [];
   const value = round(ours / theirs);
-  return [{ name, value, target: `<= ${most}`, met: value <= most }];
+  return [{ name, value, target: `<= ${max}`, met: value <= max }];
 });
 for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
   if (pid !== null) process.kill(pid, "SIGCONT");
@@ -146,7 +146,7 @@ for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
 publish({ name: "redirect", versions: { bun: Bun.version, nginx: nginxVersion() }, rows, targets });
 rmSync(dir, { recursive: true, force: true });
 
-async function running(
+async function runServer(
   { command, env = {}, port: at, settle }: Server,
   use: (pid: number, port: number) => Promise<void>,
 ): Promise<void> {
@@ -173,24 +173,24 @@ async function running(
   await child.exited;
 }
 
-async function measure(pid: number, at: number, spread: "uniform" | "zipf"): Promise<Cost> {
-  await wrk(at, spread, 2);
+async function measure(pid: number, at: number, distribution: "uniform" | "zipf"): Promise<Cost> {
+  await wrk(at, distribution, 2);
   const before = threadTicks(pid);
-  const { requests, micros, errors, p50, p99 } = await wrk(at, spread, SECONDS);
+  const { requests, micros, errors, p50, p99 } = await wrk(at, distribution, SECONDS);
   const after = threadTicks(pid);
   if (errors > 0) throw new Error(`${errors} requests failed.`);
-  const spent = [...after].map(([thread, ticks]) => ticks - (before.get(thread) ?? 0));
+  const used = [...after].map(([thread, ticks]) => ticks - (before.get(thread) ?? 0));
   const perRequest = (ticks: number) => (ticks / TICKS_PER_SECOND / requests) * 1e6;
   return {
     rate: (requests / micros) * 1e6,
-    micros: perRequest(spent.reduce((sum, ticks) => sum + ticks, 0)),
-    hotMicros: perRequest(Math.max(...spent)),
+    micros: perRequest(used.reduce((sum, ticks) => sum + ticks, 0)),
+    hotMicros: perRequest(Math.max(...used)),
     p50,
     p99,
   };
 }
 
-async function wrk(at: number, spread: string, seconds: number) {
+async function wrk(at: number, distribution: string, seconds: number) {
   const child = Bun.spawn(
     [
       "taskset",
@@ -205,7 +205,7 @@ async function wrk(at: number, spread: string, seconds: number) {
       `http://127.0.0.1:${at}`,
       "--",
       String(LINKS),
-      spread,
+      distribution,
     ],
     { stdout: "pipe" },
   );

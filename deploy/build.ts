@@ -1,6 +1,7 @@
 /**
- * `bun run build`: an executable of each process that needs nothing beside it, the dashboard's files, and,
- * unless `--only-binaries` is given, a tarball with units, example configurations, documents, a bill of materials and checksums.
+ * `bun run build`: builds a self-contained executable of each process, the dashboard's files, and, unless
+ * `--only-binaries` is given, a tarball with systemd units, example configurations, documents, a bill of
+ * materials and checksums.
  */
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,11 +11,11 @@ import { version } from "../shared/version.ts";
 const ROOT = join(import.meta.dir, "..");
 const DIST = join(ROOT, "dist");
 
-/** Entry points; a further one is a thread's. */
+/** Entry points of each executable; the second one is a worker thread's. */
 const EXECUTABLES: Record<string, string[]> = {
-  shorthop: ["api/admin/main.ts"],
+  shorthop: ["api/cli/main.ts"],
   "shorthop-api": ["api/main.ts"],
-  "shorthop-redirector": ["redirector/main.ts", "redirector/journal/publisher-thread.ts"],
+  "shorthop-redirector": ["redirector/main.ts", "redirector/journal/publisher.worker.ts"],
   "shorthop-worker": ["worker/main.ts"],
 };
 
@@ -27,8 +28,18 @@ const SHIPPED = [
 ];
 
 rmSync(DIST, { recursive: true, force: true });
+/**
+ * Some libraries put more details into their errors unless NODE_ENV is "production". Some read it at build
+ * time, which needs the definition; others read it at run time, which needs the banner.
+ */
+const PRODUCTION = [
+  "--define=process.env.NODE_ENV='production'",
+  '--banner=process.env["NODE_" + "ENV"] ??= "production";',
+];
+
 for (const [name, entries] of Object.entries(EXECUTABLES)) {
-  run([process.execPath, "build", "--compile", ...entries, "--outfile", join(DIST, "bin", name)]);
+  const outfile = join(DIST, "bin", name);
+  run([process.execPath, "build", "--compile", ...PRODUCTION, ...entries, "--outfile", outfile]);
 }
 run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")]);
 if (!process.argv.includes("--only-binaries")) pack();
@@ -57,7 +68,7 @@ function pack(): void {
   console.log(`${folder}.tar.gz`);
 }
 
-/** Runs a command to its end and gives what it printed; throws when it fails. */
+/** Runs a command and returns its standard output; throws if it fails. */
 function run([command = "", ...args]: string[], cwd = ROOT): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync([command, ...args], { cwd });
   if (exitCode !== 0) throw new Error(`${command} ${args.join(" ")}:\n${stderr.toString()}`);

@@ -1,4 +1,4 @@
-/** The redirector's configuration. */
+/** The redirector's configuration, read from the environment. */
 import * as z from "zod";
 
 import {
@@ -11,42 +11,45 @@ import {
   envUrl,
 } from "../shared/env.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/link-cache.ts";
+import { createErrorPages, type ErrorPages, PAGE_BYTES_MAX, TemplateError } from "./error-pages.ts";
 
 const settings = z.object({
   LOG_LEVEL: envLogLevel,
-  /** Address and port of short links. Several processes may share one. */
+  /** Address and port for short links. Several processes may share a port. */
   REDIRECTOR_HOST: z.string().default("0.0.0.0"),
   REDIRECTOR_PORT: envPort(8080),
-  /** Address and port of health and metrics; never to be reached from outside. */
+  /** Address and port for health and metrics; must not be reachable from outside. */
   REDIRECTOR_METRICS_HOST: z.string().default("127.0.0.1"),
   REDIRECTOR_METRICS_PORT: envPort(9102),
   NATS_URL: envUrl(["nats", "tls"]),
-  /** Where short links are served; its host is the default short domain. */
+  /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
-  /** More host names that mean the default short domain. */
+  /** Further host names of the default short domain. */
   SHORT_HOSTS: envList(),
-  /** Where `/` leads; a plain page when not set. */
+  /** Destination of `/`; without it, `/` is a plain page. */
   ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
-  /** Where clicks wait until JetStream has them. Each process needs a directory of its own. */
+  /** Directory of the click journal. Each process needs a directory of its own. */
   JOURNAL_DIR: z.string("must be set to a directory"),
-  /** The most bytes the journal may take; beyond, redirects go on and clicks are dropped, counted. */
+  /** The most bytes of the journal; beyond it, redirects continue, and clicks are dropped and counted. */
   JOURNAL_BYTES_MAX: envInteger(4 * 1024 ** 3, 1024 ** 2, 2 ** 50),
-  /** The most memory for cached links. */
+  /** The most bytes of memory for cached links. */
   CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, CACHE_BYTES_LIMIT),
-  /** The most bytes of clicks that wait in JetStream for a worker. */
+  /** The most bytes of the stream in which clicks wait for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
-  /** Connections at a time; further ones are closed at once. */
+  /** Open connections; further ones are closed at once. */
   CONNECTIONS_MAX: envInteger(50_000, 1, 10_000_000),
-  /** What passes of people who typed a link's password are signed with; shared by all redirectors. */
-  PASSWORD_PASS_SECRET: z.string().min(16, "must have 16 characters at least").optional(),
-  /** Files of a certificate and its key, both or neither: TLS without a proxy in front. */
+  /** Open connections of one address (in IPv6, of one /64), except trusted proxies; further ones are closed at once. */
+  CONNECTIONS_PER_ADDRESS_MAX: envInteger(1_000, 1, 10_000_000),
+  /** Signs the cookies of visitors who entered a link's password; must be the same for all redirectors. */
+  LINK_UNLOCK_SECRET: z.string().min(16, "must have 16 characters at least").optional(),
+  /** Files of a certificate and its key, both or neither: TLS without a proxy. */
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
-  /** Whether a proxy in front says by the PROXY protocol whose each connection is. */
+  /** Whether a proxy sends the client's address by the PROXY protocol. */
   PROXY_PROTOCOL: envBoolean(false),
-  /** An HTML file that the pages people see are made of, with `{{title}}` and `{{content}}`. */
+  /** HTML template of the error pages, with `{{title}}` and `{{content}}`. */
   PAGE_TEMPLATE_FILE: z.string().optional(),
-  /** Addresses and CIDR blocks of proxies, or how many there are. */
+  /** Addresses and CIDR blocks of trusted proxies, or their number. */
   TRUSTED_PROXIES: envList(),
 });
 
@@ -61,26 +64,32 @@ export const configSchema = settings
     message: "does not go with TLS_CERT_FILE: let the proxy end TLS",
   });
 
-/** The certificate, where there is one. */
-export const tlsOf = ({
+/** The configured files of certificate and key; undefined without TLS. */
+export const getTlsFiles = ({
   TLS_CERT_FILE: cert,
   TLS_KEY_FILE: key,
 }: z.output<typeof configSchema>): { cert: string; key: string } | undefined =>
   cert === undefined || key === undefined ? undefined : { cert, key };
 
-/** The operator's own template, where there is one. Throws when it cannot be read, or is none. */
-export async function templateOf({
+/** Creates the error pages, from the operator's template if configured. Throws {@link ConfigError} when it cannot be used. */
+export async function loadErrorPages({
   PAGE_TEMPLATE_FILE: path,
-}: z.output<typeof configSchema>): Promise<string | undefined> {
-  if (path === undefined) return undefined;
+}: z.output<typeof configSchema>): Promise<ErrorPages> {
+  if (path === undefined) return createErrorPages();
   const template = await Bun.file(path)
+    .slice(0, PAGE_BYTES_MAX + 1)
     .text()
     .catch((cause: unknown) => {
       throw new ConfigError(`PAGE_TEMPLATE_FILE: cannot be read: ${path}`, { cause });
     });
-  for (const place of ["{{title}}", "{{content}}"]) {
-    if (!template.includes(place))
-      throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} has no ${place}`);
+  for (const placeholder of ["{{title}}", "{{content}}"]) {
+    if (!template.includes(placeholder))
+      throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} has no ${placeholder}`);
   }
-  return template;
+  try {
+    return createErrorPages(template);
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} ${error.message}`, { cause: error });
+  }
 }

@@ -1,22 +1,22 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
-import { passageText } from "../shared/bytes.ts";
+import { sliceToString } from "../shared/bytes.ts";
 import { createClientAddress } from "../shared/client-address.ts";
 import {
   type Click,
-  decodePage,
-  encodePageHeader,
+  decodeSegment,
   encodeRawClick,
+  encodeSegmentHeader,
   RECORD_BYTES_MAX,
-} from "../shared/contracts/click-page.ts";
+} from "../shared/contracts/click-segment.ts";
 import type { ActiveLink } from "../shared/contracts/link-record.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
+import { createErrorPages } from "./error-pages.ts";
 import { createHandler } from "./handler.ts";
-import type { Answer } from "./http/answer.ts";
-import { createHeadReader } from "./http/head.ts";
+import { createRequestHeadParser } from "./http/request-head-parser.ts";
+import type { RedirectorResponse } from "./http/response-writer.ts";
 import { createLookups } from "./lookups.ts";
-import { createPages } from "./pages.ts";
-import { createPasswordPasses } from "./password-pass.ts";
+import { createUnlockCookies } from "./unlock-cookie.ts";
 
 const link: ActiveLink = {
   state: "active",
@@ -36,11 +36,11 @@ let clicks: Click[];
 let fetched: string[];
 let inStream: ActiveLink[];
 let broken: boolean;
-/** What every look-up waits for. */
-let answering: Promise<void>;
+/** Every fetch waits for this. */
+let fetchGate: Promise<void>;
 let cache: ReturnType<typeof createLinkCache>;
 
-/** A handler whose links are all in the stream, none in memory yet. */
+/** Creates a handler whose links are all in the stream, and none is cached. */
 function createTestHandler() {
   cache = createLinkCache(1024 ** 2);
   const handle = createHandler({
@@ -48,7 +48,7 @@ function createTestHandler() {
     feed: {
       async fetch(domain, alias) {
         fetched.push(`${domain}/${alias}`);
-        await answering;
+        await fetchGate;
         if (broken) throw new Error("NATS is away.");
         const found = inStream.find((known) => known.domain === domain && known.alias === alias);
         if (found !== undefined) cache.put(found);
@@ -59,20 +59,20 @@ function createTestHandler() {
       append(click) {
         const record = Buffer.alloc(RECORD_BYTES_MAX);
         const end = encodeRawClick(record, 0, click);
-        const header = encodePageHeader({ journalId: link.link_id, page: 0 });
+        const header = encodeSegmentHeader({ journalId: link.link_id, segment: 0 });
         clicks.push(
-          ...(decodePage(Buffer.concat([header, record.subarray(0, end)]))?.clicks ?? []),
+          ...(decodeSegment(Buffer.concat([header, record.subarray(0, end)]))?.clicks ?? []),
         );
       },
     },
     clientAddress: createClientAddress(["127.0.0.1"]),
-    checkPassword: async (_link, _address, password) => (password === "right" ? "right" : "wrong"),
-    passes: createPasswordPasses("a secret of the test", true),
+    checkPassword: async (_link, { password }) => (password === "right" ? "right" : "wrong"),
+    unlockCookies: createUnlockCookies("a secret of the test", true),
     lookups: createLookups(),
-    pages: createPages(),
+    pages: createErrorPages(),
     hosts: new Set(["sho.rt"]),
     rootRedirectUrl: undefined,
-    onAnswer: () => undefined,
+    onResponse: () => undefined,
   });
   return (
     path: string,
@@ -82,19 +82,19 @@ function createTestHandler() {
       fields = {},
       body = "",
       peer = "127.0.0.1",
-    }: Partial<Sent> = {},
-  ): Answer | Promise<Answer> => {
+    }: Partial<RequestOptions> = {},
+  ): RedirectorResponse | Promise<RedirectorResponse> => {
     const lines = Object.entries({ host, "content-length": body.length, ...fields });
     const text = `${method} ${path} HTTP/1.1\r\n${lines.map(([n, v]) => `${n}: ${v}\r\n`).join("")}\r\n`;
     const bytes = Buffer.from(text + body);
-    const { head, read } = createHeadReader();
-    expect(read(bytes, 0)).toEqual({ kind: "head" });
-    const sent = { bytes, start: head.length, end: bytes.length };
-    return handle({ head, body: sent, now: Date.now(), peer });
+    const { head, parse } = createRequestHeadParser();
+    expect(parse(bytes, 0)).toEqual({ kind: "complete" });
+    const form = { bytes, start: head.length, end: bytes.length };
+    return handle({ head, body: form, now: Date.now(), peer });
   };
 }
 
-type Sent = {
+type RequestOptions = {
   method: string;
   host: string;
   fields: Record<string, string>;
@@ -102,12 +102,15 @@ type Sent = {
   peer: string;
 };
 
-function locationOf(answer: Answer): string | undefined {
-  if (!("location" in answer)) return answer.headers["location"];
-  return typeof answer.location === "string" ? answer.location : passageText(answer.location);
+function locationOf(response: RedirectorResponse): string | undefined {
+  if (!("location" in response)) return response.headers["location"];
+  return typeof response.location === "string"
+    ? response.location
+    : sliceToString(response.location);
 }
 
-const statusOf = (answer: Answer): number => ("location" in answer ? 302 : answer.status);
+const statusOf = (response: RedirectorResponse): number =>
+  "location" in response ? 302 : response.status;
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -116,12 +119,12 @@ beforeEach(() => {
   fetched = [];
   inStream = [link];
   broken = false;
-  answering = Promise.resolve();
+  fetchGate = Promise.resolve();
 });
 
-describe("answering people", () => {
-  test("a GET is one click with all that is known of it; the second comes from memory, at once", async () => {
-    const ask = createTestHandler();
+describe("the handler", () => {
+  test("a GET is one click with all of its fields; the second is served from the cache, synchronously", async () => {
+    const request = createTestHandler();
     const fields = {
       "user-agent": "agent",
       referer: "https://example.org/ü",
@@ -130,7 +133,7 @@ describe("answering people", () => {
       "sec-purpose": "prefetch;prerender",
       dnt: "1",
     };
-    expect(locationOf(await ask("/abc?utm_source=x", { fields }))).toBe(link.destination);
+    expect(locationOf(await request("/abc?utm_source=x", { fields }))).toBe(link.destination);
     expect(clicks).toEqual([
       {
         time: expect.any(Number),
@@ -147,7 +150,7 @@ describe("answering people", () => {
         query: "utm_source=x",
       },
     ]);
-    const second = ask("/abc", { peer: "203.0.113.5" });
+    const second = request("/abc", { peer: "203.0.113.5" });
     expect(second).not.toBeInstanceOf(Promise);
     expect(clicks[1]).toMatchObject({ address: "203.0.113.5", prefetch: false, privacy: false });
     expect(fetched).toEqual(["/abc"]);
@@ -155,39 +158,43 @@ describe("answering people", () => {
 
   test("HEAD, errors and wrong passwords are no clicks; a right password is one", async () => {
     inStream = [link, { ...link, alias: "secret", password_hash: "hash" }];
-    const ask = createTestHandler();
+    const request = createTestHandler();
     const post = async (password: string) =>
       statusOf(
-        await ask("/secret", { method: "POST", body: `password=${password}`, fields: FORM }),
+        await request("/secret", { method: "POST", body: `password=${password}`, fields: FORM }),
       );
-    expect(statusOf(await ask("/abc", { method: "HEAD" }))).toBe(302);
-    expect(statusOf(await ask("/none"))).toBe(404);
-    expect(statusOf(await ask("/secret"))).toBe(401);
+    expect(statusOf(await request("/abc", { method: "HEAD" }))).toBe(302);
+    expect(statusOf(await request("/none"))).toBe(404);
+    expect(statusOf(await request("/secret"))).toBe(401);
     expect(await post("wrong")).toBe(401);
     expect(clicks).toEqual([]);
     expect(await post("right")).toBe(302);
     expect(clicks).toHaveLength(1);
   });
 
-  test("who has typed the password is let through for a while, to that state of that link alone", async () => {
+  test("an unlock cookie unlocks only its link, and only that version of the link", async () => {
     const secret = { ...link, alias: "secret", password_hash: "hash" };
     inStream = [secret, { ...secret, alias: "other", link_id: link.account_id }];
-    const ask = createTestHandler();
-    const right = await ask("/secret", { method: "POST", body: "password=right", fields: FORM });
-    const given = "location" in right ? "" : (right.headers["set-cookie"] ?? "");
-    expect(given).toMatch(/; Path=\/secret; Max-Age=900; HttpOnly; SameSite=Lax; Secure$/);
-    const fields = { cookie: `a=b; ${given.split(";")[0]}; c=d` };
-    expect(locationOf(await ask("/secret", { fields }))).toBe(link.destination);
+    const request = createTestHandler();
+    const right = await request("/secret", {
+      method: "POST",
+      body: "password=right",
+      fields: FORM,
+    });
+    const cookie = "location" in right ? "" : (right.headers["set-cookie"] ?? "");
+    expect(cookie).toMatch(/; Path=\/secret; Max-Age=900; HttpOnly; SameSite=Lax; Secure$/);
+    const fields = { cookie: `a=b; ${cookie.split(";")[0]}; c=d` };
+    expect(locationOf(await request("/secret", { fields }))).toBe(link.destination);
     expect(clicks).toHaveLength(2);
-    expect(statusOf(await ask("/other", { fields }))).toBe(401);
-    const forged = { cookie: `${given.split(";")[0]?.slice(0, -1)}x` };
-    expect(statusOf(await ask("/secret", { fields: forged }))).toBe(401);
+    expect(statusOf(await request("/other", { fields }))).toBe(401);
+    const forged = { cookie: `${cookie.split(";")[0]?.slice(0, -1)}x` };
+    expect(statusOf(await request("/secret", { fields: forged }))).toBe(401);
     cache.put({ ...secret, version: 2, password_hash: "another" });
-    expect(statusOf(await ask("/secret", { fields }))).toBe(401);
+    expect(statusOf(await request("/secret", { fields }))).toBe(401);
     expect(clicks).toHaveLength(2);
   });
 
-  test("the form's page lets browsers follow the redirect to wherever the link leads", async () => {
+  test("the password form's policy lets browsers follow the redirect to any destination", async () => {
     inStream = [{ ...link, password_hash: "hash" }];
     const page = await createTestHandler()("/abc");
     const policy = "headers" in page ? page.headers["content-security-policy"] : "";
@@ -196,69 +203,113 @@ describe("answering people", () => {
 
   test("a custom domain has its own links", async () => {
     inStream = [{ ...link, domain: "go.example.com", destination: "https://example.com/custom" }];
-    const ask = createTestHandler();
-    expect(locationOf(await ask("/abc", { host: "Go.Example.com:443" }))).toBe(
+    const request = createTestHandler();
+    expect(locationOf(await request("/abc", { host: "Go.Example.com:443" }))).toBe(
       "https://example.com/custom",
     );
-    expect(statusOf(await ask("/abc"))).toBe(404);
+    expect(statusOf(await request("/abc"))).toBe(404);
   });
 
-  test("the short URL's own query is passed on by links that want it, and by no others", async () => {
-    inStream = [link, { ...link, alias: "passing", forward_query: true }];
-    const ask = createTestHandler();
-    expect(locationOf(await ask("/abc?x=1"))).toBe(link.destination);
-    expect(locationOf(await ask("/passing?x=%C3%BC"))).toBe(`${link.destination}?x=%C3%BC`);
-    expect(locationOf(await ask("/passing"))).toBe(link.destination);
+  test("the query is forwarded only by links with forward_query", async () => {
+    inStream = [link, { ...link, alias: "forwarding", forward_query: true }];
+    const request = createTestHandler();
+    expect(locationOf(await request("/abc?x=1"))).toBe(link.destination);
+    expect(locationOf(await request("/forwarding?x=%C3%BC"))).toBe(`${link.destination}?x=%C3%BC`);
+    expect(locationOf(await request("/forwarding"))).toBe(link.destination);
   });
 
-  test("answers that were waited for stay as they were decided, whatever is answered meanwhile", async () => {
+  test("responses after an await are those decided, whatever other requests did meanwhile", async () => {
     inStream = Array.from({ length: 50 }, (_, i) => ({
       ...link,
       alias: `a${i}`,
       destination: `https://example.com/${i}`,
       forward_query: i % 2 === 0,
     }));
-    const ask = createTestHandler();
-    const answers = await Promise.all(inStream.map(async ({ alias }) => ask(`/${alias}?q`)));
-    expect(answers.map(locationOf)).toEqual(
+    const request = createTestHandler();
+    const responses = await Promise.all(inStream.map(async ({ alias }) => request(`/${alias}?q`)));
+    expect(responses.map(locationOf)).toEqual(
       inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q=" : "")),
     );
   });
 
-  test("a link that cannot be looked up is 503, not 404", async () => {
+  test("a link that cannot be fetched is 503, not 404", async () => {
     broken = true;
-    const answer = await createTestHandler()("/abc");
-    expect(answer).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+    const response = await createTestHandler()("/abc");
+    expect(response).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
   });
 
-  test("whoever asks for many aliases that do not exist is refused for a while, and nobody else", async () => {
-    const ask = createTestHandler();
+  test("a client that requests many aliases that do not exist is rate limited, and no other client", async () => {
+    const request = createTestHandler();
     const scan = async (peer: string) => {
       const statuses = [];
-      for (let i = 0; i < 130; i++) statuses.push(statusOf(await ask(`/none-${i}`, { peer })));
+      for (let i = 0; i < 130; i++) statuses.push(statusOf(await request(`/none-${i}`, { peer })));
       return statuses;
     };
     const statuses = await scan("203.0.113.1");
     expect(statuses.filter((status) => status === 404)).toHaveLength(120);
     expect(statuses.filter((status) => status === 429)).toHaveLength(10);
-    expect(statusOf(await ask("/abc", { peer: "203.0.113.2" }))).toBe(302);
-    // What is in memory needs no look-up.
-    expect(statusOf(await ask("/abc", { peer: "203.0.113.1" }))).toBe(302);
+    expect(statusOf(await request("/abc", { peer: "203.0.113.2" }))).toBe(302);
+    // A cached link needs no lookup.
+    expect(statusOf(await request("/abc", { peer: "203.0.113.1" }))).toBe(302);
   });
 
-  test("look-ups beyond what NATS should bear are told to come again, and what is in memory goes on", async () => {
-    const ask = createTestHandler();
-    expect(statusOf(await ask("/abc"))).toBe(302);
+  test("an IPv6 network has one limit for all of its addresses, and a site ten times as much", async () => {
+    const request = createTestHandler();
+    const scan = async (count: number, peerOf: (i: number) => string) => {
+      const statuses = [];
+      for (let i = 0; i < count; i++)
+        statuses.push(statusOf(await request(`/none-${i}`, { peer: peerOf(i) })));
+      return statuses.filter((status) => status === 404).length;
+    };
+    expect(await scan(300, (i) => `2001:db8:0:7::${i.toString(16)}`)).toBe(120);
+    expect(await scan(1_500, (i) => `2001:db8:1:${i.toString(16)}::1`)).toBe(1_200);
+    expect(statusOf(await request("/abc", { peer: "2001:db8:2::1" }))).toBe(302);
+  });
+
+  test("one network gets no more than its share of the lookups in flight", async () => {
+    const request = createTestHandler();
     const { promise, resolve } = Promise.withResolvers<void>();
-    answering = promise;
-    const waiting = Array.from({ length: 512 }, async (_, i) =>
-      ask(`/waiting-${i}`, { peer: `203.0.113.${i % 250}` }),
+    fetchGate = promise;
+    const waiting = Array.from({ length: 64 }, async (_, i) =>
+      request(`/waiting-${i}`, { peer: `2001:db8::${i}` }),
     );
-    const refused = await ask("/one-more", { peer: "198.51.100.1" });
-    expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
-    expect(statusOf(await ask("/abc"))).toBe(302);
+    expect(await request("/one-more", { peer: "2001:db8::99" })).toMatchObject({ status: 503 });
+    const other = request("/abc", { peer: "2001:db8:1::1" });
+    resolve();
+    expect(statusOf(await other)).toBe(302);
+    expect(new Set((await Promise.all(waiting)).map(statusOf))).toEqual(new Set([404]));
+    expect(statusOf(await request("/one-more", { peer: "2001:db8::99" }))).toBe(404);
+  });
+
+  test("a query that is too long to be forwarded is 414, and no click", async () => {
+    const forwarding = { ...link, alias: "forwarding", forward_query: true };
+    inStream = [forwarding, { ...forwarding, alias: "secret", password_hash: "hash" }, link];
+    const request = createTestHandler();
+    const long = "ü".repeat(3_000);
+    for (const method of ["GET", "HEAD"])
+      expect(statusOf(await request(`/forwarding?x=${long}`, { method }))).toBe(414);
+    const post = { method: "POST", body: "password=right", fields: FORM };
+    expect(statusOf(await request(`/secret?x=${long}`, post))).toBe(414);
+    expect(clicks).toEqual([]);
+    expect(statusOf(await request(`/forwarding?x=1`))).toBe(302);
+    // A link without forward_query ignores the query.
+    expect(statusOf(await request(`/abc?x=${long}`))).toBe(302);
+    expect(clicks).toHaveLength(2);
+  });
+
+  test("lookups beyond the limit are 503 with Retry-After, and cached links still redirect", async () => {
+    const request = createTestHandler();
+    expect(statusOf(await request("/abc"))).toBe(302);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    fetchGate = promise;
+    const waiting = Array.from({ length: 512 }, async (_, i) =>
+      request(`/waiting-${i}`, { peer: `203.0.113.${i % 250}` }),
+    );
+    const rejected = await request("/one-more", { peer: "198.51.100.1" });
+    expect(rejected).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+    expect(statusOf(await request("/abc"))).toBe(302);
     resolve();
     expect(new Set((await Promise.all(waiting)).map(statusOf))).toEqual(new Set([404]));
-    expect(statusOf(await ask("/one-more", { peer: "198.51.100.1" }))).toBe(404);
+    expect(statusOf(await request("/one-more", { peer: "198.51.100.1" }))).toBe(404);
   });
 });

@@ -1,60 +1,64 @@
-/** What people get: asks for the decision, records the click, makes the answer. Knows no sockets. */
-import { copyPassage, type Passage, passageText, type Span } from "../shared/bytes.ts";
+/** Handles requests: decides, records the click and makes the response. Independent of sockets. */
+import { type ByteRange, type ByteSlice, copySlice, sliceToString } from "../shared/bytes.ts";
 import type { ClientAddress } from "../shared/client-address.ts";
-import { newRawClick } from "../shared/contracts/click-page.ts";
+import { newRawClick } from "../shared/contracts/click-segment.ts";
 import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
-import { hostName } from "../shared/hosts.ts";
+import { normalizeHost } from "../shared/hosts.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
-import { type CachedLink, keepLink } from "./cache/record.ts";
-import { decide, type Decision, type ShortRequest, withQuery } from "./decision.ts";
-import type { Answer } from "./http/answer.ts";
-import { textOf } from "./http/bytes.ts";
-import type { Head } from "./http/reading.ts";
+import { type CachedLink, copyLink } from "./cache/record.ts";
+import { decide, type Decision, type ShortRequest } from "./decision.ts";
+import { type ErrorPages, FAVICON, redirectResponse, ROBOTS } from "./error-pages.ts";
+import { forwardQuery } from "./forward-query.ts";
+import { decodeLatin1 } from "./http/bytes.ts";
+import type { RequestHead } from "./http/request-head.ts";
+import type { RedirectorResponse } from "./http/response-writer.ts";
 import type { Journal } from "./journal/journal.ts";
-import type { LinkFeed } from "./link-feed.ts";
+import type { LinkSubscriber } from "./link-subscriber.ts";
 import type { Lookups } from "./lookups.ts";
-import { FAVICON, type Pages, redirectPage, ROBOTS } from "./pages.ts";
-import type { PasswordPasses } from "./password-pass.ts";
 import { type PasswordCheck, readPassword } from "./password.ts";
+import type { UnlockCookies } from "./unlock-cookie.ts";
+
+/** What a response is counted as: a decision, or why it could not be made or carried out. */
+type ResponseKind = Decision["kind"] | "unavailable" | "rate_limited" | "uri_too_long";
 
 export type HandlerDeps = {
   cache: Pick<LinkCache, "get">;
-  feed: Pick<LinkFeed, "fetch">;
+  feed: Pick<LinkSubscriber, "fetch">;
   journal: Pick<Journal, "append">;
   clientAddress: ClientAddress;
   checkPassword: PasswordCheck;
-  passes: PasswordPasses;
+  unlockCookies: UnlockCookies;
   lookups: Lookups;
-  pages: Pages;
+  pages: ErrorPages;
   /** Hosts of the default short domain. */
   hosts: ReadonlySet<string>;
   rootRedirectUrl: string | undefined;
-  /** Told of every decision that was answered. */
-  onAnswer: (kind: Decision["kind"] | "unavailable" | "too_many") => void;
+  /** Called for every response. */
+  onResponse: (kind: ResponseKind) => void;
 };
 
-/** A whole request; its bytes are the caller's again as soon as the handler has returned. */
-export type Incoming = {
-  head: Head;
-  /** The posted form, if there is one. */
-  body: Passage;
-  /** When it came in, in Unix milliseconds. */
+/** A complete request. The caller reuses its bytes as soon as the handler has returned. */
+export type IncomingRequest = {
+  head: RequestHead;
+  /** The posted form; empty for other requests. */
+  body: ByteSlice;
+  /** Time of arrival, in Unix milliseconds. */
   now: number;
-  /** The address at the other end of the connection, in its normal form. */
+  /** The normalized IP address of the connection's peer. */
   peer: string;
 };
 
 export type Handler = ReturnType<typeof createHandler>;
 
-/** A host as clicks have it, and the domain it means; none when nothing is served there. */
-type Meaning = { host: string; domain: string | undefined };
+/** A host as clicks record it, and the domain it resolves to; undefined when nothing is served there. */
+type HostResolution = { host: string; domain: string | undefined };
 
-/** The most hosts whose meaning is remembered. */
+/** The most hosts whose resolution is cached. */
 const HOSTS_MAX = 10_000;
 
 const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/** A link in memory is answered at once, in the same turn; only misses and passwords wait. */
+/** Creates the handler. It responds synchronously for cached links; only misses and passwords return a promise. */
 export function createHandler(deps: HandlerDeps) {
   const {
     cache,
@@ -62,87 +66,93 @@ export function createHandler(deps: HandlerDeps) {
     journal,
     clientAddress,
     checkPassword,
-    passes,
+    unlockCookies,
     lookups,
     pages,
     hosts,
-    onAnswer,
+    onResponse,
   } = deps;
-  const meanings = new Map<string, Meaning>();
-  // Nearly always that of the next request as well.
+  const resolutions = new Map<string, HostResolution>();
+  // Nearly always the next request has the same host.
   let lastHost = "";
-  let lastMeaning: Meaning = { host: "", domain: undefined };
-  // One of each for all requests: they are looked at, and done with.
-  let current: Incoming;
-  const asked: ShortRequest = {
+  let lastResolution: HostResolution = { host: "", domain: undefined };
+  // Reused by all requests, so that a redirect allocates nothing: each is read before the next request is handled.
+  let current: IncomingRequest;
+  const shortRequest: ShortRequest = {
     method: "",
     domain: "",
-    // Of a link that is in memory the path is never a text.
+    // Decoded only on a miss: the cache is looked up by bytes.
     get path() {
-      return latin1(current.head, current.head.path);
+      return toLatin1(current.head, current.head.path);
     },
   };
   const click = newRawClick();
-  const redirect: { location: string | Passage } = { location: "" };
+  const redirect: { location: string | ByteSlice } = { location: "" };
+  const root =
+    deps.rootRedirectUrl === undefined
+      ? pages.message("home")
+      : redirectResponse(new URL(deps.rootRedirectUrl).href);
 
-  function handle(incoming: Incoming): Answer | Promise<Answer> {
+  function handle(incoming: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse> {
     const decision = decideOn(incoming, incoming.now);
     return decision.kind === "miss"
-      ? answerMiss(keep(incoming), decision)
-      : answer(incoming, decision);
+      ? respondToMiss(copyRequest(incoming), decision)
+      : respond(incoming, decision);
   }
 
-  function decideOn(incoming: Incoming, now: number): Decision {
+  function decideOn(incoming: IncomingRequest, now: number): Decision {
     const { head } = incoming;
-    const { domain } = meaningOf(head.host);
+    const { domain } = resolveHost(head.host);
     current = incoming;
-    asked.method = head.method;
-    asked.domain = domain;
+    shortRequest.method = head.method;
+    shortRequest.domain = domain;
     const link = domain === undefined ? undefined : cache.get(domain, head.bytes, head.path);
-    return decide(asked, link, now);
+    return decide(shortRequest, link, now);
   }
 
-  async function answerMiss(
-    incoming: Incoming,
+  async function respondToMiss(
+    incoming: IncomingRequest,
     { domain, alias }: Extract<Decision, { kind: "miss" }>,
-  ): Promise<Answer> {
-    const release = lookups.admit(addressOf(incoming));
-    if (typeof release === "string") {
-      onAnswer(release);
-      return pages.message(release, { "retry-after": release === "too_many" ? "10" : "2" });
+  ): Promise<RedirectorResponse> {
+    const release = lookups.acquire(addressOf(incoming));
+    if (release === "rate_limited") {
+      onResponse("rate_limited");
+      return pages.message("rate_limited", { "retry-after": "10" });
     }
-    let found = false;
+    if (release === "overloaded") {
+      onResponse("unavailable");
+      return pages.message("unavailable", { "retry-after": "2" });
+    }
+    let found: boolean | undefined;
     try {
       found = await feed.fetch(domain, alias);
     } catch {
-      onAnswer("unavailable");
+      onResponse("unavailable");
       return pages.message("unavailable", { "retry-after": "2" });
     } finally {
       release(found);
     }
     const decision: Decision = found ? decideOn(incoming, Date.now()) : { kind: "not_found" };
-    // A cache too small to hold even this one link.
+    // The cache is too small for this one link.
     if (decision.kind === "miss") throw new Error("A fetched link is not in the cache.");
-    const answered = answer(incoming, decision);
-    return answered instanceof Promise ? await answered : keepAnswer(answered);
+    const response = respond(incoming, decision);
+    return response instanceof Promise ? await response : copyResponse(response);
   }
 
-  function answer(
-    incoming: Incoming,
+  function respond(
+    incoming: IncomingRequest,
     decision: Exclude<Decision, { kind: "miss" }>,
-  ): Answer | Promise<Answer> {
-    onAnswer(decision.kind);
+  ): RedirectorResponse | Promise<RedirectorResponse> {
+    if (decision.kind === "redirect")
+      return respondRedirect(incoming, decision.link, decision.kind);
+    onResponse(decision.kind);
     switch (decision.kind) {
-      case "redirect":
-        return lead(incoming, decision.link);
       case "password":
         return incoming.head.method === "POST"
-          ? answerPassword(keep(incoming), keepLink(decision.link))
-          : answerAgain(incoming, decision.link);
+          ? respondToPassword(copyRequest(incoming), copyLink(decision.link))
+          : respondToUnlocked(incoming, decision.link);
       case "root":
-        return deps.rootRedirectUrl === undefined
-          ? pages.message("home")
-          : redirectPage(deps.rootRedirectUrl);
+        return root;
       case "robots":
         return ROBOTS;
       case "favicon":
@@ -154,42 +164,67 @@ export function createHandler(deps: HandlerDeps) {
     }
   }
 
-  /** Whoever has typed the password is not asked again for a while. */
-  function answerAgain(incoming: Incoming, link: CachedLink): Answer {
-    return passes.accept(link, utf8(incoming.head, incoming.head.cookie))
-      ? lead(incoming, link)
-      : pages.password("asked");
+  /** Redirects visitors with a valid unlock cookie; others get the password form. */
+  function respondToUnlocked(incoming: IncomingRequest, link: CachedLink): RedirectorResponse {
+    return isUnlocked(incoming, link)
+      ? respondRedirect(incoming, link)
+      : pages.password("required");
   }
 
-  async function answerPassword(incoming: Incoming, link: CachedLink): Promise<Answer> {
+  const isUnlocked = ({ head }: IncomingRequest, link: CachedLink): boolean =>
+    unlockCookies.accept(link, toUtf8(head, head.cookie));
+
+  async function respondToPassword(
+    incoming: IncomingRequest,
+    link: CachedLink,
+  ): Promise<RedirectorResponse> {
     const { head, body } = incoming;
-    const password = readPassword(utf8(head, head.contentType), utf8(body, body));
+    const password = readPassword(toUtf8(head, head.contentType), toUtf8(body, body));
     if (password === undefined) return pages.password("wrong");
-    const result = await checkPassword(link, addressOf(incoming), password);
+    const result = await checkPassword(link, {
+      address: addressOf(incoming),
+      password,
+      knownVisitor: isUnlocked(incoming, link),
+    });
     if (result === "limited") return pages.password("limited", { "retry-after": "60" });
+    if (result === "busy") return pages.password("busy", { "retry-after": "2" });
     if (result === "wrong") return pages.password("wrong");
-    record(incoming, link);
     const location = locationOf(incoming, link);
-    const page = redirectPage(typeof location === "string" ? location : passageText(location));
-    const pass = passes.issue(link, latin1(head, head.path));
-    return { ...page, headers: { ...page.headers, "set-cookie": pass } };
+    if (location === undefined) return pages.message("uri_too_long");
+    recordClick(incoming, link);
+    const response = redirectResponse(
+      typeof location === "string" ? location : sliceToString(location),
+    );
+    const cookie = unlockCookies.issue(link, toLatin1(head, head.path));
+    return { ...response, headers: { ...response.headers, "set-cookie": cookie } };
   }
 
-  /** Leads on to where the link goes; a GET is a click. */
-  function lead(incoming: Incoming, link: CachedLink): Answer {
-    if (incoming.head.method === "GET") record(incoming, link);
-    redirect.location = locationOf(incoming, link);
+  /** Redirects to the destination and records a GET as a click. Counts the response as `kind`, unless undefined. */
+  function respondRedirect(
+    incoming: IncomingRequest,
+    link: CachedLink,
+    kind?: ResponseKind,
+  ): RedirectorResponse {
+    const location = locationOf(incoming, link);
+    if (location === undefined) {
+      onResponse("uri_too_long");
+      return pages.message("uri_too_long");
+    }
+    if (kind !== undefined) onResponse(kind);
+    if (incoming.head.method === "GET") recordClick(incoming, link);
+    redirect.location = location;
     return redirect;
   }
 
-  function locationOf(incoming: Incoming, link: CachedLink): string | Passage {
+  /** The destination, with the request's query when the link forwards it; undefined when that is too long. */
+  function locationOf(incoming: IncomingRequest, link: CachedLink): string | ByteSlice | undefined {
     const { destination } = link;
     const { head } = incoming;
     if (!link.forward_query || head.query.start === head.query.end) return destination;
-    return withQuery(passageText(destination), utf8(head, head.query));
+    return forwardQuery(sliceToString(destination), head.bytes, head.query);
   }
 
-  function record(incoming: Incoming, link: CachedLink): void {
+  function recordClick(incoming: IncomingRequest, link: CachedLink): void {
     const { head, now } = incoming;
     click.time = now;
     click.ids = link.ids;
@@ -197,7 +232,7 @@ export function createHandler(deps: HandlerDeps) {
     click.prefetch = head.prefetch;
     click.privacy = head.privacy;
     click.address = addressOf(incoming);
-    click.host = meaningOf(head.host).host;
+    click.host = resolveHost(head.host).host;
     click.bytes = head.bytes;
     click.userAgent = head.userAgent;
     click.referrer = head.referrer;
@@ -206,48 +241,48 @@ export function createHandler(deps: HandlerDeps) {
     journal.append(click);
   }
 
-  /** Without a proxy's word the peer is the client, as was found out when it connected. */
-  const addressOf = ({ head, peer }: Incoming): string =>
+  /** The client's address: without `X-Forwarded-For` the peer, whose address was normalized when it connected. */
+  const addressOf = ({ head, peer }: IncomingRequest): string =>
     head.forwardedFor === "" ? peer : clientAddress(peer, head.forwardedFor);
 
-  function meaningOf(host: string): Meaning {
-    if (host === lastHost) return lastMeaning;
+  function resolveHost(host: string): HostResolution {
+    if (host === lastHost) return lastResolution;
     lastHost = host;
-    lastMeaning = meanings.get(host) ?? findMeaning(host);
-    return lastMeaning;
+    lastResolution = resolutions.get(host) ?? resolveNewHost(host);
+    return lastResolution;
   }
 
-  function findMeaning(host: string): Meaning {
-    const name = hostName(host);
+  function resolveNewHost(host: string): HostResolution {
+    const name = normalizeHost(host);
     const custom = CUSTOM_HOST.test(name) ? name : undefined;
-    const meaning = { host: name, domain: hosts.has(name) ? DEFAULT_DOMAIN : custom };
-    if (meanings.size >= HOSTS_MAX) meanings.clear();
-    meanings.set(host, meaning);
-    return meaning;
+    const resolution = { host: name, domain: hosts.has(name) ? DEFAULT_DOMAIN : custom };
+    if (resolutions.size >= HOSTS_MAX) resolutions.clear();
+    resolutions.set(host, resolution);
+    return resolution;
   }
 
   return handle;
 }
 
-const utf8 = ({ bytes }: Pick<Head, "bytes">, { start, end }: Span): string =>
+const toUtf8 = ({ bytes }: Pick<RequestHead, "bytes">, { start, end }: ByteRange): string =>
   bytes.toString("utf8", start, end);
 
-const latin1 = ({ bytes }: Pick<Head, "bytes">, { start, end }: Span): string =>
-  textOf(bytes, start, end);
+const toLatin1 = ({ bytes }: Pick<RequestHead, "bytes">, { start, end }: ByteRange): string =>
+  decodeLatin1(bytes, start, end);
 
-/** An answer that stays as it is until somebody has waited for it. */
-function keepAnswer(answer: Answer): Answer {
-  if (!("location" in answer) || typeof answer.location === "string") return { ...answer };
-  return { location: copyPassage(answer.location) };
+/** Copies a response, so that it stays unchanged across an `await`. */
+function copyResponse(response: RedirectorResponse): RedirectorResponse {
+  if (!("location" in response) || typeof response.location === "string") return { ...response };
+  return { location: copySlice(response.location) };
 }
 
-/** A copy that stays as it is while an answer is waited for. */
-function keep(incoming: Incoming): Incoming {
+/** Copies a request, so that it stays unchanged across an `await`. */
+function copyRequest(incoming: IncomingRequest): IncomingRequest {
   const { head, body } = incoming;
   const { path, query, userAgent, referrer, language, cookie, contentType } = head;
   return {
     ...incoming,
-    body: copyPassage(body),
+    body: copySlice(body),
     head: {
       ...head,
       bytes: Buffer.from(head.bytes.subarray(0, head.length)),

@@ -1,43 +1,63 @@
 /**
- * Guards the links feed against scans: whoever asks for many aliases that do not exist is refused for
- * a while, and no more look-ups run at a time than NATS should bear from one process.
+ * Protects the links feed against scans: limits the rate at which one network requests aliases that do not exist,
+ * and the number of lookups in flight, from one network and in all.
  */
-import { createFixedWindow } from "../shared/fixed-window.ts";
+import { addressGroups } from "../shared/address-group.ts";
+import { createAddressWindow } from "./address-window.ts";
 
-/** Aliases without a link that one address may ask for. */
-const MISSES = { allowed: 120, seconds: 60, keysMax: 50_000 };
+/** Requests for aliases without a link, per network; a site may make ten times as many (`SITE_FACTOR`). */
+const MISSES = { limit: 120, seconds: 60, keysMax: 50_000 };
 
-/** Look-ups at a time. */
-const RUNNING_MAX = 512;
+/** Lookups in flight. */
+const IN_FLIGHT_MAX = 512;
+
+/**
+ * Lookups in flight for one network: an eighth of all. As a lookup takes a millisecond, thousands of people behind
+ * one address stay below; a client that opens connections to request as much as possible does not.
+ */
+const RUNNING_PER_NETWORK_MAX = 64;
+
+type LookupOutcome = "found" | "not_found" | "failed" | "rate_limited" | "overloaded";
 
 export type Lookups = {
   /**
-   * Admits a look-up for an address; what is returned must be told whether there was a link. Refuses an
-   * address with too many misses, and anyone while too many look-ups run.
+   * Acquires a lookup for an address. Returns a function that releases it, to be called with whether there was a
+   * link, or undefined when the lookup failed; `rate_limited` when the address's network had too many misses;
+   * `overloaded` when too many lookups are in flight, of this network or in all.
    */
-  admit(address: string): ((found: boolean) => void) | "too_many" | "unavailable";
-  /** Look-ups running now; those admitted and those refused since the start. */
-  stats(): { running: number; admitted: number; refused: number };
+  acquire(address: string): ((found: boolean | undefined) => void) | "rate_limited" | "overloaded";
+  /** Lookups in flight now, and the outcomes of lookups since the start. */
+  stats(): { inFlight: number; outcomes: Readonly<Record<LookupOutcome, number>> };
 };
 
 export function createLookups(): Lookups {
-  const misses = createFixedWindow(MISSES);
+  const misses = createAddressWindow(MISSES);
+  const runningByNetwork = new Map<string, number>();
   let running = 0;
-  let admitted = 0;
-  let refused = 0;
+  const outcomes = { found: 0, not_found: 0, failed: 0, rate_limited: 0, overloaded: 0 };
   return {
-    admit(address) {
-      if (misses.exhausted(address) || running >= RUNNING_MAX) {
-        refused++;
-        return misses.exhausted(address) ? "too_many" : "unavailable";
+    acquire(address) {
+      if (misses.exhausted(address)) {
+        outcomes.rate_limited++;
+        return "rate_limited";
+      }
+      const { network } = addressGroups(address);
+      const networkRunning = runningByNetwork.get(network) ?? 0;
+      if (running >= IN_FLIGHT_MAX || networkRunning >= RUNNING_PER_NETWORK_MAX) {
+        outcomes.overloaded++;
+        return "overloaded";
       }
       running++;
-      admitted++;
+      runningByNetwork.set(network, networkRunning + 1);
       return (found) => {
         running--;
-        if (!found) misses.spend(address);
+        outcomes[found === undefined ? "failed" : found ? "found" : "not_found"]++;
+        const remaining = (runningByNetwork.get(network) ?? 1) - 1;
+        if (remaining > 0) runningByNetwork.set(network, remaining);
+        else runningByNetwork.delete(network);
+        if (!found) misses.consume(address);
       };
     },
-    stats: () => ({ running, admitted, refused }),
+    stats: () => ({ inFlight: running, outcomes }),
   };
 }

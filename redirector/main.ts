@@ -1,43 +1,44 @@
 /**
- * The redirector process: answers short links from memory and journals each click. With `check` it says
- * whether it could start.
+ * The redirector process: redirects short links from memory and journals each click. `check` reports whether it
+ * could start.
  */
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { checkConfig } from "../shared/check.ts";
-import { createClientAddress } from "../shared/client-address.ts";
+import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLimitedLog } from "../shared/limited-log.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
-import { createNotifier } from "../shared/notify.ts";
+import { runPreflight } from "../shared/preflight.ts";
+import { createNotifier } from "../shared/sd-notify.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
-import { configSchema, templateOf, tlsOf } from "./config.ts";
+import { configSchema, getTlsFiles, loadErrorPages } from "./config.ts";
 import { createHandler } from "./handler.ts";
-import { createAnswerWriter } from "./http/answer.ts";
+import { createConnectionCaps } from "./http/connection-caps.ts";
+import { createResponseWriter } from "./http/response-writer.ts";
 import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
-import { startPublishing } from "./journal/publishing.ts";
-import { startLinkFeed } from "./link-feed.ts";
+import { startPublisherClient } from "./journal/publisher-client.ts";
+import { startLinkSubscriber } from "./link-subscriber.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
-import { createPages } from "./pages.ts";
-import { createPasswordPasses } from "./password-pass.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
 import { startServer } from "./server.ts";
 import { loadSnapshot, startSnapshots } from "./snapshot.ts";
+import { createUnlockCookies } from "./unlock-cookie.ts";
 
-/** How long a stop waits for clicks to be published; the rest waits in the journal. */
+/** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
 
-/** The links in memory, beside the clicks. */
+/** The snapshot of the link cache, in the journal's directory. */
 const SNAPSHOT_NAME = "links.snapshot";
 
-async function redirect(): Promise<void> {
+async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("redirector", config.LOG_LEVEL);
   const notifier = createNotifier(process.env, log);
@@ -49,16 +50,16 @@ async function redirect(): Promise<void> {
   const cache = createLinkCache(config.CACHE_BYTES_MAX);
   mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
   lockJournal(config.JOURNAL_DIR);
-  const path = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
-  const from = await loadSnapshot(path, cache);
-  const feed = startLinkFeed({ nats: nats.connection, cache, from, log });
-  const snapshots = startSnapshots({ path, cache, feed, log });
-  const publishing = startPublishing({
-    thread: new URL("./journal/publisher-thread.ts", import.meta.url),
+  const snapshotPath = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
+  const initialCursor = await loadSnapshot(snapshotPath, cache);
+  const feed = startLinkSubscriber({ nats: nats.connection, cache, initialCursor, log });
+  const snapshots = startSnapshots({ path: snapshotPath, cache, feed, log });
+  const publisher = startPublisherClient({
+    workerUrl: new URL("./journal/publisher.worker.ts", import.meta.url),
     natsUrl: config.NATS_URL,
     streamBytesMax: config.CLICKS_BYTES_MAX,
     logLevel: config.LOG_LEVEL,
-    onReleased: (page) => journal.released(page),
+    onReleased: (segment) => journal.recycle(segment),
     onError: (error) => {
       throw new Error("The publisher's thread failed.", { cause: error });
     },
@@ -66,16 +67,16 @@ async function redirect(): Promise<void> {
   const journal = openJournal({
     dir: config.JOURNAL_DIR,
     bytesMax: config.JOURNAL_BYTES_MAX,
-    onSealed: (page) => publishing.add(page),
+    onSealed: (segment) => publisher.add(segment),
     onError: (error) => log.error({ error }, "journal_failed"),
-    onForeign: (name) => log.warn({ name }, "journal_foreign_file"),
+    onUnknownFile: (name) => log.warn({ name }, "journal_unknown_file"),
   });
   const lookups = createLookups();
   const metrics = createMetrics({
     cache,
     feed,
     journal,
-    publishing,
+    publishing: publisher,
     lookups,
     journalBytesMax: config.JOURNAL_BYTES_MAX,
   });
@@ -83,7 +84,7 @@ async function redirect(): Promise<void> {
     journal.close();
     feed.stop();
     await snapshots.stop();
-    await publishing.stop(DRAIN_MS);
+    await publisher.stop(DRAIN_MS);
   });
 
   const handle = createHandler({
@@ -92,33 +93,43 @@ async function redirect(): Promise<void> {
     journal,
     clientAddress,
     checkPassword: createPasswordCheck(),
-    passes: createPasswordPasses(
-      config.PASSWORD_PASS_SECRET ?? newUuid(),
+    unlockCookies: createUnlockCookies(
+      config.LINK_UNLOCK_SECRET ?? newUuid(),
       config.SHORT_URL.startsWith("https:"),
     ),
     lookups,
     hosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
-    pages: createPages(await templateOf(config)),
+    pages: await loadErrorPages(config),
     rootRedirectUrl: config.ROOT_REDIRECT_URL,
-    onAnswer: metrics.onAnswer,
+    onResponse: metrics.onResponse,
   });
+  const logFailure = createLimitedLog(log, "connection_failed");
   const server = startServer(
     {
       host: config.REDIRECTOR_HOST,
       port: config.REDIRECTOR_PORT,
-      tls: tlsOf(config),
+      tls: getTlsFiles(config),
     },
     {
       handle,
-      writer: createAnswerWriter(),
+      writer: createResponseWriter(),
       commit: journal.commit,
       bodyBytesMax: FORM_BYTES_MAX,
       connectionsMax: config.CONNECTIONS_MAX,
+      caps: createConnectionCaps({
+        perNetworkMax: config.CONNECTIONS_PER_ADDRESS_MAX,
+        isExempt: createProxyTrust(config.TRUSTED_PROXIES),
+      }),
       proxyProtocol: config.PROXY_PROTOCOL,
-      addressOf: (peer) => clientAddress(peer, null),
-      onError: (error) => log.error({ error }, "request_failed"),
+      normalizeAddress: (peer) => clientAddress(peer, null),
+      onSent: metrics.onSent,
+      onError(reason, error) {
+        metrics.onConnectionError(reason);
+        logFailure(reason, error);
+      },
     },
   );
+  metrics.watchConnections(server.connections);
   lifecycle.onStop("server", () => server.stop());
 
   const internal = startInternalServer({
@@ -136,16 +147,16 @@ async function redirect(): Promise<void> {
 }
 
 async function check(): Promise<void> {
-  const code = await checkConfig(configSchema, process.env, (config) => ({
+  const code = await runPreflight(configSchema, process.env, (config) => ({
     NATS_URL: probeNats(config.NATS_URL),
     JOURNAL_DIR: async () => {
       mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
       accessSync(config.JOURNAL_DIR, constants.W_OK);
     },
-    PAGE_TEMPLATE_FILE: () => templateOf(config),
+    PAGE_TEMPLATE_FILE: () => loadErrorPages(config),
   }));
-  // What was opened to look at it is not waited for.
+  // Exits without closing what the checks opened.
   process.exit(code);
 }
 
-await runMain({ "": redirect, check }, process.argv.slice(2));
+await runMain({ "": serve, check }, process.argv.slice(2));

@@ -1,80 +1,122 @@
-/** The redirector's figures for Prometheus. */
-import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+/** Metrics of the redirector. They are read when scraped: a redirect only increments plain variables. */
+import { Histogram, type Registry } from "prom-client";
 
+import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
-import { DROP_REASONS, type Journal } from "./journal/journal.ts";
-import type { Publishing } from "./journal/publishing.ts";
-import type { LinkFeed } from "./link-feed.ts";
+import type { RejectionReason } from "./http/connection-caps.ts";
+import { CONNECTION_ERROR_REASONS, type ConnectionErrorReason } from "./http/connections.ts";
+import type { Journal } from "./journal/journal.ts";
+import type { PublisherClient } from "./journal/publisher-client.ts";
+import { createLatencyHistogram, type LatencyHistogram } from "./latency.ts";
+import type { LinkSubscriber } from "./link-subscriber.ts";
 import type { Lookups } from "./lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
-  feed: LinkFeed;
+  feed: LinkSubscriber;
   journal: Journal;
-  publishing: Publishing;
+  publishing: PublisherClient;
   lookups: Lookups;
   journalBytesMax: number;
 };
 
-/** Figures that are read where they stand when they are scraped; nothing is added to a redirect. */
-export function createMetrics({
-  cache,
-  feed,
-  journal,
-  publishing,
-  lookups,
-  journalBytesMax,
-}: MetricsDeps) {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const registers = [registry];
-  // Counted in a plain map, and told when asked: a metric's own labels cost more than a redirect.
-  const answered: Record<string, number> = {};
-  const answers = new Counter({
-    name: "shorthop_redirector_answers_total",
-    help: "Requests answered, by what was decided",
-    labelNames: ["decision"],
-    registers,
-    collect() {
-      answers.reset();
-      for (const [decision, count] of Object.entries(answered)) answers.inc({ decision }, count);
-    },
-  });
-  new Gauge({
-    name: "shorthop_redirector_journal_info",
-    help: "1; the label is the id that the pages of this process are numbered under",
-    labelNames: ["journal"],
-    registers,
-  }).set({ journal: journal.id }, 1);
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name: `shorthop_redirector_${name}`,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-  gauge("cached_links", "Links in memory", () => cache.stats().entries);
-  gauge("cached_bytes", "Memory of the links, as accounted", () => cache.stats().bytes);
-  gauge("feed_lag", "Changes the cache is behind the links feed", () => feed.lag());
-  gauge("lookups_running", "Look-ups in the links feed", () => lookups.stats().running);
-  gauge("lookups_total", "Look-ups in the links feed so far", () => lookups.stats().admitted);
-  gauge("lookups_refused", "Look-ups refused to guard the feed", () => lookups.stats().refused);
-  gauge("clicks_recorded", "Clicks taken into the journal", () => journal.stats().recorded);
-  gauge("journal_bytes", "Bytes that wait in the journal", () => journal.stats().pendingBytes);
-  gauge("journal_bytes_max", "Bytes the journal may take", () => journalBytesMax);
-  gauge("pages_pending", "Sealed pages that wait for JetStream", () => publishing.pending());
-  gauge("pages_published", "Pages that JetStream acknowledged", () => publishing.published());
-  for (const reason of DROP_REASONS) {
-    gauge(
-      `clicks_dropped_${reason}`,
-      `Clicks lost: ${reason}`,
-      () => journal.stats().dropped[reason],
-    );
-  }
+export function createMetrics(deps: MetricsDeps) {
+  const metrics = createProcessMetrics("redirector");
+  const { registry, gauge, counterBy } = metrics;
+  const responses: Record<string, number> = { redirect: 0 };
+  counterBy("outcome", "responses_total", "Responses, by outcome", () => responses);
+  const latency = createLatencyHistogram();
+  registerLatency(
+    registry,
+    "shorthop_redirector_http_request_duration_seconds",
+    "Time from reading a request to handing its response to the socket",
+    latency,
+  );
+  const errors = Object.fromEntries(CONNECTION_ERROR_REASONS.map((reason) => [reason, 0]));
+  const errorsHelp = "Connections ended by an error, by reason";
+  counterBy("reason", "connection_errors_total", errorsHelp, () => errors);
+  registerLinks(metrics, deps);
+  registerClicks(metrics, deps);
   return {
     registry,
-    onAnswer: (decision: string) => void (answered[decision] = (answered[decision] ?? 0) + 1),
+    onResponse: (outcome: string) => void (responses[outcome] = (responses[outcome] ?? 0) + 1),
+    onSent: latency.observe,
+    onConnectionError: (reason: ConnectionErrorReason) =>
+      void (errors[reason] = (errors[reason] ?? 0) + 1),
+    /** Registers the metrics of the server's connections, once there is a server. */
+    watchConnections(read: () => { open: number; rejected: Record<RejectionReason, number> }) {
+      gauge("connections_open", "Open connections", () => read().open);
+      const help = "Connections closed as soon as they were opened, by reason";
+      counterBy("reason", "connections_rejected_total", help, () => read().rejected);
+    },
   };
+}
+
+function registerLinks(
+  { gauge, counterBy }: ProcessMetrics,
+  { cache, feed, lookups }: MetricsDeps,
+): void {
+  gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
+  gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
+  const lagHelp = "Messages of the links feed that the cache has not applied; absent when unknown";
+  gauge("feed_lag_messages", lagHelp, feed.lag);
+  gauge("lookups_in_flight", "Lookups in the links feed now", () => lookups.stats().inFlight);
+  const help = "Lookups in the links feed, by outcome";
+  counterBy("outcome", "lookups_total", help, () => lookups.stats().outcomes);
+}
+
+function registerClicks(
+  { gauge, counter, counterBy, info }: ProcessMetrics,
+  { journal, publishing, journalBytesMax }: MetricsDeps,
+): void {
+  const infoHelp = "Always 1; the label is the journal id, under which segments are numbered";
+  info("journal_info", infoHelp, { journal: journal.id });
+  const recordedHelp = "Clicks written to the journal";
+  counter("clicks_recorded_total", recordedHelp, () => journal.stats().recorded);
+  const droppedHelp = "Clicks lost, by reason";
+  counterBy("reason", "clicks_dropped_total", droppedHelp, () => journal.stats().dropped);
+  gauge("journal_bytes", "Size of the journal on disk", () => journal.stats().pendingBytes);
+  gauge("journal_max_bytes", "Largest size the journal may have", () => journalBytesMax);
+  const pendingHelp = "Sealed segments that JetStream has not acknowledged";
+  gauge("segments_pending", pendingHelp, publishing.pending);
+  const publishedHelp = "Segments that JetStream acknowledged";
+  counter("segments_published_total", publishedHelp, publishing.published);
+  const quarantinedHelp = "Segments moved to the quarantine because their files cannot be read";
+  counter(
+    "segments_quarantined_total",
+    quarantinedHelp,
+    () => journal.stats().quarantined + publishing.quarantined(),
+  );
+  gauge("quarantined_segments", "Segments in the quarantine now", journal.countQuarantine);
+}
+
+/** Registers a {@link LatencyHistogram} as a Prometheus histogram. */
+export function registerLatency(
+  registry: Registry,
+  name: string,
+  help: string,
+  latency: LatencyHistogram,
+): void {
+  // What the registry calls when scraped; `get` of the histogram uses it as well.
+  const getForPromString = () => {
+    const { buckets, count, sumSeconds } = latency.read();
+    const sample = (
+      suffix: string,
+      value: number,
+      labels: Record<string, number | string> = {},
+    ) => ({
+      metricName: `${name}_${suffix}`,
+      labels,
+      sharedLabels: {},
+      value,
+    });
+    const values = [
+      ...buckets.map((bucket) => sample("bucket", bucket.count, { le: bucket.le })),
+      sample("sum", sumSeconds),
+      sample("count", count),
+    ];
+    return Promise.resolve({ name, help, type: "histogram", values });
+  };
+  const histogram = new Histogram({ name, help, registers: [] });
+  registry.registerMetric(Object.assign(histogram, { getForPromString }));
 }

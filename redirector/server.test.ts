@@ -1,45 +1,53 @@
-/** Goal: whatever comes over a connection, each request is answered once and in its turn, or refused. */
+/** Goal: for any bytes on a connection, each request gets one response, in order, or is rejected. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 
 import fc from "fast-check";
 
-import { passageText } from "../shared/bytes.ts";
+import { sliceToString } from "../shared/bytes.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import type { Incoming } from "./handler.ts";
-import { type Answer, createAnswerWriter } from "./http/answer.ts";
+import type { IncomingRequest } from "./handler.ts";
+import { createConnectionCaps } from "./http/connection-caps.ts";
+import { createResponseWriter, type RedirectorResponse } from "./http/response-writer.ts";
+import { WRITE_BUFFER_BYTES } from "./http/write-buffer.ts";
 import { startServer } from "./server.ts";
 
 const SLOW_MS = 20;
-const LARGE = "x".repeat(60_000);
+const LARGE = Buffer.alloc(60_000, "x");
 
 let server: ReturnType<typeof startServer>;
 let port: number;
 let commits = 0;
-let asked: string[] = [];
+let handled: string[] = [];
+let errors: string[] = [];
+let latencies: { ms: number; responses: number }[] = [];
 
-/** Answers with where it was asked for; `/slow` later, `/large` at length. */
-function handle({ head, body }: Incoming): Answer | Promise<Answer> {
+/** Redirects to the request's path and body; `/slow` after a delay, `/large` with a long body. */
+function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse> {
   const path = head.bytes.toString("latin1", head.path.start, head.path.end);
-  const text = `${path} ${passageText(body)}`.trim();
-  asked.push(text);
+  const text = `${path} ${sliceToString(body)}`.trim();
+  handled.push(text);
   if (path.startsWith("/fail")) return Promise.reject(new Error("Something is broken."));
   if (path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => ({ location: text }));
+  if (path.startsWith("/throw")) throw new Error("Something is broken.");
+  if (path.startsWith("/huge")) return { location: "x".repeat(WRITE_BUFFER_BYTES) };
   if (path.startsWith("/large")) return { status: 200, headers: {}, body: LARGE };
-  if (path === "/page") return { status: 404, headers: {}, body: "söme text" };
+  if (path === "/page") return { status: 404, headers: {}, body: Buffer.from("söme text") };
   return { location: text };
 }
 
 const deps: Parameters<typeof startServer>[1] = {
   handle,
-  writer: createAnswerWriter(),
+  writer: createResponseWriter(),
   commit: () => void commits++,
   bodyBytesMax: 1_000,
   connectionsMax: 2_000,
+  caps: createConnectionCaps({ perNetworkMax: 2_000, isExempt: () => false }),
   proxyProtocol: false,
-  addressOf: (peer) => peer,
-  onError: () => undefined,
+  normalizeAddress: (peer) => peer,
+  onSent: (ms, responses) => void latencies.push({ ms, responses }),
+  onError: (reason) => void errors.push(reason),
 };
 
 beforeAll(() => {
@@ -51,23 +59,23 @@ afterAll(() => server.stop());
 const get = (path: string, fields = ""): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 
-/** Sends pieces one after the other, and gives all that came back when the connection has ended. */
+/** Sends pieces one after the other, and returns everything received until the connection is closed. */
 async function exchange(
   pieces: readonly (string | Buffer)[],
   { end = false, at = port } = {},
 ): Promise<string> {
   const socket = await open(at);
-  let answer = "";
-  socket.on("data", (data: Buffer) => void (answer += data.toString("latin1")));
+  let received = "";
+  socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
   const closed = new Promise((resolve) => socket.on("close", resolve));
   for (const piece of pieces) {
     socket.write(piece);
-    // So that the pieces do not arrive as one.
+    // Otherwise the pieces would arrive as one.
     if (pieces.length > 1) await Bun.sleep(0);
   }
   if (end) socket.end();
   await closed;
-  return answer;
+  return received;
 }
 
 function open(at = port): Promise<Socket> {
@@ -77,7 +85,7 @@ function open(at = port): Promise<Socket> {
   });
 }
 
-/** Not all at once: what a listener has not accepted yet has a bound in the kernel. */
+/** Opens connections in batches: the kernel limits those that a listener has not accepted yet. */
 async function openMany(count: number): Promise<(Socket | undefined)[]> {
   const sockets: (Socket | undefined)[] = [];
   while (sockets.length < count) {
@@ -89,14 +97,15 @@ async function openMany(count: number): Promise<(Socket | undefined)[]> {
 
 const LAST = get("/last", "Connection: close\r\n");
 
-/** What was answered: status, and where to. */
-function answers(text: string): string[] {
+/** Parses responses: the status and Location of each. */
+function parseResponses(text: string): string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length;) {
     const end = text.indexOf("\r\n\r\n", at);
     const head = text.slice(at, end);
     const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(head) ?? [];
-    if (end < 0 || status === undefined) throw new Error(`No answer: ${text.slice(at, at + 200)}`);
+    if (end < 0 || status === undefined)
+      throw new Error(`Not a response: ${text.slice(at, at + 200)}`);
     const [, location] = /\r\nLocation: (.*)$/m.exec(head) ?? [];
     found.push(location === undefined ? status : `${status} ${location}`);
     at = end + 4 + Number(/\r\nContent-Length: (\d+)/.exec(head)?.[1] ?? 0);
@@ -104,15 +113,15 @@ function answers(text: string): string[] {
   return found;
 }
 
-const pausedRead = () => asked.filter((path) => path === "/large-paused").length;
+const countPausedRequests = () => handled.filter((path) => path === "/large-paused").length;
 
 describe("a connection", () => {
-  test("has its requests answered in their order, however they come, slow ones too", async () => {
+  test("gets responses in the order of its requests, however they arrive, slow ones too", async () => {
     const requests = [get("/1"), get("/slow2"), get("/page"), get("/slow3"), get("/4"), LAST];
     const expected = ["302 /1", "302 /slow2", "404", "302 /slow3", "302 /4", "302 /last"];
-    expect(answers(await exchange([requests.join("")]))).toEqual(expected);
-    expect(answers(await exchange(requests))).toEqual(expected);
-    expect(answers(await exchange(requests.join("").split("")))).toEqual(expected);
+    expect(parseResponses(await exchange([requests.join("")]))).toEqual(expected);
+    expect(parseResponses(await exchange(requests))).toEqual(expected);
+    expect(parseResponses(await exchange(requests.join("").split("")))).toEqual(expected);
   });
 
   test("may be cut at every byte", async () => {
@@ -124,86 +133,145 @@ describe("a connection", () => {
       const all = await Promise.all(
         some.map((cut) => exchange([text.slice(0, cut), text.slice(cut)])),
       );
-      for (const answer of all)
-        expect(answers(answer)).toEqual(["302 /cut", "302 /form hello", "302 /last"]);
+      for (const response of all)
+        expect(parseResponses(response)).toEqual(["302 /cut", "302 /form hello", "302 /last"]);
     }
   });
 
-  test("that is half closed gets what it has asked for", async () => {
+  test("that is half closed gets its responses", async () => {
     for (const request of [get("/half"), get("/slow-half"), get("/half") + get("/slow-half")]) {
       const text = await exchange([request], { end: true });
-      expect(answers(text)).toHaveLength(request.split("GET").length - 1);
+      expect(parseResponses(text)).toHaveLength(request.split("GET").length - 1);
       expect(text).toContain("half");
     }
     expect(await exchange([get("/x").slice(0, -3)], { end: true })).toBe("");
   });
 
-  test("of HTTP/1.0 is closed unless it asks otherwise", async () => {
-    expect(answers(await exchange(["GET /old HTTP/1.0\r\n\r\n"]))).toEqual(["302 /old"]);
-    const kept = "GET /kept HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-    const text = await exchange([kept + LAST]);
-    expect(answers(text)).toEqual(["302 /kept", "302 /last"]);
+  test("of HTTP/1.0 is closed unless it requests keep-alive", async () => {
+    expect(parseResponses(await exchange(["GET /old HTTP/1.0\r\n\r\n"]))).toEqual(["302 /old"]);
+    const keepAlive = "GET /kept HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+    const text = await exchange([keepAlive + LAST]);
+    expect(parseResponses(text)).toEqual(["302 /kept", "302 /last"]);
     expect(text).toContain("Connection: keep-alive");
   });
 
-  test("ends when an answer cannot be made, and others go on", async () => {
-    expect(await exchange([get("/fail")])).toBe("");
-    expect(answers(await exchange([LAST]))).toEqual(["302 /last"]);
+  test.each([
+    ["/fail", "request"],
+    ["/throw", "request"],
+    ["/huge", "response"],
+  ])("is closed when its response fails, and others are not: %s", async (path, reason) => {
+    errors = [];
+    expect(await exchange([get(path)])).toBe("");
+    // Earlier requests get their responses, and later ones are not read.
+    const earlier = [get("/1"), get("/slow2")].join("");
+    expect(parseResponses(await exchange([earlier + get(path) + get("/after")]))).toEqual([
+      "302 /1",
+      "302 /slow2",
+    ]);
+    expect(handled).not.toContain("/after");
+    expect(errors).toEqual([reason, reason]);
+    expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
   });
 
-  test("that does not take its answers is not read on, and gets all of them in the end", async () => {
+  test("has the latency of each response observed once, slow ones with their wait", async () => {
+    latencies = [];
+    await exchange([get("/1").repeat(40) + get("/slow") + LAST]);
+    await eventually(async () => {
+      const responses = latencies.reduce((sum, one) => sum + one.responses, 0);
+      expect(responses).toBe(42);
+    }, 1_000);
+    // Responses that are sent together are observed together.
+    expect(latencies.length).toBeLessThan(10);
+    for (const { ms } of latencies) expect(ms).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...latencies.map(({ ms }) => ms))).toBeGreaterThan(SLOW_MS / 2);
+  });
+
+  test("gets its response when its click cannot be written", async () => {
+    errors = [];
+    const failing = startServer(
+      { host: "127.0.0.1", port: 0, tls: undefined },
+      {
+        ...deps,
+        commit: () => {
+          throw new Error("The disk is broken.");
+        },
+      },
+    );
+    const text = await exchange([get("/1") + LAST], { at: Number(failing.url.port) });
+    expect(parseResponses(text)).toEqual(["302 /1", "302 /last"]);
+    expect(new Set(errors)).toEqual(new Set(["commit"]));
+    await failing.stop();
+  });
+
+  test("with thousands of requests in one piece gets all responses, and others get theirs in between", async () => {
+    handled = [];
+    const count = 20_000;
+    const flood = exchange([get("/f").repeat(count) + LAST]);
+    const other = await open();
+    await eventually(async () => expect(handled).toContain("/f"), 5_000);
+    other.write(get("/other", "Connection: close\r\n"));
+    other.resume();
+    expect(parseResponses(await flood)).toHaveLength(count + 1);
+    expect(handled.indexOf("/other")).toBeGreaterThan(-1);
+    expect(handled.indexOf("/other")).toBeLessThan(count - 1_000);
+  });
+
+  test("that does not read its responses is not read further, and gets all of them in the end", async () => {
     const socket = await open();
     socket.pause();
     const count = 200;
     socket.write(get("/large-paused").repeat(count) + LAST);
     await Bun.sleep(200);
-    expect(pausedRead()).toBeLessThan(count);
+    expect(countPausedRequests()).toBeLessThan(count);
     let bytes = 0;
     socket.on("data", (data: Buffer) => void (bytes += data.length));
     socket.resume();
     await new Promise((resolve) => socket.on("close", resolve));
-    expect(pausedRead()).toBe(count);
+    expect(countPausedRequests()).toBe(count);
     expect(bytes).toBeGreaterThan(count * LARGE.length);
   });
 
-  test("that is reset in between harms nobody", async () => {
+  test("that is reset affects no other", async () => {
     for (let i = 0; i < 200; i++) {
       const socket = await open();
       socket.on("error", () => undefined);
       socket.write(i % 2 === 0 ? get("/slow-reset") : get("/large").repeat(20));
       socket.resetAndDestroy();
     }
-    expect(answers(await exchange([LAST]))).toEqual(["302 /last"]);
+    expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
     await eventually(async () => expect(server.connections().open).toBe(0), 5_000);
   });
 
-  test("may be one of thousands that say nothing", async () => {
+  test("may be one of thousands that are idle", async () => {
     const idle = await openMany(1_500);
-    expect(answers(await exchange([LAST]))).toEqual(["302 /last"]);
+    expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
     await eventually(async () => expect(server.connections().open).toBe(1_500), 10_000);
-    // Beyond the bound a further one is closed at once.
-    const more = await Promise.all(
+    // Connections beyond the limit are closed at once.
+    const excess = await Promise.all(
       Array.from({ length: 600 }, () => open().catch(() => undefined)),
     );
-    await eventually(async () => expect(server.connections().refused).toBeGreaterThan(50), 5_000);
-    for (const socket of [...idle, ...more]) socket?.destroy();
+    await eventually(
+      async () => expect(server.connections().rejected.total).toBeGreaterThan(50),
+      5_000,
+    );
+    for (const socket of [...idle, ...excess]) socket?.destroy();
     await eventually(async () => expect(server.connections().open).toBe(0), 5_000);
   });
 
-  test("that is slow to say what it wants is cut off", async () => {
+  test("that is slow to send its request is closed", async () => {
     const before = Date.now();
     expect(await exchange([get("/never").slice(0, 20)])).toBe("");
     expect(Date.now() - before).toBeGreaterThan(4_000);
   });
 
-  test("has the clicks of its requests written before they are answered", async () => {
+  test("has the clicks of its requests committed before responses are sent", async () => {
     const before = commits;
     await exchange([LAST]);
     expect(commits).toBeGreaterThan(before);
   });
 });
 
-describe("what could be read in two ways", () => {
+describe("an ambiguous request", () => {
   const SMUGGLED = get("/smuggled");
   test.each([
     [
@@ -215,7 +283,7 @@ describe("what could be read in two ways", () => {
       `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
     ],
     [
-      "a coding alone",
+      "only a coding",
       `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
     ],
     [
@@ -236,10 +304,10 @@ describe("what could be read in two ways", () => {
     ],
     ["a signed length", `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: +0\r\n\r\n${SMUGGLED}`],
     [
-      "a body where none belongs",
+      "a body of a GET",
       `GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
     ],
-    ["a line feed for a line's end", `GET /a HTTP/1.1\r\nHost: a\nX: y\r\n\r\n${SMUGGLED}`],
+    ["a line feed as the end of a line", `GET /a HTTP/1.1\r\nHost: a\nX: y\r\n\r\n${SMUGGLED}`],
     [
       "a carriage return within a line",
       `GET /a HTTP/1.1\r\nHost: a\r\nX: y\rGET /smuggled HTTP/1.1\r\n\r\n`,
@@ -259,29 +327,29 @@ describe("what could be read in two ways", () => {
       `GET /a HTTP/1.1\r\nHost: a\r\nX: ${"y".repeat(20_000)}\r\n\r\n${SMUGGLED}`,
     ],
     [
-      "something else than HTTP",
+      "bytes that are not HTTP",
       "\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003\u0003",
     ],
-  ])("is refused once, and the connection ends: %s", async (_name, text) => {
-    asked = [];
-    const answer = await exchange([Buffer.from(text, "latin1")]);
-    expect(answers(answer)).toHaveLength(1);
-    expect(answer).toMatch(/^HTTP\/1\.1 (400|413|431|501) /);
-    expect(answer).toContain("Connection: close");
-    expect(asked).toEqual([]);
+  ])("is rejected once, and the connection is closed: %s", async (_name, text) => {
+    handled = [];
+    const response = await exchange([Buffer.from(text, "latin1")]);
+    expect(parseResponses(response)).toHaveLength(1);
+    expect(response).toMatch(/^HTTP\/1\.1 (400|413|431|501) /);
+    expect(response).toContain("Connection: close");
+    expect(handled).toEqual([]);
   });
 });
 
-test("any run of requests is answered the same, in whatever pieces it comes", async () => {
+test("any sequence of requests gets the same responses, in whatever pieces it arrives", async () => {
   const request = fc.oneof(
-    fc.nat({ max: 999 }).map((n) => ({ text: get(`/n${n}`), answer: `302 /n${n}` })),
-    fc.nat({ max: 999 }).map((n) => ({ text: get(`/slow${n}`), answer: `302 /slow${n}` })),
-    fc.constant({ text: get("/page"), answer: "404" }),
+    fc.nat({ max: 999 }).map((n) => ({ text: get(`/n${n}`), response: `302 /n${n}` })),
+    fc.nat({ max: 999 }).map((n) => ({ text: get(`/slow${n}`), response: `302 /slow${n}` })),
+    fc.constant({ text: get("/page"), response: "404" }),
     fc
       .string({ unit: fc.constantFrom("a", "b", "c"), minLength: 1, maxLength: 300 })
       .map((body) => ({
         text: `POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-        answer: `302 /p ${body}`,
+        response: `302 /p ${body}`,
       })),
   );
   await fc.assert(
@@ -297,8 +365,8 @@ test("any run of requests is answered the same, in whatever pieces it comes", as
           .slice(1)
           .map((end, i) => text.slice(at[i] ?? 0, end))
           .filter((piece) => piece !== "");
-        expect(answers(await exchange(pieces))).toEqual([
-          ...requests.map((r) => r.answer),
+        expect(parseResponses(await exchange(pieces))).toEqual([
+          ...requests.map((r) => r.response),
           "302 /last",
         ]);
       },
@@ -308,52 +376,52 @@ test("any run of requests is answered the same, in whatever pieces it comes", as
 });
 
 describe("a server behind a proxy that speaks the PROXY protocol", () => {
-  const announced = "PROXY TCP4 203.0.113.9 10.0.0.1 5000 80\r\n";
+  const header = "PROXY TCP4 203.0.113.9 10.0.0.1 5000 80\r\n";
   const last = get("/", "Connection: close\r\n");
-  let behind: ReturnType<typeof startServer>;
+  let proxied: ReturnType<typeof startServer>;
   let at: number;
   beforeAll(() => {
-    behind = startServer(
+    proxied = startServer(
       { host: "127.0.0.1", port: 0, tls: undefined },
       { ...deps, handle: ({ peer }) => ({ location: `/${peer}` }), proxyProtocol: true },
     );
-    at = Number(behind.url.port);
+    at = Number(proxied.url.port);
   });
-  afterAll(() => behind.stop());
+  afterAll(() => proxied.stop());
 
-  test("takes its word on whose each connection is, for all of its requests", async () => {
-    const answers = await exchange([announced + get("/") + last], { at });
-    expect(answers.match(/(?<=Location: )[^\r]*/g)).toEqual(["/203.0.113.9", "/203.0.113.9"]);
+  test("takes the client's address of all requests from the PROXY header", async () => {
+    const responses = await exchange([header + get("/") + last], { at });
+    expect(responses.match(/(?<=Location: )[^\r]*/g)).toEqual(["/203.0.113.9", "/203.0.113.9"]);
   });
 
-  test("takes it in pieces", async () => {
-    const pieces = (announced + last).split("");
+  test("reads the header in pieces", async () => {
+    const pieces = (header + last).split("");
     expect(await exchange(pieces, { at })).toContain("Location: /203.0.113.9\r\n");
   });
 
-  test("answers nobody without it", async () => {
+  test("closes connections without it", async () => {
     expect(await exchange([last], { at })).toBe("");
   });
 });
 
 describe("a server with a certificate", () => {
-  test("answers over TLS, and nobody without", async () => {
+  test("responds only over TLS", async () => {
     const fixtures = join(import.meta.dir, "fixtures");
     const tls = {
       cert: join(fixtures, "localhost-cert.pem"),
       key: join(fixtures, "localhost-key.pem"),
     };
-    const safe = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
-    const url = `https://localhost:${safe.url.port}/abc`;
+    const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
+    const url = `https://localhost:${secure.url.port}/abc`;
     const ca = Bun.file(tls.cert);
     for (let i = 0; i < 3; i++) {
       const { status, headers } = await fetch(url, { redirect: "manual", tls: { ca } });
       expect([status, headers.get("location")]).toEqual([302, "/abc"]);
     }
-    const large = await fetch(`https://localhost:${safe.url.port}/large`, { tls: { ca } });
-    expect(await large.text()).toBe(LARGE);
+    const large = await fetch(`https://localhost:${secure.url.port}/large`, { tls: { ca } });
+    expect(await large.text()).toBe(LARGE.toString());
     const plain = get("/", "Connection: close\r\n");
-    expect(await exchange([plain], { at: Number(safe.url.port) })).not.toContain("302");
-    await safe.stop();
+    expect(await exchange([plain], { at: Number(secure.url.port) })).not.toContain("302");
+    await secure.stop();
   });
 });

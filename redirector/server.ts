@@ -1,4 +1,4 @@
-/** Listens for people, on one port or shared with other processes on it. */
+/** The public server: listens on a port, which several processes may share. */
 import type { Connection } from "./http/connection.ts";
 import { type ConnectionsDeps, createConnections } from "./http/connections.ts";
 
@@ -9,7 +9,7 @@ export type ServerOptions = {
   tls: { cert: string; key: string } | undefined;
 };
 
-/** How long connections may go on after a stop was asked for. */
+/** How long connections may stay open after a stop. */
 const DRAIN_MS = 2_000;
 
 export function startServer({ host, port, tls }: ServerOptions, deps: ConnectionsDeps) {
@@ -17,7 +17,7 @@ export function startServer({ host, port, tls }: ServerOptions, deps: Connection
   const options = {
     hostname: host,
     port,
-    // Known to Bun, not to its types.
+    // Supported by Bun, but missing in its types.
     reusePort: port !== 0,
     allowHalfOpen: true,
     socket: connections.handlers,

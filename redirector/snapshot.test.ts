@@ -36,15 +36,15 @@ const records: LinkRecord[] = Array.from({ length: 1_200 }, (_, i) =>
       },
 );
 
-function filled() {
+function createFilledCache() {
   const cache = createLinkCache(10_000_000);
   for (const record of records) cache.put(record);
   return cache;
 }
 
 describe("a snapshot", () => {
-  test("gives back every state and the position, to its owner alone", async () => {
-    await saveSnapshot(path, CURSOR, filled().records());
+  test("restores every record and the cursor, and only its owner may read it", async () => {
+    await saveSnapshot(path, CURSOR, createFilledCache().records());
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const cache = createLinkCache(10_000_000);
     expect(await loadSnapshot(path, cache)).toEqual(CURSOR);
@@ -52,8 +52,8 @@ describe("a snapshot", () => {
     expect(readdirSync(dir)).toEqual(["links.snapshot"]);
   });
 
-  test("that is cut short, foreign or not there is none", async () => {
-    await saveSnapshot(path, CURSOR, filled().records());
+  test("is ignored when it is truncated, foreign or missing", async () => {
+    await saveSnapshot(path, CURSOR, createFilledCache().records());
     const whole = readFileSync(path);
     const texts = [
       whole.subarray(0, -1),

@@ -1,25 +1,25 @@
 /**
- * The links in memory and the feed's position, on disk: a redirector that starts again has its links at
- * once, and without NATS as well. One JSON value a line: the position, then the links. A snapshot that
- * cannot be read is none; it can be old, and never wrong: the feed goes on from its position.
+ * Snapshots of the link cache and its cursor in the feed, on disk: a redirector that restarts has its links at
+ * once, even without NATS. One JSON value per line: a header with the cursor, then the links, then an end mark. An
+ * unreadable snapshot is ignored. An old one is safe, as the feed resumes from its cursor.
  */
 import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
 
 import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
 import type { Log } from "../shared/log.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
-import type { Cursor, LinkFeed } from "./link-feed.ts";
+import type { Cursor, LinkSubscriber } from "./link-subscriber.ts";
 
 const INTERVAL_MS = 60_000;
 
-/** Links written in one turn, so that people are answered in between. */
-const TURN = 500;
+/** Links per write, so that requests are handled between two writes. */
+const WRITE_CHUNK_LINKS = 500;
 
 const VERSION = 1;
 
 type Header = { version: number; cursor: Cursor };
 
-/** Reads a snapshot into the cache, and gives the position it stands for; undefined when there is none. */
+/** Loads a snapshot into the cache and returns its cursor; undefined when there is no readable snapshot. */
 export async function loadSnapshot(
   path: string,
   cache: Pick<LinkCache, "put">,
@@ -27,8 +27,8 @@ export async function loadSnapshot(
   const text = await readFile(path, "utf8").catch(() => "");
   const [first = "", ...lines] = text.split("\n");
   const header = readHeader(first);
-  // The last line says that the file is whole.
-  if (header === undefined || lines.at(-1) !== END) return undefined;
+  // Without the end mark the file is truncated.
+  if (header === undefined || lines.at(-1) !== END_MARK) return undefined;
   for (const line of lines) {
     const record = decodeLinkRecord(Buffer.from(line));
     if (record !== undefined) cache.put(record);
@@ -36,37 +36,37 @@ export async function loadSnapshot(
   return header.cursor;
 }
 
-const END = "end";
+const END_MARK = "end";
 
 function readHeader(line: string): Header | undefined {
   try {
     const header: Partial<Header> = JSON.parse(line);
     const { version, cursor } = header;
-    const sound = typeof cursor?.stream === "string" && typeof cursor.sequence === "number";
-    return version === VERSION && sound ? { version, cursor } : undefined;
+    const isValid = typeof cursor?.stream === "string" && typeof cursor.sequence === "number";
+    return version === VERSION && isValid ? { version, cursor } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Writes a snapshot, in turns. What changes meanwhile is newer than the position, so nothing is missed. */
+/** Writes a snapshot, in chunks. Changes made meanwhile are newer than the cursor, so the feed delivers them again. */
 export async function saveSnapshot(
   path: string,
   cursor: Cursor,
   records: Iterable<LinkRecord>,
 ): Promise<void> {
-  const unfinished = `${path}.unfinished`;
-  const file = await open(unfinished, "w", 0o600);
+  const temporaryPath = `${path}.unfinished`;
+  const file = await open(temporaryPath, "w", 0o600);
   try {
     await writeAll(file, { version: VERSION, cursor }, records);
     await file.sync();
   } catch (error) {
-    await rm(unfinished, { force: true });
+    await rm(temporaryPath, { force: true });
     throw error;
   } finally {
     await file.close();
   }
-  await rename(unfinished, path);
+  await rename(temporaryPath, path);
 }
 
 async function writeAll(
@@ -77,30 +77,35 @@ async function writeAll(
   let lines = [JSON.stringify(header)];
   for (const record of records) {
     lines.push(JSON.stringify(record));
-    if (lines.length < TURN) continue;
+    if (lines.length < WRITE_CHUNK_LINKS) continue;
     await file.write(`${lines.join("\n")}\n`);
     lines = [];
   }
-  await file.write([...lines, END].join("\n"));
+  await file.write([...lines, END_MARK].join("\n"));
 }
 
-type SnapshotsDeps = { path: string; cache: LinkCache; feed: Pick<LinkFeed, "cursor">; log: Log };
+type SnapshotsDeps = {
+  path: string;
+  cache: LinkCache;
+  feed: Pick<LinkSubscriber, "cursor">;
+  log: Log;
+};
 
-/** Saves the cache now and then, where something has changed; the last time when stopped. */
+/** Saves the cache every minute and when stopped, if it has changed. */
 export function startSnapshots({ path, cache, feed, log }: SnapshotsDeps): {
   stop: () => Promise<void>;
 } {
   let saving = Promise.resolve();
-  let saved = "";
+  let savedState = "";
 
   function save(): Promise<void> {
     saving = saving.then(async () => {
-      const cursor = feed.cursor();
-      const state = JSON.stringify([cursor, cache.stats()]);
-      if (cursor === undefined || state === saved) return;
       try {
+        const cursor = feed.cursor();
+        const state = JSON.stringify([cursor, cache.stats()]);
+        if (cursor === undefined || state === savedState) return;
         await saveSnapshot(path, cursor, cache.records());
-        saved = state;
+        savedState = state;
       } catch (error) {
         log.warn({ error }, "snapshot_not_saved");
       }

@@ -1,23 +1,23 @@
-/** Parts of longer runs of bytes, so that what passes through need not be copied or made a text. */
+/** Slices of buffers, so that data that is only passed on is neither copied nor decoded. */
 
-/** A range of bytes; empty when start and end are equal. */
-export type Span = { start: number; end: number };
+/** A range of bytes, `end` exclusive; empty when start and end are equal. */
+export type ByteRange = { start: number; end: number };
 
-/** A range of `bytes`. */
-export type Passage = Span & { bytes: Buffer };
+/** A slice of `bytes`. */
+export type ByteSlice = ByteRange & { bytes: Buffer };
 
-/** A passage of nothing, to be set. */
-export const newPassage = (): Passage => ({ bytes: NOTHING, start: 0, end: 0 });
+/** Creates an empty slice, for the caller to set. */
+export const emptySlice = (): ByteSlice => ({ bytes: EMPTY, start: 0, end: 0 });
 
-/** A passage that is a copy, and stays as it is. */
-export const copyPassage = ({ bytes, start, end }: Passage): Passage =>
-  passageOf(Buffer.from(bytes.subarray(start, end)));
+/** Copies a slice into memory of its own, which nothing overwrites. */
+export const copySlice = ({ bytes, start, end }: ByteSlice): ByteSlice =>
+  toSlice(Buffer.from(bytes.subarray(start, end)));
 
-/** The whole of `bytes`. */
-export const passageOf = (bytes: Buffer): Passage => ({ bytes, start: 0, end: bytes.length });
+/** Returns all of `bytes` as a slice. */
+export const toSlice = (bytes: Buffer): ByteSlice => ({ bytes, start: 0, end: bytes.length });
 
-/** A passage as text, each byte a character. */
-export const passageText = ({ bytes, start, end }: Passage): string =>
+/** Decodes a slice as Latin-1: each byte is one character. */
+export const sliceToString = ({ bytes, start, end }: ByteSlice): string =>
   bytes.toString("latin1", start, end);
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);

@@ -2,33 +2,33 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { createClientAddress } from "./client-address.ts";
+import { createClientAddress, createProxyTrust } from "./client-address.ts";
 
 describe("client address", () => {
   const byCidr = createClientAddress(["10.0.0.0/8", "127.0.0.1", "2001:db8::/32"]);
 
   test.each([
-    ["a stranger's header is not believed", "203.0.113.9", "198.51.100.1", "203.0.113.9"],
+    ["a header from an untrusted peer is ignored", "203.0.113.9", "198.51.100.1", "203.0.113.9"],
     ["a trusted proxy's last entry is the client", "10.0.0.1", "198.51.100.1", "198.51.100.1"],
     [
-      "entries left of the first stranger are not believed",
+      "entries left of the first untrusted address are ignored",
       "10.0.0.1",
       "1.1.1.1, 198.51.100.1",
       "198.51.100.1",
     ],
     [
-      "trusted proxies in the chain are passed",
+      "trusted proxies in the chain are skipped",
       "10.0.0.1",
       "198.51.100.1, 10.9.9.9",
       "198.51.100.1",
     ],
-    ["ports and brackets are dropped", "10.0.0.1", "[2a00::5]:443", "2a00::5"],
-    ["an IPv4 port is dropped", "10.0.0.1", "198.51.100.1:5000", "198.51.100.1"],
+    ["ports and brackets are removed", "10.0.0.1", "[2a00::5]:443", "2a00::5"],
+    ["an IPv4 port is removed", "10.0.0.1", "198.51.100.1:5000", "198.51.100.1"],
     ["IPv4 within IPv6 counts as IPv4", "::ffff:10.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"],
-    ["garbage stops the walk", "10.0.0.1", "198.51.100.1, nonsense", "10.0.0.1"],
-    ["no header leaves the peer", "10.0.0.1", null, "10.0.0.1"],
+    ["an invalid entry ends the search", "10.0.0.1", "198.51.100.1, nonsense", "10.0.0.1"],
+    ["without a header the peer is the client", "10.0.0.1", null, "10.0.0.1"],
     [
-      "a chain of trusted proxies alone gives the farthest",
+      "in a chain of only trusted proxies the farthest is the client",
       "10.0.0.1",
       "10.0.0.7, 10.0.0.8",
       "10.0.0.7",
@@ -43,7 +43,7 @@ describe("client address", () => {
     expect(twoProxies("10.0.0.1", null)).toBe("10.0.0.1");
   });
 
-  test("without trusted proxies the header never matters", () => {
+  test("without trusted proxies the header is ignored", () => {
     const direct = createClientAddress([]);
     fc.assert(
       fc.property(fc.string(), (header) =>
@@ -52,7 +52,51 @@ describe("client address", () => {
     );
   });
 
-  test("a bad entry is refused when the process starts", () => {
+  test("only a header from an untrusted peer is reported as ignored", () => {
+    let ignored = 0;
+    const client = createClientAddress(["10.0.0.1"], () => ignored++);
+    client("10.0.0.1", "198.51.100.1");
+    client("203.0.113.9", null);
+    expect(ignored).toBe(0);
+    client("203.0.113.9", "198.51.100.1");
+    expect(ignored).toBe(1);
+  });
+
+  test("an invalid entry stops the start of the process", () => {
     expect(() => createClientAddress(["10.0.0.0/8", "proxy.example"])).toThrow("proxy.example");
+  });
+
+  test("the header is read from the right for only as many entries as there are proxies", () => {
+    const anyEntry = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom("", " ", "x", "10.0.0.3", ","));
+    const anyLeft = fc.oneof(fc.array(anyEntry), fc.constant(Array(5_000).fill("10.0.0.1")));
+    fc.assert(
+      fc.property(anyLeft, fc.ipV4(), (left, client) => {
+        fc.pre(!client.startsWith("10.") && client !== "127.0.0.1");
+        const header = [...left, client, "10.0.0.2"].join(",");
+        expect(byCidr("10.0.0.1", header)).toBe(client);
+        expect(createClientAddress(["2"])("10.0.0.1", header)).toBe(client);
+        expect(createClientAddress(["0"])("10.0.0.1", header)).toBe("10.0.0.1");
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("the number of skipped proxies is bounded", () => {
+    const proxies = Array.from({ length: 5_000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+    expect(byCidr("10.0.0.1", ["203.0.113.9", ...proxies].join(","))).toBe(proxies.at(-32) ?? "");
+    expect(() => createClientAddress(["33"])).toThrow("too many");
+  });
+
+  test("a proxy is recognised by its address; with a number of proxies every peer is one", () => {
+    const isProxy = createProxyTrust(["10.0.0.0/8", "2001:db8::/32"]);
+    expect(["10.1.2.3", "2001:db8::1", "203.0.113.9", ""].map(isProxy)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(createProxyTrust(["1"])("203.0.113.9")).toBe(true);
+    expect(createProxyTrust(["0"])("203.0.113.9")).toBe(false);
+    expect(createProxyTrust([])("203.0.113.9")).toBe(false);
   });
 });

@@ -1,30 +1,39 @@
 /**
- * Reads a process's configuration from its environment, once, at the start.
- * Every bad variable is named in one error, so that an operator mends all of them in one go.
+ * Reads a process's configuration from its environment, once, at the start. One error names every invalid variable,
+ * so that an operator can fix all of them at once.
  */
 import * as z from "zod";
 
-/** The environment does not hold a valid configuration; the message names each bad variable. */
+/** The configuration is invalid; the message names each invalid variable. */
 export class ConfigError extends Error {
   override name = "ConfigError";
 }
 
+/** The placeholder for secrets in the example configurations, also within a URL. */
+const PLACEHOLDER = /\bchange[-_]?me/i;
+
 /**
- * Parses `env` by `schema`. Variables set to the empty string count as not set.
- * Throws {@link ConfigError} with one `NAME: why` line for every problem.
+ * Parses `env` by `schema`. Variables set to the empty string count as not set. Throws {@link ConfigError} with one
+ * line `NAME: reason` per problem, also for a variable that still has the placeholder of an example.
  */
-export function loadConfig<Schema extends z.ZodType>(
+export function loadConfig<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,
 ): z.output<Schema> {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(present);
-  if (parsed.success) return parsed.data;
-  const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  const issues = (parsed.error?.issues ?? []).map(
+    ({ path, message }) => `${path.join(".")}: ${message}`,
+  );
+  const placeholders = Object.keys(schema.shape)
+    .filter((name) => PLACEHOLDER.test(present[name] ?? ""))
+    .map((name) => `${name}: must not be the placeholder of the example`);
+  if (parsed.success && placeholders.length === 0) return parsed.data;
+  const lines = [...issues, ...placeholders].map((line) => `  ${line}`);
   throw new ConfigError(`The configuration is not valid:\n${lines.join("\n")}`);
 }
 
-/** A TCP port; 0 lets the system choose a free one. */
+/** A TCP port; with 0 the operating system chooses a free one. */
 export const envPort = (fallback: number) =>
   z.coerce.number("must be a port number").int().min(0).max(65_535).default(fallback);
 
@@ -39,7 +48,7 @@ export const envBoolean = (fallback: boolean) =>
     .default(fallback ? "true" : "false")
     .transform((value) => value === "true");
 
-/** A comma-separated list; blanks around the items are dropped. */
+/** A comma-separated list; whitespace around items is trimmed. */
 export const envList = (fallback = "") =>
   z
     .string()
@@ -60,7 +69,7 @@ export const envUrl = (schemes: readonly string[]) =>
       `must be a ${schemes.join(" or ")} URL`,
     );
 
-/** The level below which a process logs nothing. */
+/** The lowest level that a process logs. */
 export const envLogLevel = z
   .enum(["trace", "debug", "info", "warn", "error", "fatal"])
   .default("info");

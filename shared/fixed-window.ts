@@ -1,34 +1,36 @@
 /**
- * Counts events by key in windows of a fixed length, in this process's memory. A window opens with
- * the first event after the previous one ended.
+ * A fixed-window rate limit by key, in this process's memory. A window opens with the first event after the previous
+ * one ended.
  */
 import { LRUCache } from "lru-cache";
 
 export type FixedWindowOptions = {
-  /** Events a window takes. */
-  allowed: number;
+  /** Events allowed per window. */
+  limit: number;
   seconds: number;
-  /** Keys remembered; beyond, the least recently seen one starts anew. */
+  /** Most keys stored; beyond, the least recently used one is evicted and starts with a new window. */
   keysMax: number;
   /** The clock, in Unix milliseconds. */
   now?: () => number;
 };
 
 type FixedWindowState = {
-  spent: number;
+  used: number;
   /** Unix milliseconds at which the window closes. */
   resetsAt: number;
 };
 
 export type FixedWindow = {
-  /** Whether the key's window takes no more. */
+  /** Returns whether the key's window allows no more events. */
   exhausted(key: string): boolean;
-  /** Spends one where one is left; says whether it was, and how the window then stands. */
-  spend(key: string): FixedWindowState & { granted: boolean };
+  /** Returns the key's window without consuming from it. */
+  state(key: string): FixedWindowState;
+  /** Consumes one event if the limit allows it. Returns whether it did, and the window afterwards. */
+  consume(key: string): FixedWindowState & { granted: boolean };
 };
 
 export function createFixedWindow({
-  allowed,
+  limit,
   seconds,
   keysMax,
   now = Date.now,
@@ -39,16 +41,17 @@ export function createFixedWindow({
     const open = windows.get(key);
     return open !== undefined && open.resetsAt > now()
       ? open
-      : { spent: 0, resetsAt: now() + seconds * 1_000 };
+      : { used: 0, resetsAt: now() + seconds * 1_000 };
   }
 
   return {
-    exhausted: (key) => current(key).spent >= allowed,
-    spend(key) {
+    exhausted: (key) => current(key).used >= limit,
+    state: (key) => ({ ...current(key) }),
+    consume(key) {
       const state = current(key);
-      const granted = state.spent < allowed;
+      const granted = state.used < limit;
       if (granted) {
-        state.spent++;
+        state.used++;
         windows.set(key, state);
       }
       return { ...state, granted };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { hostName, ownHosts } from "./hosts.ts";
+import { normalizeHost, ownHosts } from "./hosts.ts";
 
 test.each([
   ["Example.COM", "example.com"],
@@ -10,11 +10,11 @@ test.each([
   ["[::1]:8080", "[::1]"],
   ["127.0.0.1:80", "127.0.0.1"],
   ["", ""],
-])("the host of %p is %p", (header, expected) => {
-  expect(hostName(header)).toBe(expected);
+])("%p is normalized to %p", (header, expected) => {
+  expect(normalizeHost(header)).toBe(expected);
 });
 
-test("own hosts are that of the short URL and the further ones", () => {
+test("own hosts are the host of the short URL and the further ones", () => {
   expect(ownHosts("https://Sho.rt", ["www.sho.rt", "[::1]"])).toEqual(
     new Set(["sho.rt", "www.sho.rt", "[::1]"]),
   );

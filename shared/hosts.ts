@@ -1,7 +1,7 @@
-/** Host names as requests bring them. */
+/** Normalizes host names of requests. */
 
-/** A Host header or URL host in lower case, without port and trailing dot. */
-export function hostName(host: string): string {
+/** Returns a Host header or URL host in lower case, without port and trailing dot. */
+export function normalizeHost(host: string): string {
   const lower = host.toLowerCase();
   const bare = lower.startsWith("[")
     ? lower.slice(0, lower.indexOf("]") + 1)
@@ -9,6 +9,6 @@ export function hostName(host: string): string {
   return bare.endsWith(".") ? bare.slice(0, -1) : bare;
 }
 
-/** The hosts of the service's own short domain: that of `shortUrl`, and the further ones. */
+/** Returns the hosts of the default short domain: that of `shortUrl`, and `further`. */
 export const ownHosts = (shortUrl: string, further: readonly string[]): ReadonlySet<string> =>
-  new Set([new URL(shortUrl).host, ...further].map(hostName));
+  new Set([new URL(shortUrl).host, ...further].map(normalizeHost));

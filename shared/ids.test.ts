@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { decodeId, encodeId, newUuid } from "./ids.ts";
 
 describe("public ids", () => {
-  test("an id gives back the UUID it was made from", () => {
+  test("an id decodes to the UUID it was encoded from", () => {
     fc.assert(
       fc.property(fc.uuid({ version: 7 }), (uuid) => {
         expect(decodeId("link", encodeId("link", uuid))).toBe(uuid);
@@ -17,7 +17,7 @@ describe("public ids", () => {
     expect(decodeId("link", encodeId("key", newUuid()))).toBeUndefined();
   });
 
-  test("arbitrary text is never taken for an id, and never throws", () => {
+  test("arbitrary text is not decoded as an id, and never throws", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 64 }), (text) => {
         expect(decodeId("link", `link_${text}`)).toSatisfy(

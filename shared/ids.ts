@@ -1,24 +1,24 @@
 /**
- * Public identifiers are TypeIDs: a UUIDv7 in Crockford base32 behind a prefix that names the kind
- * (https://github.com/jetify-com/typeid). Stores hold the plain UUID.
+ * Public ids are TypeIDs: a prefix for the kind, then a UUIDv7 in Crockford base32
+ * (https://github.com/jetify-com/typeid). Databases store the plain UUID.
  */
 import { TypeID } from "typeid-js";
 
 export type IdKind = "acct" | "key" | "link" | "dom" | "user" | "inv";
 
-/** A UUID in its canonical lower-case text form. */
+/** A UUID in canonical lower-case text. */
 export type Uuid = string;
 
-/** Makes a new UUIDv7; later ids sort after earlier ones. */
+/** Creates a UUIDv7; later ones sort after earlier ones. */
 export const newUuid = (): Uuid => Bun.randomUUIDv7();
 
-/** Writes a UUID as a public id, e.g. `link_01jd…`. */
+/** Encodes a UUID as a public id, e.g. `link_01jd…`. */
 export const encodeId = (kind: IdKind, uuid: Uuid): string =>
   TypeID.fromUUID(kind, uuid).toString();
 
-/** Reads a public id of the given kind; undefined when it is not one. */
+/** Decodes a public id of the given kind; undefined when it is not one. */
 export function decodeId(kind: IdKind, id: string): Uuid | undefined {
-  // The longest TypeID of ours is 31 characters; no parser needs to see more.
+  // The longest public id has 31 characters; longer input is not parsed.
   if (id.length > 40) return undefined;
   try {
     return TypeID.fromString(id, kind).toUUID();

@@ -1,7 +1,10 @@
-/** The internal port of a process: is it alive, is it ready and if not why, and its metrics. */
-import type { Registry } from "prom-client";
+/** The internal HTTP server of a process: liveness, readiness and metrics. */
+import { Gauge, type Registry } from "prom-client";
 
-/** What readiness found: `ok`, or the reason why a part is not ready. */
+import { watchEventLoop } from "./event-loop.ts";
+import { readOrUndefined } from "./metrics.ts";
+
+/** The state of each part: `ok`, or the reason why it is not ready. */
 type Readiness = Record<string, string>;
 
 export type InternalServerOptions = {
@@ -9,14 +12,19 @@ export type InternalServerOptions = {
   /** 0 lets the system choose. */
   port: number;
   registry: Registry;
-  /** Names each part a ready process needs; every part must say `ok`. */
+  /** Returns the state of each part; the process is ready when all are `ok`. */
   readiness: () => Readiness | Promise<Readiness>;
-  /** What else is answered there, by path. */
+  /** Further handlers, by path. */
   routes?: Record<string, (request: Request) => Promise<Response>>;
 };
 
-/** Serves `/healthz`, `/readyz` and `/metrics`; for the operator's own network alone. */
+/**
+ * Serves `/healthz`, `/readyz` and `/metrics`, for the operator's own network only. The metrics include those of
+ * the event loop and the readiness.
+ */
 export function startInternalServer(options: InternalServerOptions) {
+  const watching = watchEventLoop(options.registry);
+  registerReadiness(options);
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,
@@ -40,5 +48,26 @@ export function startInternalServer(options: InternalServerOptions) {
     fetch: () =>
       Response.json({ error: { code: "not_found", message: "Not found." } }, { status: 404 }),
   });
-  return { url: server.url, stop: () => server.stop(true) };
+  return {
+    url: server.url,
+    stop() {
+      watching.stop();
+      return server.stop(true);
+    },
+  };
+}
+
+function registerReadiness({ registry, readiness }: InternalServerOptions): void {
+  const ready = new Gauge({
+    name: "shorthop_ready",
+    help: "1 for each part of the process that is ready, else 0; the parts are those of /readyz",
+    labelNames: ["part"],
+    registers: [],
+    async collect() {
+      const parts = (await readOrUndefined(readiness)) ?? { readiness: "timed out" };
+      this.reset();
+      for (const [part, state] of Object.entries(parts)) this.set({ part }, state === "ok" ? 1 : 0);
+    },
+  });
+  registry.registerMetric(ready);
 }

@@ -1,27 +1,27 @@
 /**
- * The life of a process: what it opens is closed in reverse order on SIGTERM or SIGINT, within a
- * deadline; a second signal ends it at once. A failed start or a corrupt state exits non-zero.
+ * Start and graceful stop of a process. On SIGTERM or SIGINT it closes its resources in reverse order, within a
+ * deadline; a second signal ends it at once. A failed start or an uncaught error exits with a non-zero code.
  */
 import { ConfigError } from "./env.ts";
 import type { Log } from "./log.ts";
-import type { Notifier } from "./notify.ts";
+import type { Notifier } from "./sd-notify.ts";
 import { version } from "./version.ts";
 
-/** Longest time a graceful stop may take before the process gives up and exits 1. */
+/** Longest time for a graceful stop; afterwards the process exits with code 1. */
 const STOP_DEADLINE_MS = 9_000;
 
 export type Lifecycle = {
-  /** Registers what `stop` is to close; the last registered is closed first. */
+  /** Registers a resource for `stop` to close; the last registered is closed first. */
   onStop(name: string, close: () => unknown): void;
-  /** True once a stop has begun: readiness answers 503 and no new work is taken. */
+  /** Returns whether a stop has begun: readiness responds 503, and the process accepts no new work. */
   stopping(): boolean;
-  /** Closes everything and exits with `code`; later calls have no effect. */
+  /** Closes all resources and exits with `code`; later calls have no effect. */
   stop(reason: string, code?: number): Promise<void>;
 };
 
 /**
- * Creates the lifecycle of this process and takes over its signals and uncaught errors. Whoever runs it
- * is told when it stops, if it wants to be.
+ * Creates the lifecycle of this process, and handles its signals and uncaught errors. `notifier` is notified when a
+ * stop begins.
  */
 export function createLifecycle(log: Log, notifier?: Pick<Notifier, "stopping">): Lifecycle {
   const closers: { name: string; close: () => unknown }[] = [];
@@ -69,22 +69,22 @@ export function createLifecycle(log: Log, notifier?: Pick<Notifier, "stopping">)
   };
 }
 
-/** What a process can be told to do, by the word for it; the empty word is its main work. */
+/** The commands of a process by their name on the command line; the empty name runs the process itself. */
 export type Commands = { "": () => Promise<void> } & Record<string, () => Promise<void>>;
 
 /**
- * Does what the command line says. A failed start prints why and exits 1, or 2 for bad configuration and
- * for a word that is no command.
+ * Runs the command of the command line. When it fails, prints the error and exits with code 1; with code 2 for an
+ * invalid configuration or an unknown command.
  */
-export async function runMain(commands: Commands, [word = ""]: readonly string[]): Promise<void> {
-  if (word === "--version") {
+export async function runMain(commands: Commands, [name = ""]: readonly string[]): Promise<void> {
+  if (name === "--version") {
     console.log(version);
     return;
   }
-  const command = commands[word];
+  const command = commands[name];
   if (command === undefined) {
-    const words = Object.keys(commands).filter((known) => known !== "");
-    console.error(`Unknown command "${word}". There are: ${[...words, "--version"].join(", ")}.`);
+    const names = Object.keys(commands).filter((known) => known !== "");
+    console.error(`Unknown command "${name}". There are: ${[...names, "--version"].join(", ")}.`);
     process.exit(2);
   }
   try {

@@ -6,11 +6,11 @@ const first = { id: 1, name: "first", text: "create" };
 const second = { id: 2, name: "second", text: "alter" };
 const applied = { id: 1, checksum: checksumOf(first) };
 
-test("only steps that were not applied are pending, in order", () => {
+test("only migrations that are not applied are pending, in order", () => {
   expect(pendingMigrations([first, second], [])).toEqual([first, second]);
   expect(pendingMigrations([first, second], [applied])).toEqual([second]);
 });
 
-test("a step that changed after it was applied stops the start", () => {
+test("a migration that changed after it was applied is an error", () => {
   expect(() => pendingMigrations([{ ...first, text: "other" }], [applied])).toThrow("first");
 });

@@ -1,15 +1,15 @@
-/** Schema changes, whatever the database: numbered steps that are only ever added. */
+/** Schema migrations for any database: numbered, and only ever added. */
 
 export type Migration = { id: number; name: string; text: string };
 
-/** A step as a database remembers it. */
+/** A migration as the database records it. */
 export type AppliedMigration = { id: number; checksum: string };
 
-/** SHA-256 of a step's text. */
+/** SHA-256 of a migration's text. */
 export const checksumOf = (migration: Migration): string =>
   new Bun.CryptoHasher("sha256").update(migration.text).digest("hex");
 
-/** The steps still to be applied, in order. Throws when an applied one no longer reads as it did. */
+/** Returns the migrations that are not applied yet, in order. Throws when the text of an applied one has changed. */
 export function pendingMigrations<Step extends Migration>(
   migrations: readonly Step[],
   applied: readonly AppliedMigration[],

@@ -1,2 +1,2 @@
-/** Which Shorthop this is. */
+/** The version of Shorthop. */
 export { version } from "../package.json";

@@ -1,12 +1,14 @@
 /**
- * Goal: dependencies point one way, so that each process can be read, tested and shipped alone.
+ * Goal: dependencies point one way, so that each process can be read, tested and shipped on its own.
  */
 import { describe, expect, test } from "bun:test";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+
+import ts from "typescript";
 
 const ROOT = join(import.meta.dir, "..");
 
-/** What each folder may import of the others. */
+/** The folders that each folder may import. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   shared: ["shared", "package.json"],
   api: ["api", "shared"],
@@ -14,11 +16,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   worker: ["worker", "shared"],
   deploy: ["deploy", "shared"],
   clients: ["clients"],
-  // What a page can use: contracts of ours, and the client that anybody has.
+  // The dashboard runs in a browser: it uses our contracts, and the client that we publish.
   dashboard: ["dashboard", "shared", "clients"],
 };
 
-/** Packages that stay out of a folder. */
+/** Packages that a folder must not import. */
 const FORBIDDEN_PACKAGES: Record<string, readonly string[]> = {
   redirector: ["elysia", "postgres", "@clickhouse/client"],
   worker: ["elysia"],
@@ -26,33 +28,156 @@ const FORBIDDEN_PACKAGES: Record<string, readonly string[]> = {
   dashboard: ["elysia", "postgres", "@clickhouse/client", "nats", "better-auth"],
 };
 
-/** Where the environment may be read: at the start of a process. */
-const READS_ENVIRONMENT = /\/main\.ts$|^api\/admin\/main\.ts$|^deploy\/|^dashboard\/build\.ts$/;
+/** Files that may read the environment: those that start a process. */
+const READS_ENVIRONMENT = /\/main\.ts$|^deploy\/|^dashboard\/build\.ts$/;
 
-const SPECIFIER = /^\s*(?:import|export)\b[^;]*?\bfrom\s+["']([^"']+)["']/gm;
+/**
+ * Files that may contain SQL for PostgreSQL. ClickHouse is queried by functions that take the query as a string: the
+ * analytical queries are composed in `api/analytics`, and this rule is not about them.
+ */
+const MAY_CONTAIN_SQL = /^api\/.*\/sql\.ts$|^api\/migrations\/|^api\/postgres\.ts$/;
 
-type Source = { path: string; folder: string; text: string; imports: string[] };
+/** Files that bind SQL of several resources, and are themselves no resource. */
+const BINDS_SQL = /^api\/stores\.ts$|^api\/maintenance\//;
+
+type Source = {
+  path: string;
+  folder: string;
+  text: string;
+  /** Every module that is imported: also types, re-exports, and dynamic imports. */
+  imports: string[];
+  syntax: ts.SourceFile;
+};
 
 async function readSources(): Promise<Source[]> {
   const sources: Source[] = [];
   for (const folder of Object.keys(MAY_IMPORT)) {
     for await (const path of new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scan(ROOT)) {
-      // Tests may use whatever helps them; nothing imports a test.
-      if (/\.test\.tsx?$/.test(path)) continue;
+      // Tests may import anything; nothing imports a test.
+      if (/\.test\.tsx?$/.test(path) || path.includes("/node_modules/")) continue;
       const text = await Bun.file(join(ROOT, path)).text();
-      const imports = [...text.matchAll(SPECIFIER)].flatMap(([, specifier]) => specifier ?? []);
-      sources.push({ path, folder, text, imports });
+      const syntax = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
+      sources.push({ path, folder, text, imports: findImports(syntax), syntax });
     }
   }
   return sources;
 }
 
+function findImports(syntax: ts.SourceFile): string[] {
+  const imports: string[] = [];
+  visitNodes(syntax, (node) => {
+    const specifier = specifierOf(node);
+    if (specifier !== undefined && ts.isStringLiteralLike(specifier)) imports.push(specifier.text);
+  });
+  return imports;
+}
+
+/** The module specifier of an import in any form. */
+function specifierOf(node: ts.Node): ts.Node | undefined {
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier;
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+    return node.argument.literal;
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+    return node.arguments[0];
+  return undefined;
+}
+
+function visitNodes(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  ts.forEachChild(node, (child) => visitNodes(child, visit));
+}
+
 const sources = await readSources();
+const apiSources = sources.filter(({ folder }) => folder === "api");
 
 const targetOf = ({ path }: Source, specifier: string): string => join(dirname(path), specifier);
 
+/** The files that a source imports by relative path. */
+const targetsOf = (source: Source): string[] =>
+  source.imports
+    .filter((specifier) => specifier.startsWith("."))
+    .map((specifier) => targetOf(source, specifier));
+
+type Graph = Map<string, Set<string>>;
+
+/** The imports within the API, between what `moduleOf` returns for a path. */
+function importGraph(moduleOf: (path: string) => string): Graph {
+  const graph: Graph = new Map();
+  for (const source of apiSources) {
+    const from = moduleOf(source.path);
+    const targets = graph.get(from) ?? new Set<string>();
+    graph.set(from, targets);
+    for (const target of targetsOf(source)) {
+      if (target.startsWith("api/") && moduleOf(target) !== from) targets.add(moduleOf(target));
+    }
+  }
+  return graph;
+}
+
+/** Finds cycles by depth-first search: at least one in each group of modules that reach each other. */
+function findCycles(graph: Graph): string[] {
+  const cycles: string[] = [];
+  const finished = new Set<string>();
+  const path: string[] = [];
+  function visit(module: string): void {
+    const start = path.indexOf(module);
+    if (start >= 0) cycles.push([...path.slice(start), module].join(" -> "));
+    if (start >= 0 || finished.has(module)) return;
+    path.push(module);
+    for (const target of graph.get(module) ?? []) visit(target);
+    path.pop();
+    finished.add(module);
+  }
+  for (const module of graph.keys()) visit(module);
+  return cycles;
+}
+
+/** A folder of the API is a module, and so is each file directly in `api`. */
+const apiModuleOf = (path: string): string => path.split("/").slice(0, 2).join("/");
+
+/** `path:line` of each tagged template or unsafe query; `String.raw` is no query. */
+function findSql({ path, syntax }: Source): string[] {
+  const found: string[] = [];
+  visitNodes(syntax, (node) => {
+    const isQuery =
+      (ts.isTaggedTemplateExpression(node) && node.tag.getText(syntax) !== "String.raw") ||
+      (ts.isPropertyAccessExpression(node) && node.name.text === "unsafe") ||
+      (ts.isElementAccessExpression(node) && /["'`]unsafe["'`]/.test(node.getText(syntax)));
+    if (!isQuery) return;
+    const { line } = syntax.getLineAndCharacterOfPosition(node.getStart(syntax));
+    found.push(`${path}:${line + 1}`);
+  });
+  return found;
+}
+
+/** Whether the file passes values of a `sql.ts` on to other files. */
+const reexportsSql = ({ syntax }: Source): boolean =>
+  syntax.statements.some(
+    (statement) =>
+      ts.isExportDeclaration(statement) &&
+      statement.moduleSpecifier !== undefined &&
+      ts.isStringLiteral(statement.moduleSpecifier) &&
+      basename(statement.moduleSpecifier.text) === "sql.ts" &&
+      !isTypeExport(statement),
+  );
+
+const isTypeExport = ({ isTypeOnly, exportClause }: ts.ExportDeclaration): boolean =>
+  isTypeOnly ||
+  (exportClause !== undefined &&
+    ts.isNamedExports(exportClause) &&
+    exportClause.elements.every((element) => element.isTypeOnly));
+
+/** Whether a docstring stands between the imports: sorting imports moves a header below them. */
+const hasDisplacedHeader = ({ text, syntax }: Source): boolean =>
+  syntax.statements
+    .filter((statement) => ts.isImportDeclaration(statement))
+    .slice(1)
+    .some((statement) =>
+      text.slice(statement.getFullStart(), statement.getStart(syntax)).includes("/**"),
+    );
+
 describe("the architecture", () => {
-  test("every folder has code, so that the rules below have something to judge", () => {
+  test("every folder has code, so that the rules below apply to something", () => {
     for (const folder of Object.keys(MAY_IMPORT)) {
       expect(sources.some((source) => source.folder === folder)).toBe(true);
     }
@@ -60,9 +185,7 @@ describe("the architecture", () => {
 
   test("processes import only themselves and what they share", () => {
     const broken = sources.flatMap((source) =>
-      source.imports
-        .filter((specifier) => specifier.startsWith("."))
-        .map((specifier) => targetOf(source, specifier))
+      targetsOf(source)
         .filter((target) => !MAY_IMPORT[source.folder]?.includes(target.split("/")[0] ?? ""))
         .map((target) => `${source.path} -> ${target}`),
     );
@@ -89,32 +212,61 @@ describe("the architecture", () => {
     expect(broken).toEqual([]);
   });
 
-  test("within the API, services do not know routes, and nothing reads another resource's SQL", () => {
-    const broken = sources
-      .filter((source) => source.folder === "api")
+  test("within the API, services do not know routes, and nothing uses another resource's SQL", () => {
+    const broken = apiSources.flatMap((source) =>
+      targetsOf(source)
+        .filter(
+          (target) =>
+            (target.endsWith("/routes.ts") && !source.path.endsWith("/app.ts")) ||
+            (target.endsWith("/sql.ts") &&
+              dirname(target) !== dirname(source.path) &&
+              !BINDS_SQL.test(source.path)),
+        )
+        .map((target) => `${source.path} -> ${target}`),
+    );
+    expect(broken).toEqual([]);
+    expect(apiSources.filter(reexportsSql).map(({ path }) => path)).toEqual([]);
+  });
+
+  test("the HTTP layer of the API imports neither a resource nor a store", () => {
+    const broken = apiSources
+      .filter(({ path }) => path.startsWith("api/http/"))
       .flatMap((source) =>
-        source.imports
-          .filter((specifier) => specifier.startsWith("."))
-          .map((specifier) => targetOf(source, specifier))
-          .filter(
-            (target) =>
-              (target.endsWith("/routes.ts") && !source.path.endsWith("/app.ts")) ||
-              (target.endsWith("/sql.ts") && dirname(target) !== dirname(source.path)),
-          )
+        targetsOf(source)
+          .filter((target) => target.startsWith("api/") && !target.startsWith("api/http/"))
           .map((target) => `${source.path} -> ${target}`),
       );
     expect(broken).toEqual([]);
   });
 
-  test("only Elysia's own edge of the API knows Elysia", () => {
-    const broken = sources
-      .filter(({ folder, imports }) => folder === "api" && imports.includes("elysia"))
+  test("no folders of the API import each other, not even types", () => {
+    expect(findCycles(importGraph(apiModuleOf))).toEqual([]);
+  });
+
+  test("no files of the API import each other, not even types", () => {
+    expect(findCycles(importGraph((path) => path))).toEqual([]);
+  });
+
+  test("SQL for PostgreSQL is in files called sql.ts, migrations apart", () => {
+    const broken = apiSources.filter(({ path }) => !MAY_CONTAIN_SQL.test(path)).flatMap(findSql);
+    expect(broken).toEqual([]);
+    // The rule recognizes the queries where they are.
+    expect(apiSources.filter((source) => findSql(source).length > 0).length).toBeGreaterThan(5);
+  });
+
+  test("a file's header stands above its imports", () => {
+    expect(sources.filter(hasDisplacedHeader).map(({ path }) => path)).toEqual([]);
+  });
+
+  test("within the API, only routes, plugins and apps import Elysia", () => {
+    const broken = apiSources
+      .filter(({ imports }) => imports.includes("elysia"))
       .map(({ path }) => path)
       .filter((path) => !/\/routes\.ts$|plugin\.ts$|\/app\.ts$|request-context\.ts$/.test(path));
     expect(broken).toEqual([]);
   });
 
-  test("the environment is read at the start of a process alone", () => {
+  test("only the start of a process reads the environment", () => {
     const broken = sources
       .filter(({ text }) => /\b(process|Bun)\.env\b/.test(text))
       .map(({ path }) => path)

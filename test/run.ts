@@ -1,18 +1,28 @@
-/** `npm test`: every test there is, unit tests first, and one line with the counts at the end. */
+/**
+ * `npm test`: runs all tests, unit tests first, and prints one line with the counts at the end. `bun run test:unit`
+ * runs those that need no stack; `bun run test:e2e [name …]` the end-to-end tests, or those whose names contain a word.
+ */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
 
-/** Longest time of one test: an end-to-end test may start several stacks. */
+/** Timeout of one end-to-end test, which may start several stacks. */
 const TEST_TIMEOUT_MS = 240_000;
 
-/** One group of files after the other: a stack each is enough for two cores. */
+/** Timeout of one unit test: it needs no stack, so one that takes longer hangs. */
+const UNIT_TIMEOUT_MS = 60_000;
+
+/** Groups of test files, run one after another. */
 const GROUPS = [
-  [
-    "unit tests",
-    [
+  {
+    word: "unit",
+    name: "unit tests",
+    timeoutMs: UNIT_TIMEOUT_MS,
+    // One process per core; files in it share globals, as they would in a single process.
+    flags: ["--parallel", "--no-isolate"],
+    paths: [
       "shared",
       "api",
       "clients",
@@ -21,27 +31,43 @@ const GROUPS = [
       "worker",
       "deploy",
       "test/architecture.test.ts",
+      "test/hostile",
     ],
-  ],
-  ["end-to-end tests", ["test/e2e"]],
-] as const;
+  },
+  {
+    word: "e2e",
+    name: "end-to-end tests",
+    timeoutMs: TEST_TIMEOUT_MS,
+    // Not parallel: a single stack keeps two cores busy.
+    flags: [],
+    paths: ["test/e2e"],
+  },
+];
+
+const [word, ...wanted] = process.argv.slice(2);
+const groups = word === undefined ? GROUPS : GROUPS.filter((group) => group.word === word);
+if (groups.length === 0) {
+  console.error("Usage: bun test/run.ts [unit | e2e [FILE …]]");
+  process.exit(2);
+}
 
 const reports = mkdtempSync(join(tmpdir(), "shorthop-reports-"));
 let passed = 0;
 let failed = 0;
 let skipped = 0;
 
-for (const [name, paths] of GROUPS) {
+for (const { name, paths, flags, timeoutMs } of groups) {
   console.log(`\n== ${name} ==`);
   const report = join(reports, `${name}.xml`);
   const child = Bun.spawn(
     [
       process.execPath,
       "test",
-      `--timeout=${TEST_TIMEOUT_MS}`,
+      `--timeout=${timeoutMs}`,
+      ...flags,
       "--reporter=junit",
       `--reporter-outfile=${report}`,
-      ...paths.map((path) => `./${path}`),
+      ...(wanted.length === 0 ? paths : filesNamed(paths, wanted)).map((path) => `./${path}`),
     ],
     { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] },
   );
@@ -50,7 +76,7 @@ for (const [name, paths] of GROUPS) {
   passed += counts.tests - counts.failures - counts.skipped;
   failed += counts.failures;
   skipped += counts.skipped;
-  // A file that cannot be loaded fails no test of its own.
+  // A file that fails to load has no failed test in the report.
   if (code !== 0 && counts.failures === 0) failed++;
 }
 rmSync(reports, { recursive: true });
@@ -58,13 +84,25 @@ rmSync(reports, { recursive: true });
 console.log(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
-/** The totals of a JUnit report, as its outermost element states them. */
+/** Finds the test files whose paths contain one of the words; exits if there are none. */
+function filesNamed(paths: readonly string[], words: readonly string[]): string[] {
+  const files = paths
+    .flatMap((path) => [...new Bun.Glob(`${path}/**/*.test.ts`).scanSync(ROOT)])
+    .filter((file) => words.some((part) => file.includes(part.replace(/^\.\//, ""))));
+  if (files.length === 0) {
+    console.error(`No test file matches ${words.join(" or ")}.`);
+    process.exit(2);
+  }
+  return files;
+}
+
+/** Reads the totals of a JUnit report from its outermost element. */
 function readCounts(path: string): { tests: number; failures: number; skipped: number } {
   let text = "";
   try {
     text = readFileSync(path, "utf8");
   } catch {
-    // No report: no test ran, which the exit code tells.
+    // No report means that no test ran; the exit code says so too.
   }
   const [element = ""] = /<testsuites [^>]*>/.exec(text) ?? [];
   const count = (name: string) => Number(new RegExp(` ${name}="(\\d+)"`).exec(element)?.[1] ?? 0);

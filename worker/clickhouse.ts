@@ -1,7 +1,7 @@
-/** The connection to ClickHouse, for writing, and which of its failures are worth another try. */
+/** The ClickHouse client for writing, and which of its errors are permanent. */
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 
-/** An insert that takes longer is tried again; its token makes that safe. */
+/** A longer insert is retried; its deduplication token makes that safe. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
 export const openClickHouse = (url: string) =>
@@ -11,16 +11,16 @@ export const openClickHouse = (url: string) =>
     request_timeout: REQUEST_TIMEOUT_MS,
     max_open_connections: 10,
     use_multipart_params_auto: true,
-    // Failures are judged and logged where they are handled.
+    // Callers classify and log errors.
     log: { level: ClickHouseLogLevel.OFF },
   });
 
 /**
- * ClickHouse's codes for data it will never take, as sent: 6, 26, 27, 38, 41, 72 cannot parse;
+ * ClickHouse's error codes for data that it will never accept: 6, 26, 27, 38, 41, 72 cannot parse;
  * 53 type mismatch; 117 incorrect data; 321, 349 null or value out of range.
  */
 const REJECTED = new Set(["6", "26", "27", "38", "41", "53", "72", "117", "321", "349"]);
 
-/** Whether a page will never be accepted. Anything else may pass: a missing table, a full memory. */
+/** Whether a retry of an insert cannot succeed. Other errors can be temporary: a missing table, a memory limit. */
 export const isRejected = (error: unknown): boolean =>
   error instanceof ClickHouseError && REJECTED.has(error.code);

@@ -5,34 +5,34 @@ import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env
 
 export const configSchema = z.object({
   LOG_LEVEL: envLogLevel,
-  /** Address and port of health and metrics; never to be reached from outside. */
+  /** Address and port of health checks and metrics. They must not be reachable from outside. */
   WORKER_METRICS_HOST: z.string().default("127.0.0.1"),
   WORKER_METRICS_PORT: envPort(9103),
   DATABASE_URL: envUrl(["postgres", "postgresql"]),
   NATS_URL: envUrl(["nats", "tls"]),
-  /** The path names the database; without one it is `default`. */
+  /** The path is the database; `default` without one. */
   CLICKHOUSE_URL: envUrl(["http", "https"]),
-  /** For how many days single clicks, and rollups, are kept; 0 for ever. `migrate` sets it. */
+  /** Days for which clicks and rollups are retained; 0 is forever. `migrate` applies them. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
   ROLLUPS_RETENTION_DAYS: envInteger(0, 0, 36_500),
-  /** Where short links are served: a referrer there counts as none. */
+  /** Base URL of short links. A referrer on its host counts as direct. */
   SHORT_URL: envUrl(["http", "https"]),
-  /** More host names that mean the default short domain. */
+  /** Further host names of the default short domain. */
   SHORT_HOSTS: envList(),
-  /** City databases in MMDB form; the first that knows an address answers. */
+  /** City databases in MMDB format; the first with a record for an address is used. */
   GEOIP_DATABASES: envList(),
   /**
-   * What `Sec-GPC: 1` and `DNT: 1` do beside hiding city and referrer path: `anonymous` makes each such
-   * click a visitor of its own.
+   * Effect of `Sec-GPC: 1` and `DNT: 1` besides hiding city and referrer path: with `anonymous` each such click
+   * counts as a separate visitor.
    */
   PRIVACY_SIGNAL: z.enum(["honour", "anonymous"]).default("honour"),
-  /** Key of the visitor hashes. Changing it makes every visitor a new one. */
+  /** Key of the visitor hashes. After a change every visitor counts as new. */
   VISITOR_HASH_SECRET: z.string("must be set").min(16, "must have 16 characters at least"),
-  /** The most bytes of clicks that wait in JetStream for a worker. */
+  /** Most bytes of clicks waiting in JetStream for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
 });
 
-/** What `migrate` needs. */
+/** The configuration of `migrate`. */
 export const migrateConfigSchema = configSchema.pick({
   LOG_LEVEL: true,
   CLICKHOUSE_URL: true,

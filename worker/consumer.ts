@@ -1,79 +1,91 @@
 /**
- * Takes pages from JetStream and sees each one through: stored and acknowledged, or set aside with
- * the reason. A page is acknowledged only after its rows are in ClickHouse; until then JetStream
- * delivers it again, and its token makes that harmless.
+ * Consumes segments from JetStream: each is stored and acknowledged, or dead-lettered with the reason. A segment is
+ * acknowledged only after its rows are in ClickHouse. Until then JetStream redelivers it, which its deduplication
+ * token makes harmless.
  */
 import {
   AckPolicy,
   DeliverPolicy,
   headers,
   type JetStreamClient,
+  type JetStreamManager,
   type JsMsg,
   nanos,
   type NatsConnection,
 } from "nats";
 
-import { type ClickPage, decodePage, pageIdText } from "../shared/contracts/click-page.ts";
-import { REASON_HEADER } from "../shared/contracts/dead-clicks.ts";
+import { createBackoff } from "../shared/backoff.ts";
+import {
+  type ClickSegment,
+  decodeSegment,
+  formatSegmentId,
+} from "../shared/contracts/click-segment.ts";
+import { REASON_HEADER } from "../shared/contracts/dead-letters.ts";
 import {
   CLICKS_STREAM,
   CLICKS_WORKER,
-  DEAD_CLICKS_SUBJECT,
+  DEAD_LETTERS_SUBJECT,
   ensureClicksStream,
-  ensureDeadClicksStream,
+  ensureDeadLettersStream,
+  MissingSubjectError,
 } from "../shared/contracts/streams.ts";
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { isRejected } from "./clickhouse.ts";
-import type { ClickRow } from "./enrich/enrich.ts";
+import { type ClickRow, type Enrich, enrichInTurns } from "./enrich/enrich.ts";
 
 /**
- * How soon the pages of a killed worker go to another one. A page in hand is kept for longer by
- * telling JetStream so in time; one that is handed out twice all the same is stored once.
+ * How soon the segments of a killed worker are redelivered to another one. A worker that needs longer reports
+ * progress in time, which extends its wait. A segment that is delivered twice nevertheless is stored once.
  */
 const ACK_WAIT_MS = 10_000;
-const KEEP_ALIVE_MS = 3_000;
+const PROGRESS_INTERVAL_MS = 3_000;
 
-/** Pages out with all workers together, and in this one's hands at once. */
+/** Most segments delivered but not acknowledged, of all workers together, and in flight in this one. */
 const ACK_PENDING_MAX = 256;
-const IN_HAND_MAX = 8;
+const IN_FLIGHT_MAX = 8;
 
 const FETCH_EXPIRES_MS = 1_000;
-const RETRY_MS = { first: 200, max: 10_000 };
+const BACKOFF = { firstMs: 200, maxMs: 10_000 };
+
+/** Pause before consuming again after an interruption, such as a deleted stream. */
+const RESTART_DELAY_MS = 200;
+
+/** Most characters of the reason stored with a dead letter. */
+const REASON_LENGTH_MAX = 500;
 
 export type ConsumerDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   log: Log;
-  enrich: (page: ClickPage) => ClickRow[];
-  store: (page: ClickPage, rows: readonly ClickRow[]) => Promise<void>;
-  /** Told of the links whose figures have changed. */
+  enrich: Enrich;
+  store: (segment: ClickSegment, rows: readonly ClickRow[]) => Promise<void>;
+  /** Called with the links of a stored segment: their figures have changed. */
   onStored: (linkIds: Iterable<Uuid>) => void;
-  count: (outcome: "stored" | "dead" | "torn", pages: number, clicks: number) => void;
+  count: (outcome: "stored" | "dead" | "torn", segments: number, clicks: number) => void;
 };
 
 export type Consumer = {
-  /** `ok` while pages are being fetched, else why not. */
+  /** `ok` while segments are being fetched, else the reason why not. */
   state(): string;
-  /** Pages that wait in JetStream, as last told. */
+  /** Segments waiting in JetStream, as of the last delivery. */
   pending(): number;
-  /** Finishes the pages in hand and takes no more. */
+  /** Fetches no more segments, and resolves when those in flight are stored or returned to JetStream. */
   stop(): Promise<void>;
 };
 
-type Outcome = "acknowledged" | "abandoned";
+type Outcome = "acknowledged" | "nacked";
 
 export function startConsumer(deps: ConsumerDeps): Consumer {
   const { nats, streamBytesMax, log, enrich, store, onStored, count } = deps;
-  const inHand = new Set<Promise<Outcome>>();
+  const inFlight = new Set<Promise<Outcome>>();
   let state = "not connected yet";
   let pending = 0;
   let stopped = false;
 
   async function consume(connection: NatsConnection): Promise<void> {
     const manager = await connection.jetstreamManager();
-    await ensureClicksStream(manager, streamBytesMax);
-    await ensureDeadClicksStream(manager);
+    await ensureStreams(manager);
     await manager.consumers.add(CLICKS_STREAM, {
       durable_name: CLICKS_WORKER,
       ack_policy: AckPolicy.Explicit,
@@ -85,66 +97,88 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
     const client = connection.jetstream();
     const consumer = await client.consumers.get(CLICKS_STREAM, CLICKS_WORKER);
     while (!stopped) {
-      const room = IN_HAND_MAX - inHand.size;
-      const messages = await consumer.fetch({ max_messages: room, expires: FETCH_EXPIRES_MS });
+      const free = IN_FLIGHT_MAX - inFlight.size;
+      const messages = await consumer.fetch({ max_messages: free, expires: FETCH_EXPIRES_MS });
       state = "ok";
       for await (const message of messages) {
         pending = message.info.pending;
-        const handling = handle(client, message).finally(() => inHand.delete(handling));
-        inHand.add(handling);
+        const handling = handle(client, message).finally(() => inFlight.delete(handling));
+        inFlight.add(handling);
       }
-      if (inHand.size >= IN_HAND_MAX) await Promise.race(inHand);
+      if (inFlight.size >= IN_FLIGHT_MAX) await Promise.race(inFlight);
     }
   }
 
+  async function ensureStreams(manager: JetStreamManager): Promise<void> {
+    await ensureClicksStream(manager, streamBytesMax).catch(reportMissingSubject);
+    await ensureDeadLettersStream(manager).catch(reportMissingSubject);
+  }
+
+  /** Until an operator adds the subject, the segments that are in the stream can be consumed. */
+  function reportMissingSubject(error: unknown): void {
+    if (!(error instanceof MissingSubjectError)) throw error;
+    log.error({ error }, "stream_subject_missing");
+  }
+
   async function handle(client: JetStreamClient, message: JsMsg): Promise<Outcome> {
-    const keepAlive = setInterval(() => message.working(), KEEP_ALIVE_MS);
+    const progress = setInterval(() => report(() => message.working()), PROGRESS_INTERVAL_MS);
+    const backoff = createBackoff(BACKOFF);
     try {
-      for (let wait = RETRY_MS.first; !stopped; wait = Math.min(wait * 2, RETRY_MS.max)) {
+      while (!stopped) {
         try {
           await handleOnce(client, message);
           return "acknowledged";
         } catch (error) {
-          log.warn({ error, sequence: message.seq }, "page_not_stored_yet");
-          await Bun.sleep(wait);
+          log.warn({ error, sequence: message.seq }, "segment_insert_failed");
+          await backoff.wait();
         }
       }
-      message.nak();
-      return "abandoned";
+      report(() => message.nak());
+      return "nacked";
     } finally {
-      clearInterval(keepAlive);
+      clearInterval(progress);
+    }
+  }
+
+  /** Sends JetStream the progress of a message. If the connection is closed, JetStream redelivers it by itself. */
+  function report(send: () => void): void {
+    try {
+      send();
+    } catch (error) {
+      log.warn({ error }, "segment_progress_failed");
     }
   }
 
   async function handleOnce(client: JetStreamClient, message: JsMsg): Promise<void> {
-    const page = decodePage(Buffer.from(message.data));
-    if (page === undefined) return await setAside(client, message, page, "not a page of clicks");
+    const segment = decodeSegment(Buffer.from(message.data));
+    if (segment === undefined)
+      return await deadLetter(client, message, segment, "not a segment of clicks");
     try {
-      if (page.clicks.length > 0) await store(page, enrich(page));
+      if (segment.clicks.length > 0) await store(segment, await enrichInTurns(enrich, segment));
     } catch (error) {
       if (!isRejected(error)) throw error;
-      return await setAside(client, message, page, String(error));
+      return await deadLetter(client, message, segment, String(error));
     }
-    onStored(new Set(page.clicks.map((click) => click.linkId)));
-    // Counted when it is done with, however often that was tried.
-    if (!page.whole) count("torn", 1, 0);
-    count("stored", 1, page.clicks.length);
+    onStored(new Set(segment.clicks.map((click) => click.linkId)));
+    // Counted once, after the last attempt.
+    if (!segment.whole) count("torn", 1, 0);
+    count("stored", 1, segment.clicks.length);
     message.ack();
   }
 
-  /** Keeps a page that can never be stored, whole, where an operator finds it. */
-  async function setAside(
+  /** Moves a segment that can never be stored to the dead-letter queue, unchanged. */
+  async function deadLetter(
     client: JetStreamClient,
     message: JsMsg,
-    page: ClickPage | undefined,
+    segment: ClickSegment | undefined,
     reason: string,
   ): Promise<void> {
-    const id = page === undefined ? `sequence:${message.seq}` : pageIdText(page);
+    const id = segment === undefined ? `sequence:${message.seq}` : formatSegmentId(segment);
     const header = headers();
-    header.set(REASON_HEADER, reason.replaceAll(/[\r\n]+/g, " ").slice(0, 500));
-    await client.publish(DEAD_CLICKS_SUBJECT, message.data, { msgID: id, headers: header });
-    log.error({ page: id, reason }, "page_set_aside");
-    count("dead", 1, page?.clicks.length ?? 0);
+    header.set(REASON_HEADER, reason.replaceAll(/[\r\n]+/g, " ").slice(0, REASON_LENGTH_MAX));
+    await client.publish(DEAD_LETTERS_SUBJECT, message.data, { msgID: id, headers: header });
+    log.error({ segment: id, reason }, "segment_dead_lettered");
+    count("dead", 1, segment?.clicks.length ?? 0);
     message.term();
   }
 
@@ -154,9 +188,9 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
       try {
         await consume(connection);
       } catch (error) {
-        state = `interrupted: ${error instanceof Error ? error.message : "for no known reason"}`;
+        state = `interrupted: ${error instanceof Error ? error.message : "unknown reason"}`;
         if (!stopped) log.warn({ error }, "consumer_interrupted");
-        await Bun.sleep(RETRY_MS.first);
+        await Bun.sleep(RESTART_DELAY_MS);
       }
     }
   }
@@ -167,7 +201,7 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
     pending: () => pending,
     async stop() {
       stopped = true;
-      await Promise.all(inHand);
+      await Promise.all(inFlight);
     },
   };
 }

@@ -1,54 +1,65 @@
 /**
- * Keeps the figures on links in PostgreSQL: absolute totals of every link with new clicks, so that a
- * repeat or a lost write leaves no trace, and figures never go down.
+ * Writes the counters of links to PostgreSQL: for every link with new clicks the absolute totals, so that a repeated
+ * or lost write does no harm. Counters never decrease.
  */
-import type { ClickHouseClient } from "@clickhouse/client";
 import type postgres from "postgres";
 
+import type { ClickHouse } from "../shared/clicks/rollups.ts";
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 
-/** How late a figure may be. */
+/** Time between two writes. */
 const FLUSH_INTERVAL_MS = 1_000;
 
-/** Links written in one statement. */
+/** Links written with one statement. */
 const BATCH = 1_000;
 
-/** Up to this many clicks distinct visitors are counted exactly; beyond, from the rollup (0.8 %). */
-const EXACT_CLICKS_MAX = 10_000;
+/**
+ * Up to this many clicks `unique_clicks` of a link counts distinct visitors exactly; beyond, it is estimated from the
+ * rollup (0.8 % error). It is lower than `ANALYTICS_EXACT_CLICKS_MAX` of the API (api/analytics/sources.ts), as it is
+ * counted after every click instead of on request. So between the two limits, a link's `unique_clicks` may differ from
+ * its analytics, which are exact there, by the 0.8 %; above both, each differs within its own error.
+ */
+const COUNTERS_EXACT_CLICKS_MAX = 10_000;
 
-/** Links with clicks in this time are counted anew at the start: what a killed worker left undone. */
+/** Links with clicks in this time are counted when the worker starts, in case a worker was killed before it wrote them. */
 const RECENT_HOURS = 72;
 
 type Totals = { link_id: Uuid; clicks: number; unique_clicks: number; bot_clicks: number };
 
 export type Counters = {
-  /** Notes that the figures of these links have changed. */
+  /** Marks links whose clicks have changed. */
   touch(linkIds: Iterable<Uuid>): void;
-  /** Links whose figures wait to be written. */
-  waiting(): number;
+  /** Links whose counters are not written yet. */
+  pending(): number;
   /** `ok`, or why the last write failed. */
   state(): string;
+  /** When all pending links were last written, in Unix milliseconds; undefined before. */
+  writtenAt(): number | undefined;
   /** Writes what waits, once, and stops. */
   stop(): Promise<void>;
 };
 
-type CountersDeps = { sql: postgres.Sql; clickhouse: ClickHouseClient; log: Log };
+/** The part of ClickHouse that counters use: they only read. */
+type CountersClickHouse = Pick<ClickHouse, "query">;
+
+type CountersDeps = { sql: postgres.Sql; clickhouse: CountersClickHouse; log: Log };
 
 export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters {
   const touched = new Set<Uuid>();
   let state = "not written yet";
+  let writtenAt: number | undefined;
   let caughtUp = false;
   let stopped = false;
 
   async function flush(): Promise<void> {
     if (!caughtUp) {
-      for (const linkId of await recentLinks(clickhouse)) touched.add(linkId);
+      for (const linkId of await readRecentLinks(clickhouse)) touched.add(linkId);
       caughtUp = true;
     }
     while (touched.size > 0) {
       const batch = [...touched].slice(0, BATCH);
-      // Taken out first: a click that comes in meanwhile puts its link back.
+      // Removed before the read: a click that is stored meanwhile adds its link again.
       for (const linkId of batch) touched.delete(linkId);
       try {
         await writeTotals(sql, await readTotals(clickhouse, batch));
@@ -58,6 +69,7 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
       }
     }
     state = "ok";
+    writtenAt = Date.now();
   }
 
   async function flushOnce(): Promise<void> {
@@ -81,8 +93,9 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
     touch(linkIds) {
       for (const linkId of linkIds) touched.add(linkId);
     },
-    waiting: () => touched.size,
+    pending: () => touched.size,
     state: () => state,
+    writtenAt: () => writtenAt,
     async stop() {
       stopped = true;
       await running;
@@ -91,7 +104,7 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
   };
 }
 
-async function recentLinks(clickhouse: ClickHouseClient): Promise<Uuid[]> {
+async function readRecentLinks(clickhouse: CountersClickHouse): Promise<Uuid[]> {
   const result = await clickhouse.query({
     query: `SELECT DISTINCT link_id FROM clicks_15m WHERE bucket > now() - INTERVAL {hours: UInt32} HOUR`,
     query_params: { hours: RECENT_HOURS },
@@ -100,7 +113,7 @@ async function recentLinks(clickhouse: ClickHouseClient): Promise<Uuid[]> {
   return (await result.json<{ link_id: Uuid }>()).map((row) => row.link_id);
 }
 
-async function readTotals(clickhouse: ClickHouseClient, linkIds: Uuid[]): Promise<Totals[]> {
+async function readTotals(clickhouse: CountersClickHouse, linkIds: Uuid[]): Promise<Totals[]> {
   const result = await clickhouse.query({
     query: `
       SELECT link_id,
@@ -120,8 +133,10 @@ async function readTotals(clickhouse: ClickHouseClient, linkIds: Uuid[]): Promis
     unique_clicks: Number(row.visitors),
     bot_clicks: Number(row.bot_clicks),
   }));
-  const few = totals.filter((row) => row.clicks <= EXACT_CLICKS_MAX).map((row) => row.link_id);
-  const exact = await countVisitors(clickhouse, few);
+  const lowVolumeLinks = totals
+    .filter((row) => row.clicks <= COUNTERS_EXACT_CLICKS_MAX)
+    .map((row) => row.link_id);
+  const exact = await countVisitors(clickhouse, lowVolumeLinks);
   return totals.map((row) => ({
     ...row,
     unique_clicks: exact.get(row.link_id) ?? row.unique_clicks,
@@ -131,7 +146,7 @@ async function readTotals(clickhouse: ClickHouseClient, linkIds: Uuid[]): Promis
 type TotalsRow = Record<"link_id" | "human_clicks" | "bot_clicks" | "visitors", string>;
 
 async function countVisitors(
-  clickhouse: ClickHouseClient,
+  clickhouse: CountersClickHouse,
   linkIds: Uuid[],
 ): Promise<Map<Uuid, number>> {
   if (linkIds.length === 0) return new Map();
@@ -148,7 +163,7 @@ async function countVisitors(
   return new Map(rows.map((row) => [row.link_id, Number(row.visitors)]));
 }
 
-/** Links deleted meanwhile have no row left, and are passed over. */
+/** Skips links that were deleted meanwhile: they have no row to update. */
 async function writeTotals(sql: postgres.Sql, totals: Totals[]): Promise<void> {
   if (totals.length === 0) return;
   await sql`

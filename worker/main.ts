@@ -1,20 +1,20 @@
 /**
- * The worker process. `bun worker/main.ts` works; with `migrate` it updates the schema and exits, with
- * `check` it says whether it could start, with `cluster-schema NAME` it prints the schema for a cluster.
+ * The worker process. `bun worker/main.ts` runs it. The argument `migrate` updates the schema and exits, `check`
+ * reports whether the worker could start, `cluster-schema NAME` prints the schema for a cluster.
  */
 import postgres from "postgres";
 
-import { checkConfig } from "../shared/check.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
-import { createNotifier } from "../shared/notify.ts";
-import { startAudit } from "./audit.ts";
+import { runPreflight } from "../shared/preflight.ts";
+import { createNotifier } from "../shared/sd-notify.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
+import { startConsistencyCheck } from "./consistency-check.ts";
 import { startConsumer } from "./consumer.ts";
 import { startCounters } from "./counters.ts";
 import { createEnrich } from "./enrich/enrich.ts";
@@ -26,9 +26,9 @@ import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
-import { storePage } from "./store.ts";
+import { storeSegment } from "./store.ts";
 
-/** Asks PostgreSQL for nothing, once. */
+/** Connects to PostgreSQL and runs an empty query; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
   const sql = postgres(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
@@ -49,7 +49,7 @@ async function migrate(): Promise<void> {
   await client.close();
 }
 
-async function work(): Promise<void> {
+async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("worker", config.LOG_LEVEL);
   const notifier = createNotifier(process.env, log);
@@ -73,8 +73,8 @@ async function work(): Promise<void> {
   );
   const counters = startCounters({ sql, clickhouse, log });
   lifecycle.onStop("counters", () => counters.stop());
-  const audit = startAudit({ sql, clickhouse, log });
-  lifecycle.onStop("audit", () => audit.stop());
+  const audit = startConsistencyCheck({ sql, clickhouse, log });
+  lifecycle.onStop("consistency check", () => audit.stop());
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
@@ -86,23 +86,13 @@ async function work(): Promise<void> {
       anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
       ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
     }),
-    async store(page, rows) {
-      const done = metrics.insertSeconds.startTimer();
-      await storePage(clickhouse, page, rows);
-      done();
-    },
+    store: (page, rows) => metrics.timeInsert(() => storeSegment(clickhouse, page, rows)),
     onStored: counters.touch,
     count: metrics.count,
   });
   lifecycle.onStop("consumer", () => consumer.stop());
 
-  metrics.gauge("pages_pending", "Pages that wait in JetStream", consumer.pending);
-  metrics.gauge("counters_waiting", "Links whose figures wait to be written", counters.waiting);
-  metrics.gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
-  metrics.gauge("rollup_differences", "Buckets that an audit found wrong", audit.differences);
-  metrics.gauge("geoip_built_timestamp_seconds", "When the oldest GeoIP data was built", () =>
-    Math.min(...geo.databases().map(({ built }) => built.getTime() / 1_000)),
-  );
+  metrics.watch({ consumer, counters, audit, geo });
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
     port: config.WORKER_METRICS_PORT,
@@ -119,7 +109,7 @@ async function work(): Promise<void> {
   notifier.ready();
 }
 
-/** Prints the schema for a cluster, for an operator to look at and run. */
+/** Prints the schema for a cluster, for an operator to review and run. */
 async function printClusterSchema(): Promise<void> {
   const statements = migrations.flatMap(({ text }) => statementsOf(text));
   const cluster = { name: process.argv[3] ?? "shorthop" };
@@ -131,7 +121,7 @@ async function printClusterSchema(): Promise<void> {
 }
 
 async function check(): Promise<void> {
-  const code = await checkConfig(configSchema, process.env, (config) => ({
+  const code = await runPreflight(configSchema, process.env, (config) => ({
     DATABASE_URL: probePostgres(config.DATABASE_URL),
     NATS_URL: probeNats(config.NATS_URL),
     CLICKHOUSE_URL: () => openClickHouse(config.CLICKHOUSE_URL).query({ query: "SELECT 1" }),
@@ -140,11 +130,11 @@ async function check(): Promise<void> {
         throw new Error(`${path} cannot be read`);
       }),
   }));
-  // What was opened to look at it is not waited for.
+  // Connections that the probes opened would keep the process alive.
   process.exit(code);
 }
 
 await runMain(
-  { "": work, migrate, check, "cluster-schema": printClusterSchema },
+  { "": runWorker, migrate, check, "cluster-schema": printClusterSchema },
   process.argv.slice(2),
 );

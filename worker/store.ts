@@ -1,16 +1,17 @@
-/** Stores pages of clicks: one page, one insert, under the page's own id. */
+/** Stores segments of clicks: one insert per segment, under the segment's id. */
 import type { ClickHouseClient } from "@clickhouse/client";
 
-import { type PageId, pageIdText } from "../shared/contracts/click-page.ts";
+import { formatSegmentId, type SegmentId } from "../shared/contracts/click-segment.ts";
 import type { ClickRow } from "./enrich/enrich.ts";
 
 /**
- * Inserts the rows of a page. However often it is called for one page, the rows are stored once, in
- * `clicks` and in every rollup: ClickHouse knows the page by its token, and the page is one block.
+ * Inserts the rows of a segment. It is idempotent: the rows are one block with the segment's id as deduplication
+ * token, so ClickHouse stores them once, in `clicks` and in every rollup. The segment's number is the column
+ * `clicks.page`, which keeps the name from before segments were called that until the table is redesigned.
  */
-export async function storePage(
+export async function storeSegment(
   client: ClickHouseClient,
-  page: PageId,
+  segment: SegmentId,
   rows: readonly ClickRow[],
 ): Promise<void> {
   await client.insert({
@@ -19,10 +20,10 @@ export async function storePage(
     format: "JSONEachRow",
     clickhouse_settings: {
       insert_deduplicate: 1,
-      insert_deduplication_token: pageIdText(page),
+      insert_deduplication_token: formatSegmentId(segment),
       deduplicate_blocks_in_dependent_materialized_views: 1,
       async_insert: 0,
-      // On a cluster: answered when the shards have it, not when it is on its way to them.
+      // On a cluster: return after the shards have stored the rows, not before they are sent to them.
       distributed_foreground_insert: 1,
       input_format_parallel_parsing: 0,
       date_time_input_format: "basic",

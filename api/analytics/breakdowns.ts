@@ -1,17 +1,16 @@
-/** Breakdowns of the human clicks of a link, or of an account, by what a click was: where, with what, from where. */
-import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
-import type { Mode } from "../../shared/contracts/link-record.ts";
-import type { Uuid } from "../../shared/ids.ts";
+/** Breaks down the human clicks of a link or an account by location, device or referrer. */
+import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import type { AccountScope } from "../http/principal.ts";
 import type { CountedLink } from "./queries.ts";
 import {
   ACCOUNT_LINKS,
   accountLinksParams,
-  type AskedRange,
-  bounded,
-  BY_DIMENSION,
+  clampInstant,
   dayParams,
-  dayParts,
+  fromDimensionRollups,
+  type QueryRange,
   RAW_RANGE,
+  splitDays,
 } from "./sources.ts";
 
 const UNKNOWN = "Unknown";
@@ -20,48 +19,52 @@ export type Dimension = "country" | "region" | "city" | "browser" | "os" | "devi
 
 export type BreakdownRow = {
   value: string;
-  /** Where the value lies; empty where that tells nothing apart. */
+  /** The enclosing country and region where the dimension needs them to be unique, else empty. */
   country: string;
   region: string;
   region_name: string;
   clicks: number;
-  /** Share of all clicks of the breakdown, shown or not, with one decimal. */
+  /** Share of all clicks of the dimension, including values beyond the limit; one decimal. */
   percentage: number;
 };
 
-/** Whose clicks: a WHERE clause with its parameters, and whether there are few. */
-export type BrokenDown = { condition: string; params: Record<string, unknown>; few: boolean };
+/** The clicks to break down: a WHERE clause with its parameters, and whether they are few. */
+export type BreakdownScope = {
+  condition: string;
+  params: Record<string, unknown>;
+  lowVolume: boolean;
+};
 
-type AskedSpan = Pick<AskedRange, "from" | "to" | "held">;
+type QuerySpan = Pick<QueryRange, "from" | "to" | "rawAvailable">;
 
-export const ofLink = ({ id, few }: CountedLink): BrokenDown => ({
+export const linkScope = ({ id, lowVolume }: CountedLink): BreakdownScope => ({
   condition: "link_id = {link_id: UUID}",
   params: { link_id: id },
-  few,
+  lowVolume,
 });
 
-/** All links of an account in one mode, deleted ones included. */
-export const ofAccount = (
-  { accountId, mode }: { accountId: Uuid; mode: Mode },
-  range: AskedSpan,
-): BrokenDown => ({
+/** All links of an account in one mode, including deleted ones. */
+export const accountScope = (
+  { accountId, mode }: AccountScope,
+  range: QuerySpan,
+): BreakdownScope => ({
   condition: `account_id = {account_id: UUID} AND mode = {mode: String} AND ${ACCOUNT_LINKS}`,
   params: { account_id: accountId, mode, ...accountLinksParams(range) },
-  few: false,
+  lowVolume: false,
 });
 
-/** The values of each dimension with the most clicks; of equals in the order of their names. */
+/** Returns the values of each dimension with the most clicks; ties sort by displayed name. */
 export async function breakDown<Name extends Dimension>(
   clickhouse: ClickHouse,
-  subject: BrokenDown,
-  range: AskedSpan,
+  scope: BreakdownScope,
+  range: QuerySpan,
   dimensions: readonly Name[],
   limit: number,
 ): Promise<Record<Name, BreakdownRow[]>> {
   const names = dimensions.map((name) => `'${name}'`).join(", ");
-  const condition = `${subject.condition} AND dimension IN (${names})`;
-  const parts = subject.few && range.held ? undefined : dayParts(range);
-  const rows = await askRows<Row<Name>>(
+  const condition = `${scope.condition} AND dimension IN (${names})`;
+  const days = scope.lowVolume && range.rawAvailable ? undefined : splitDays(range);
+  const rows = await queryRows<Row<Name>>(
     clickhouse,
     `SELECT dimension, value, country, region, region_name, count, total
        FROM (
@@ -70,27 +73,29 @@ export async function breakDown<Name extends Dimension>(
                 if(dimension = 'city', rows.region, '') AS region,
                 if(dimension = 'region', rows.region_name, '') AS region_name,
                 sum(clicks) AS count, sum(sum(clicks)) OVER (PARTITION BY dimension) AS total
-           FROM ${parts === undefined ? ofClicks(subject, dimensions) : BY_DIMENSION(condition)} AS rows
+           FROM ${days === undefined ? fromRawClicks(scope, dimensions) : fromDimensionRollups(condition)} AS rows
           GROUP BY dimension, value, country, region, region_name
        )
-      ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(shown).join(", ")}, country
+      ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(displayName).join(", ")}, country
       LIMIT {limit: UInt32} BY dimension`,
     {
-      ...subject.params,
+      ...scope.params,
       limit,
-      ...(parts === undefined
-        ? { from: bounded(range.from), to: bounded(range.to) }
-        : dayParams(range, parts)),
+      ...(days === undefined
+        ? { from: clampInstant(range.from), to: clampInstant(range.to) }
+        : dayParams(range, days)),
     },
   );
-  const found = Object.fromEntries(dimensions.map((name) => [name, new Array<BreakdownRow>()]));
+  const breakdowns = Object.fromEntries(
+    dimensions.map((name) => [name, new Array<BreakdownRow>()]),
+  );
   for (const { dimension, total, count, ...row } of rows) {
     const clicks = Number(count);
     const percentage = Math.round((clicks / Number(total)) * 1_000) / 10;
-    found[dimension]?.push({ ...row, clicks, percentage });
+    breakdowns[dimension]?.push({ ...row, clicks, percentage });
   }
-  // Every dimension has its list.
-  return found as Record<Name, BreakdownRow[]>;
+  // fromEntries created one list per dimension.
+  return breakdowns as Record<Name, BreakdownRow[]>;
 }
 
 type Row<Name> = Record<
@@ -100,8 +105,11 @@ type Row<Name> = Record<
   dimension: Name;
 };
 
-/** Single clicks in the form of the rollups. The names go into it as they are. */
-const ofClicks = ({ condition }: BrokenDown, dimensions: readonly Dimension[]): string => `(
+/** Raw clicks with the columns of the rollups. Dimension names are constants, so they need no escaping. */
+const fromRawClicks = (
+  { condition }: BreakdownScope,
+  dimensions: readonly Dimension[],
+): string => `(
   SELECT row.1 AS dimension, row.2 AS value, country, region, region_name, 1 AS clicks
     FROM (
       SELECT arrayJoin([${dimensions.map((name) => `('${name}', toString(${name}))`).join(", ")}]) AS row,
@@ -111,14 +119,14 @@ const ofClicks = ({ condition }: BrokenDown, dimensions: readonly Dimension[]): 
     )
 )`;
 
-/** Values rank by the name they are shown under. */
-const shown = (column: string): string => `if(${column} = '', '${UNKNOWN}', ${column})`;
+/** The name under which clients see a value. */
+const displayName = (column: string): string => `if(${column} = '', '${UNKNOWN}', ${column})`;
 
 const countryNames = new Intl.DisplayNames(["en"], { type: "region", fallback: "none" });
 
-/** The English name of a two-letter country code, by Unicode's CLDR; `Unknown` for ZZ. */
+/** The English name of a two-letter country code from Unicode CLDR; `Unknown` for ZZ. */
 export const countryName = (code: string): string =>
   code === "ZZ" ? UNKNOWN : (countryNames.of(code) ?? code);
 
-/** Text that is empty where the GeoIP data knows nothing. */
+/** Replaces the empty text of unknown locations by `Unknown`. */
 export const orUnknown = (text: string): string => (text === "" ? UNKNOWN : text);

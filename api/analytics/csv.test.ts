@@ -1,16 +1,47 @@
 import { describe, expect, test } from "bun:test";
 
-import { prefersCsv, tableOf, toCsv } from "./csv.ts";
+import fc from "fast-check";
+
+import { FORMULA } from "../../shared/contracts/text.ts";
+import { prefersCsv, toCsv, toTable } from "./csv.ts";
+
+/** An independent writer to compare with. */
+const writeCell = (value: string | number): string => {
+  const text = typeof value === "string" && FORMULA.test(value) ? `'${value}` : String(value);
+  return /[",\r\n\uFEFF]|^ | $/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
 
 describe("CSV", () => {
-  test("quotes what would break it, and disarms what a spreadsheet would run", () => {
+  test("quotes special characters and neutralises formulas", () => {
     const records = [
       { source: 'a "b", c', clicks: 3 },
       { source: "=1+1", clicks: -1 },
       { source: "line\nbreak", clicks: 0 },
     ];
-    expect(toCsv(tableOf(["source", "clicks"], records))).toBe(
+    expect(toCsv(toTable(["source", "clicks"], records))).toBe(
       'source,clicks\r\n"a ""b"", c",3\r\n\'=1+1,-1\r\n"line\nbreak",0\r\n',
+    );
+  });
+
+  test.each(["=1", "+1", "-1", "@a", "\t=1", "\r=1", "＝1", "＋1", "－1", "＠a"])(
+    "neutralises %p, which a spreadsheet could run",
+    (source) => {
+      const cell = toCsv(toTable(["source"], [{ source }])).slice("source\r\n".length);
+      expect(cell.replace('"', "")).toStartWith("'");
+    },
+  );
+
+  test("quotes by RFC 4180, and cells with outer spaces", () => {
+    const cell = fc.oneof(
+      fc.string(),
+      fc.integer(),
+      fc.constantFrom('"', "a,b", " a", "\r\n", "=1"),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(cell, cell)), (rows) => {
+        const lines = [["a", "b"], ...rows].map((row) => `${row.map(writeCell).join(",")}\r\n`);
+        expect(toCsv({ columns: ["a", "b"], rows })).toBe(lines.join(""));
+      }),
     );
   });
 
@@ -22,7 +53,7 @@ describe("CSV", () => {
     ["text/csvx", false],
     ["*/*", false],
     [null, false],
-  ])("is given for Accept %p: %p", (accept, expected) => {
+  ])("is preferred for Accept %p: %p", (accept, expected) => {
     expect(prefersCsv(accept)).toBe(expected);
   });
 });

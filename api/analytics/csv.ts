@@ -1,8 +1,11 @@
-/** Analytics as CSV (RFC 4180), for whoever asks for it by `Accept: text/csv`. */
+/** Writes analytics as CSV (RFC 4180) for clients that send `Accept: text/csv`. */
+import Papa from "papaparse";
+
+import { FORMULA } from "../../shared/contracts/text.ts";
 
 type Cell = string | number;
 
-/** A header, and a row a line. */
+/** A header and one row per line. */
 export type Table = { columns: readonly string[]; rows: readonly (readonly Cell[])[] };
 
 /** Whether a client prefers CSV to JSON (RFC 9110 §12.5.1). */
@@ -18,19 +21,19 @@ export function prefersCsv(accept: string | null): boolean {
   return csv > 0 && csv >= (weights.get("application/json") ?? 0);
 }
 
-/** Writes a table. */
+/** Writes a table as CSV. */
 export const toCsv = ({ columns, rows }: Table): string =>
-  [columns, ...rows].map((row) => `${row.map(toCell).join(",")}\r\n`).join("");
+  `${Papa.unparse([[...columns], ...rows.map((row) => row.map(neutralise))], { newline: "\r\n" })}\r\n`;
 
-/** What a spreadsheet would run as a formula gets an apostrophe before it (OWASP, "CSV injection"). */
-function toCell(value: Cell): string {
-  const text =
-    typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+/**
+ * Prefixes text that a spreadsheet would run as a formula with an apostrophe. Not left to papaparse, whose
+ * `escapeFormulae` quotes these cells as well.
+ */
+const neutralise = (value: Cell): Cell =>
+  typeof value === "string" && FORMULA.test(value) ? `'${value}` : value;
 
-/** A list of records as a table; all of them have the members of the first. */
-export function tableOf(
+/** Converts records to a table with the given columns. */
+export function toTable(
   columns: readonly string[],
   records: readonly Record<string, unknown>[],
 ): Table {

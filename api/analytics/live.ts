@@ -1,120 +1,211 @@
-/**
- * Clicks of a link as they come, by server-sent events. ClickHouse is asked every second for what is new;
- * a click may be stored a little after younger ones, so what was just sent is looked at again and told
- * apart by its place in its journal.
- */
-import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
+/** Live clicks of a link as server-sent events: one stream per client, fed by a shared poller. */
 import type { Uuid } from "../../shared/ids.ts";
+import { ApiError } from "../http/errors.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { StreamLeases } from "../limits/stream-leases.ts";
+import { type ClickPoller, POLL_MS } from "./click-poller.ts";
+import type { LiveRow } from "./live-rows.ts";
 
-const POLL_MS = 1_000;
+/** Streams per process; their buffers take at most 75 MiB. */
+const STREAMS_MAX = 300;
 
-/** How much later than a younger click one may be stored and still be seen. */
-const OVERLAP_MS = 15_000;
+/** Buffer of a slow client, beyond which its stream ends: about a thousand events, as one poll returns. */
+const BUFFER_BYTES = 256 * 1024;
 
-/** A client that has been away for longer begins anew. */
+/** New clicks that wait while the clicks that a resuming client missed are read. */
+const PENDING_CLICKS_MAX = 5_000;
+
+/** A client that was disconnected for longer starts from now. */
 const RESUME_MS = 3_600_000;
 
-/** The stream ends after so long, and the client comes again. */
+/** Lifetime of a stream; the client then reconnects. */
 const DURATION_MS = 600_000;
 
-/** A comment in between keeps proxies from taking the silence for an end. */
+/** Interval of comments that keep proxies from closing an idle connection. */
 const KEEP_ALIVE_MS = 15_000;
 
-const EVENTS_MAX = 1_000;
+/** The last click that a client received: its time (Unix milliseconds) and position. */
+type ResumePoint = { ms: number; position: string };
 
-type LiveRow = {
-  ms: string;
-  place: string;
-  class: string;
-  country: string;
-  region: string;
-  city: string;
-  browser: string;
-  os: string;
-  device: string;
-  referrer: string;
-};
-
-/** Where a client stands: the time of the last click it has seen, and its place. */
-type Position = { ms: number; place: string };
-
-export type LiveDeps = {
-  clickhouse: ClickHouse;
+export type LiveReader = {
+  owner: AccountScope;
   linkId: Uuid;
-  /** What the client sends as `Last-Event-ID`. */
+  /** The `Last-Event-ID` header of the client. */
   lastEventId: string | null;
-  /** Whether the client may still read; asked before each look. */
-  mayRead: () => Promise<boolean>;
-  now: () => number;
+  /** Whether the caller is still authorised; checked every second. */
+  isAuthorized: () => Promise<boolean>;
+  /** Aborted when the client disconnects. */
+  signal: AbortSignal;
 };
 
-/** Yields the text of the events until the client goes, may not read any more, or time is up. */
-export async function* liveClicks({
-  clickhouse,
-  linkId,
-  lastEventId,
-  mayRead,
-  now,
-}: LiveDeps): AsyncGenerator<string> {
-  const start = now();
-  let last = resume(lastEventId, start);
-  const from = last.ms;
-  const sent = new Map<string, number>();
-  let spoken = start;
-  yield `retry: ${POLL_MS}\n\n`;
-  while (now() - start < DURATION_MS) {
-    if (!(await mayRead())) return;
-    const since = Math.max(from, last.ms - OVERLAP_MS);
-    const rows = await readSince(clickhouse, linkId, since);
-    for (const row of rows) {
-      const ms = Number(row.ms);
-      if (sent.has(row.place) || isBefore({ ms, place: row.place }, from, lastEventId)) continue;
-      sent.set(row.place, ms);
-      if (ms > last.ms) last = { ms, place: row.place };
-      spoken = now();
-      yield toEvent(row);
-    }
-    for (const [place, ms] of sent) if (ms < last.ms - OVERLAP_MS) sent.delete(place);
-    if (now() - spoken >= KEEP_ALIVE_MS) {
-      spoken = now();
-      yield ": still here\n\n";
-    }
-    await Bun.sleep(POLL_MS);
+type LiveClicksDeps = { poller: ClickPoller; leases: StreamLeases; now?: () => number };
+
+export type LiveClicks = ReturnType<typeof createLiveClicks>;
+
+export function createLiveClicks({ poller, leases, now = Date.now }: LiveClicksDeps) {
+  /** The `end` function of each open stream. */
+  const open = new Set<() => void>();
+  let opening = 0;
+  let stopped = false;
+
+  function requireCapacity(): void {
+    if (!stopped && open.size + opening < STREAMS_MAX) return;
+    throw new ApiError("unavailable", "Too many live streams are open. Try again shortly.", {
+      retryAfterSeconds: 5,
+    });
   }
+
+  /**
+   * Creates a stream of events for one client. It ends when the client disconnects, falls behind or loses
+   * its authorisation, or when its lifetime is over.
+   */
+  function createStream(reader: LiveReader, release: () => void, onEnd: (end: () => void) => void) {
+    let end: (() => void) | undefined;
+    return new ReadableStream<Uint8Array>(
+      {
+        start(controller) {
+          end = serve(reader, controller, release);
+          onEnd(end);
+        },
+        cancel: () => end?.(),
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }),
+    );
+  }
+
+  /** Starts writing events to a client; returns a function that ends the stream. */
+  function serve(
+    { linkId, lastEventId, isAuthorized, signal }: LiveReader,
+    controller: ReadableStreamDefaultController<Uint8Array>,
+    release: () => void,
+  ): () => void {
+    const start = now();
+    const resumeFrom = parseLastEventId(lastEventId, start);
+    const replayed = new Set<string>();
+    let pending: LiveRow[] | undefined = resumeFrom === undefined ? undefined : [];
+    let lastWriteAt = start;
+    let ended = false;
+
+    function end(): void {
+      if (ended) return;
+      ended = true;
+      unsubscribe();
+      signal.removeEventListener("abort", end);
+      release();
+      try {
+        controller.close();
+      } catch {
+        // The client has disconnected, so the stream is closed already.
+      }
+    }
+
+    function write(text: string): void {
+      if (ended) return;
+      if ((controller.desiredSize ?? 0) <= 0) {
+        end();
+        return;
+      }
+      lastWriteAt = now();
+      controller.enqueue(encoder.encode(text));
+    }
+
+    function writeRows(rows: readonly LiveRow[]): void {
+      for (const row of rows) {
+        if (!replayed.has(row.position) && isNew(row, resumeFrom, start)) write(toEvent(row));
+      }
+    }
+
+    const unsubscribe = poller.subscribe(linkId, (rows) => {
+      if (pending === undefined) writeRows(rows);
+      else if (pending.length + rows.length > PENDING_CLICKS_MAX) end();
+      else pending.push(...rows);
+    });
+
+    async function replayMissed({ ms }: ResumePoint): Promise<void> {
+      const missed = await poller.readSince(linkId, ms);
+      writeRows(missed);
+      for (const { position } of missed) replayed.add(position);
+      const arrived = pending ?? [];
+      pending = undefined;
+      writeRows(arrived);
+    }
+
+    async function supervise(): Promise<void> {
+      while (!ended && now() - start < DURATION_MS && (await isAuthorized())) {
+        if (now() - lastWriteAt >= KEEP_ALIVE_MS) write(": still here\n\n");
+        await Bun.sleep(POLL_MS);
+      }
+    }
+
+    signal.addEventListener("abort", end);
+    write(`retry: ${POLL_MS}\n\n`);
+    // If ClickHouse fails, the stream ends and the client reconnects.
+    if (resumeFrom !== undefined) replayMissed(resumeFrom).catch(end);
+    supervise().then(end, end);
+    return end;
+  }
+
+  return {
+    /**
+     * Opens a stream; throws `quota_exceeded` at the account's maximum of open streams, and `unavailable`
+     * at the process's.
+     */
+    async open(reader: LiveReader): Promise<ReadableStream<Uint8Array>> {
+      requireCapacity();
+      opening++;
+      try {
+        let end: (() => void) | undefined;
+        let lost = false;
+        const lease = await leases.acquire(reader.owner, () => {
+          lost = true;
+          end?.();
+        });
+        const release = () => {
+          if (end !== undefined) open.delete(end);
+          // A lease that cannot be released expires by itself.
+          lease().catch(() => undefined);
+        };
+        const stream = createStream(reader, release, (ends) => {
+          end = ends;
+          open.add(ends);
+        });
+        if (lost || reader.signal.aborted) end?.();
+        return stream;
+      } finally {
+        opening--;
+      }
+    },
+
+    /** Number of open streams. */
+    count: () => open.size,
+
+    /** Ends all streams and rejects new ones. */
+    stop(): void {
+      stopped = true;
+      for (const end of open) end();
+    },
+  };
 }
 
-/** Whether a click was sent before the client came back. */
-function isBefore({ ms, place }: Position, from: number, lastEventId: string | null): boolean {
-  const seen = parsePosition(lastEventId);
-  return seen !== undefined && seen.ms === from && ms === seen.ms && place <= seen.place;
+const encoder = new TextEncoder();
+
+/** Whether a click is after the resume point or, without one, after the start of the stream. */
+function isNew(row: LiveRow, resumeFrom: ResumePoint | undefined, start: number): boolean {
+  const ms = Number(row.ms);
+  if (resumeFrom === undefined) return ms >= start;
+  return ms > resumeFrom.ms || (ms === resumeFrom.ms && row.position > resumeFrom.position);
 }
 
-function resume(lastEventId: string | null, now: number): Position {
-  const seen = parsePosition(lastEventId);
-  if (seen === undefined || seen.ms > now || now - seen.ms > RESUME_MS)
-    return { ms: now, place: "" };
-  return seen;
+/** The point to resume from; undefined when the id is absent, malformed, too old or in the future. */
+function parseLastEventId(lastEventId: string | null, now: number): ResumePoint | undefined {
+  const [, digits, position] =
+    /^(\d{13})\.([0-9a-f-]{36}\.\d{1,10}\.\d{1,5})$/.exec(lastEventId ?? "") ?? [];
+  if (digits === undefined || position === undefined) return undefined;
+  const ms = Number(digits);
+  return ms > now || now - ms > RESUME_MS ? undefined : { ms, position };
 }
 
-function parsePosition(text: string | null): Position | undefined {
-  const [, ms, place] = /^(\d{13})\.([0-9a-f-]{36}\.\d{1,10}\.\d{1,5})$/.exec(text ?? "") ?? [];
-  return ms === undefined || place === undefined ? undefined : { ms: Number(ms), place };
-}
-
-const readSince = (clickhouse: ClickHouse, linkId: Uuid, since: number): Promise<LiveRow[]> =>
-  askRows<LiveRow>(
-    clickhouse,
-    `SELECT toString(toUnixTimestamp64Milli(ts)) AS ms,
-            concat(toString(journal_id), '.', toString(page), '.', toString(idx)) AS place,
-            class, country, region, city, browser, os, device, referrer
-       FROM clicks
-      WHERE link_id = {link_id: UUID} AND ts >= fromUnixTimestamp64Milli({since: Int64})
-      ORDER BY ts, place
-      LIMIT {limit: UInt32}`,
-    { link_id: linkId, since, limit: EVENTS_MAX },
-  );
-
-function toEvent({ ms, place, ...click }: LiveRow): string {
+function toEvent({ ms, position, ...click }: LiveRow): string {
   const data = JSON.stringify({ time: new Date(Number(ms)).toISOString(), ...click });
-  return `id: ${ms}.${place}\nevent: click\ndata: ${data}\n\n`;
+  return `id: ${ms}.${position}\nevent: click\ndata: ${data}\n\n`;
 }

@@ -1,7 +1,7 @@
-/** Analytics as clients see them. */
+/** Schemas of analytics queries and responses. */
 import * as z from "zod";
 
-import { PERIODS } from "./period.ts";
+import { PERIODS } from "../../shared/contracts/periods.ts";
 
 export const periodQuery = z.object({
   period: z.enum(PERIODS).optional(),
@@ -10,7 +10,7 @@ export const periodQuery = z.object({
   timezone: z.string().optional(),
 });
 
-const overTime = {
+const timeSeries = {
   period: z.string(),
   summary: z.object({
     total_clicks: z.int(),
@@ -22,11 +22,17 @@ const overTime = {
   clicks_over_time: z.array(z.object({ date: z.string(), clicks: z.int(), unique: z.int() })),
 };
 
-export const summaryAnswer = z.object({ link_id: z.string(), ...overTime });
+export const summaryResponse = z.object({ link_id: z.string(), ...timeSeries });
 
-export type Summary = z.output<typeof summaryAnswer>;
+export type Summary = z.output<typeof summaryResponse>;
 
-const resultLimit = z.coerce.number().int().min(1).max(100).default(10);
+/** Maximum entries of one list. */
+const RESULTS_MAX = 100;
+
+/** Maximum links of one bulk query. */
+const LINKS_MAX = 100;
+
+const resultLimit = z.coerce.number().int().min(1).max(RESULTS_MAX).default(10);
 
 export const geoQuery = periodQuery.extend({
   group_by: z.enum(["country", "region", "city"]).default("country"),
@@ -37,65 +43,64 @@ export const accountQuery = periodQuery.extend({ limit: resultLimit });
 
 export type AccountQuery = z.output<typeof accountQuery>;
 
-export const accountAnswer = z.object({
-  ...overTime,
+export const accountResponse = z.object({
+  ...timeSeries,
   top_links: z.array(z.object({ link_id: z.string(), clicks: z.int() })),
 });
 
-export type AccountSummary = z.output<typeof accountAnswer>;
+export type AccountSummary = z.output<typeof accountResponse>;
 
 export type GeoQuery = z.output<typeof geoQuery>;
 
-const figures = { clicks: z.int(), percentage: z.number() };
+const counts = { clicks: z.int(), percentage: z.number() };
 
-export const geoAnswer = z.object({
+export const geoResponse = z.object({
   link_id: z.string(),
   group_by: z.string(),
   data: z.array(
     z.union([
-      z.object({ country: z.string(), country_name: z.string(), ...figures }),
-      z.object({ city: z.string(), region: z.string(), country: z.string(), ...figures }),
-      z.object({ region: z.string(), region_name: z.string(), country: z.string(), ...figures }),
+      z.object({ country: z.string(), country_name: z.string(), ...counts }),
+      z.object({ city: z.string(), region: z.string(), country: z.string(), ...counts }),
+      z.object({ region: z.string(), region_name: z.string(), country: z.string(), ...counts }),
     ]),
   ),
 });
 
-export type GeoAnswer = z.output<typeof geoAnswer>;
+export type GeoResponse = z.output<typeof geoResponse>;
 
-/** Breakdowns of all links together name none. */
-export const accountGeoAnswer = geoAnswer.omit({ link_id: true });
+export const accountGeoResponse = geoResponse.omit({ link_id: true });
 
-export type AccountGeoAnswer = z.output<typeof accountGeoAnswer>;
+export type AccountGeoResponse = z.output<typeof accountGeoResponse>;
 
-const named = z.array(z.object({ name: z.string(), ...figures }));
+const namedCounts = z.array(z.object({ name: z.string(), ...counts }));
 
-export const devicesAnswer = z.object({
+export const devicesResponse = z.object({
   link_id: z.string(),
-  devices: z.array(z.object({ type: z.string(), ...figures })),
-  browsers: named,
-  os: named,
+  devices: z.array(z.object({ type: z.string(), ...counts })),
+  browsers: namedCounts,
+  os: namedCounts,
 });
 
-export type DevicesAnswer = z.output<typeof devicesAnswer>;
+export type DevicesResponse = z.output<typeof devicesResponse>;
 
-export const accountDevicesAnswer = devicesAnswer.omit({ link_id: true });
+export const accountDevicesResponse = devicesResponse.omit({ link_id: true });
 
-export type AccountDevicesAnswer = z.output<typeof accountDevicesAnswer>;
+export type AccountDevicesResponse = z.output<typeof accountDevicesResponse>;
 
 export const referrersQuery = periodQuery.extend({ limit: resultLimit });
 
 export type ReferrersQuery = z.output<typeof referrersQuery>;
 
-export const referrersAnswer = z.object({
+export const referrersResponse = z.object({
   link_id: z.string(),
-  referrers: z.array(z.object({ source: z.string(), ...figures })),
+  referrers: z.array(z.object({ source: z.string(), ...counts })),
 });
 
-export type ReferrersAnswer = z.output<typeof referrersAnswer>;
+export type ReferrersResponse = z.output<typeof referrersResponse>;
 
-export const accountReferrersAnswer = referrersAnswer.omit({ link_id: true });
+export const accountReferrersResponse = referrersResponse.omit({ link_id: true });
 
-export type AccountReferrersAnswer = z.output<typeof accountReferrersAnswer>;
+export type AccountReferrersResponse = z.output<typeof accountReferrersResponse>;
 
 const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
 
@@ -103,18 +108,19 @@ export const bulkBody = z.strictObject({
   link_ids: z
     .array(z.string())
     .min(1)
-    .max(100)
+    .max(LINKS_MAX)
     .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice"),
   period: z.enum(PERIODS).optional(),
   metrics: z
     .array(z.enum(METRICS))
     .min(1)
+    .max(METRICS.length)
     .default([...METRICS]),
 });
 
 export type BulkBody = z.output<typeof bulkBody>;
 
-export const bulkAnswer = z.object({
+export const bulkResponse = z.object({
   data: z.array(
     z.object({
       link_id: z.string(),
@@ -128,4 +134,4 @@ export const bulkAnswer = z.object({
     .optional(),
 });
 
-export type BulkAnswer = z.output<typeof bulkAnswer>;
+export type BulkResponse = z.output<typeof bulkResponse>;

@@ -42,7 +42,7 @@ describe("periods", () => {
     expect(range.days).toBe(1);
   });
 
-  test("all begins on the day of the link's creation", () => {
+  test("all starts on the day of the link's creation", () => {
     const range = resolveRange({ period: "all" }, CREATED, NOW);
     expect(range.buckets[0]?.label).toBe("2026-11-01");
     expect(range.buckets).toHaveLength(20);
@@ -73,7 +73,7 @@ describe("periods", () => {
     expect([exact.from, exact.to]).toEqual([at("2026-03-01T10:00Z"), at("2026-03-01T11:00Z")]);
   });
 
-  test("a day whose midnight does not exist begins when the clocks have gone forward", () => {
+  test("a day whose midnight does not exist starts when the clocks go forward", () => {
     const range = resolveRange(
       { start_date: "2026-04-24", end_date: "2026-04-24", timezone: "Africa/Cairo" },
       CREATED,
@@ -87,7 +87,7 @@ describe("periods", () => {
     ["Australia/Lord_Howe", "2026-04-04T15:00Z", ["01:00", "01:00"], [60, 30]],
     ["America/New_York", "2026-11-01T06:00Z", ["01:00", "01:00"], [60, 60]],
   ])(
-    "an hour in which the clocks change in %s is cut there",
+    "an hour in which the clocks change in %s is split at the change",
     (timezone, change, labels, minutes) => {
       const { buckets } = resolveRange(
         { period: "24h", timezone },
@@ -113,12 +113,12 @@ describe("periods", () => {
     [{ start_date: "2026-02-01", end_date: "2026-01-01" }, "start_date"],
     [{ start_date: "2020-01-01", end_date: "2026-01-01" }, "start_date"],
     [{ start_date: "2027-01-01" }, "start_date"],
-  ])("%o is refused, naming the parameter", (query, name) => {
+  ])("%o is rejected with the name of the parameter", (query, name) => {
     expect(() => resolveRange(query, CREATED, NOW)).toThrow(ApiError);
     expect(() => resolveRange(query, CREATED, NOW)).toThrow(name);
   });
 
-  test("buckets follow each other without gap or overlap, in every zone and across every change of clocks", () => {
+  test("buckets have neither gaps nor overlaps, in every zone and across every change of clocks", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...ZONES),

@@ -1,11 +1,9 @@
 /**
- * Which instants a question about analytics covers, and the buckets of its time axis. All of it is
- * worked out here from the zone's own rules, so that ClickHouse never needs to know a zone.
+ * Resolves the range of an analytics query and the buckets of its time axis. Applies the rules of the time
+ * zone here, so that ClickHouse needs none.
  */
+import { DEFAULT_PERIOD, type Period } from "../../shared/contracts/periods.ts";
 import { ApiError } from "../http/errors.ts";
-
-export const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
-type Period = (typeof PERIODS)[number];
 
 export type PeriodQuery = {
   period?: Period | undefined;
@@ -14,30 +12,29 @@ export type PeriodQuery = {
   timezone?: string | undefined;
 };
 
-/** One step of the axis: its local date (or date and time of the hour), and its first instant. */
+/** One step of the time axis: its local date (of an hour: date and time), and its start in Unix milliseconds. */
 type Bucket = { label: string; start: number };
 
 export type Range = {
-  /** As the answer names it: the period, or `custom`. */
+  /** The name of the range in the response. */
   period: Period | "custom";
   /** Unix milliseconds; `to` is exclusive. */
   from: number;
   to: number;
-  /** In order, none missing. The first may start before `from`. */
+  /** In order and without gaps. The first may start before `from`. */
   buckets: Bucket[];
-  /** Local days the range touches; 24 hours count as one. */
+  /** Number of local days that the range touches; 24 hours count as one. */
   days: number;
 };
 
 const HOURS = 24;
 const HOUR_MS = 3_600_000;
 const PERIOD_DAYS = { "7d": 7, "30d": 30, "90d": 90 } as const;
-const DEFAULT_PERIOD = "30d";
 const SPAN_YEARS_MAX = 5;
 
 /**
- * Resolves the period or the custom dates of a query. `createdAt` is where `all` begins; both
- * instants are Unix milliseconds. Throws `invalid_request` naming the parameter.
+ * Resolves the period or the custom dates of a query. The period `all` starts on the day of `createdAt`. Both
+ * instants are Unix milliseconds. Throws `invalid_request`, which names the parameter.
  */
 export function resolveRange(query: PeriodQuery, createdAt: number, now: number): Range {
   const zone = parseZone(query.timezone ?? "UTC");
@@ -72,19 +69,19 @@ function hourRange(zone: string, now: number): Range {
 }
 
 /**
- * The local hour that holds an instant. Where the clocks change within an hour, as they do by half an
- * hour on Lord Howe or at a quarter to three on Chatham, each part of it is an hour of its own.
+ * The local hour that contains an instant. If the clocks change within an hour (by half an hour on Lord Howe,
+ * at a quarter to three on Chatham), each part of it counts as an hour.
  */
-function hourAt(at: number, zone: string): Bucket & { end: number } {
-  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
-  const past = (local.minute * 60 + local.second) * 1_000 + local.millisecond;
-  const before = local.getTimeZoneTransition("previous")?.epochMilliseconds ?? -Infinity;
-  const after = local.getTimeZoneTransition("next")?.epochMilliseconds ?? Infinity;
+function hourAt(instant: number, zone: string): Bucket & { end: number } {
+  const local = Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone);
+  const elapsed = (local.minute * 60 + local.second) * 1_000 + local.millisecond;
+  const previousChange = local.getTimeZoneTransition("previous")?.epochMilliseconds ?? -Infinity;
+  const nextChange = local.getTimeZoneTransition("next")?.epochMilliseconds ?? Infinity;
   const label = local.toPlainDateTime().with({ minute: 0 }).toString({ smallestUnit: "minute" });
   return {
     label,
-    start: Math.max(at - past, before),
-    end: Math.min(at - past + HOUR_MS, after),
+    start: Math.max(instant - elapsed, previousChange),
+    end: Math.min(instant - elapsed + HOUR_MS, nextChange),
   };
 }
 
@@ -95,14 +92,14 @@ function customRange(
   today: Temporal.PlainDate,
   now: number,
 ): Range {
-  const to = end === undefined ? Math.max(now, 1) : parseBound("end_date", end, zone, "end");
+  const to = end === undefined ? Math.max(now, 1) : parseBoundary("end_date", end, zone, "end");
   const from =
     start === undefined
       ? startOfDay(
           localDate(to - 1, zone).subtract({ days: PERIOD_DAYS[DEFAULT_PERIOD] - 1 }),
           zone,
         )
-      : parseBound("start_date", start, zone, "start");
+      : parseBoundary("start_date", start, zone, "start");
   if (from >= to) throw invalid("start_date", "must be before end_date");
   const first = localDate(from, zone);
   const last =
@@ -121,20 +118,20 @@ function dayAxis(first: Temporal.PlainDate, last: Temporal.PlainDate, zone: stri
   return { buckets, days: buckets.length };
 }
 
-/** A bare date is a whole local day; anything else is an instant with `Z` or an offset. */
-function parseBound(name: string, text: string, zone: string, side: "start" | "end"): number {
-  const at = instantOf(text, zone, side);
-  if (at === undefined)
+/** Parses a date, which stands for a whole local day, or an instant with `Z` or an offset. */
+function parseBoundary(name: string, text: string, zone: string, side: "start" | "end"): number {
+  const instant = parseInstant(text, zone, side);
+  if (instant === undefined)
     throw invalid(name, "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)");
-  // Calendars go further than anything that is done with them here.
-  if (at < EARLIEST || at > LATEST) throw invalid(name, "must be in the years 1 to 9998");
-  return at;
+  // Temporal accepts more years than the calculations here can handle.
+  if (instant < EARLIEST || instant > LATEST) throw invalid(name, "must be in the years 1 to 9998");
+  return instant;
 }
 
 const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
 const LATEST = Date.parse("9998-12-31T00:00:00Z");
 
-function instantOf(text: string, zone: string, side: "start" | "end"): number | undefined {
+function parseInstant(text: string, zone: string, side: "start" | "end"): number | undefined {
   try {
     if (/^\d{4}-\d{2}-\d{2}$/.test(text)) {
       const date = Temporal.PlainDate.from(text);
@@ -146,13 +143,13 @@ function instantOf(text: string, zone: string, side: "start" | "end"): number | 
   }
 }
 
-/** The zone's canonical spelling; offsets such as `+02:00` are no zones. */
+/** Returns the canonical name of an IANA time zone; rejects offsets such as `+02:00`. */
 function parseZone(text: string): string {
   try {
     if (/^[A-Za-z]/.test(text))
       return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;
   } catch {
-    // Not a zone: told below.
+    // Not a time zone: rejected below.
   }
   throw invalid("timezone", "must be an IANA time zone such as Europe/Berlin");
 }
@@ -160,8 +157,8 @@ function parseZone(text: string): string {
 const startOfDay = (date: Temporal.PlainDate, zone: string): number =>
   date.toZonedDateTime(zone).epochMilliseconds;
 
-const localDate = (at: number, zone: string): Temporal.PlainDate =>
-  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate();
+const localDate = (instant: number, zone: string): Temporal.PlainDate =>
+  Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).toPlainDate();
 
 const earlier = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
   Temporal.PlainDate.compare(a, b) <= 0 ? a : b;
@@ -169,5 +166,5 @@ const earlier = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
 const later = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
   Temporal.PlainDate.compare(a, b) >= 0 ? a : b;
 
-const invalid = (name: string, what: string): ApiError =>
-  new ApiError("invalid_request", `Invalid value for "${name}": ${what}.`);
+const invalid = (name: string, problem: string): ApiError =>
+  new ApiError("invalid_request", `Invalid value for "${name}": ${problem}.`);

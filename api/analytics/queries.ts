@@ -1,67 +1,67 @@
-/** Clicks and visitors over time, of a link or of an account. */
-import { askRows, type ClickHouse } from "../../shared/clicks/rollups.ts";
-import type { Mode } from "../../shared/contracts/link-record.ts";
+/** Counts clicks and visitors of a link or an account over time. */
+import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
 import {
   ACCOUNT_LINKS,
   accountLinksParams,
-  type AskedRange,
-  bounded,
+  ANALYTICS_EXACT_CLICKS_MAX,
   BUCKET_RANGE,
+  clampInstant,
   dayParams,
-  dayParts,
-  EXACT_CLICKS_MAX,
-  OF_ACCOUNT,
+  fromAccountRollups,
+  type QueryRange,
   RAW,
   RAW_RANGE,
+  splitDays,
   type TimeSource,
   timeSource,
 } from "./sources.ts";
 
-/** Human clicks, their distinct visitors, and what is told beside. */
+/** Human clicks with their distinct visitors, and clicks of bots and prefetches. */
 type Counts = { clicks: number; unique: number; bots: number; prefetches: number };
 
 export type SummaryCounts = {
   total: Counts;
-  /** By the first instant of the bucket, in Unix milliseconds; buckets without clicks are absent. */
+  /** By the start of the bucket (Unix milliseconds); buckets without clicks are absent. */
   buckets: Map<number, Counts>;
 };
 
-/** Whose clicks: a WHERE clause with its parameters, and where it holds. */
-type Subject = {
+/** The clicks to count: a WHERE clause with its parameters, and the table it applies to. */
+type CountScope = {
   condition: string;
   params: Record<string, unknown>;
   source: TimeSource | { table: "clicks_15m_of_account" | "clicks_1h_of_account"; raw: false };
-  /** The condition among single clicks. */
+  /** The condition for the table of raw clicks. */
   rawCondition: string;
 };
 
-/** A link, and whether it has so few clicks that they are best looked at one by one. */
-export type CountedLink = { id: Uuid; few: boolean };
+/** A link, and whether it has so few clicks that scanning the raw ones is cheapest. */
+export type CountedLink = { id: Uuid; lowVolume: boolean };
 
 /**
- * Counts a link's clicks over the range, in all and by bucket. Distinct visitors are distinct over
- * whatever they are counted for, so those of buckets do not add up to the total.
+ * Counts a link's clicks in the range, in total and by bucket. A visitor of several buckets counts once in
+ * each, so the visitors of the buckets do not add up to the total.
  */
 export function countClicks(
   clickhouse: ClickHouse,
-  { id, few }: CountedLink,
-  range: AskedRange,
+  { id, lowVolume }: CountedLink,
+  range: QueryRange,
 ): Promise<SummaryCounts> {
   const condition = "link_id = {link_id: UUID}";
   return count(clickhouse, range, {
     condition,
     rawCondition: condition,
     params: { link_id: id },
-    source: few && range.held ? RAW : timeSource(range),
+    source: lowVolume && range.rawAvailable ? RAW : timeSource(range),
   });
 }
 
-/** As {@link countClicks}, of all links of an account in one mode, deleted ones included. */
+/** As {@link countClicks}, for all links of an account in one mode, including deleted ones. */
 export function countAccountClicks(
   clickhouse: ClickHouse,
-  { accountId, mode }: { accountId: Uuid; mode: Mode },
-  range: AskedRange,
+  { accountId, mode }: AccountScope,
+  range: QueryRange,
 ): Promise<SummaryCounts> {
   const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
   const { table, raw } = timeSource(range);
@@ -76,33 +76,33 @@ export function countAccountClicks(
 
 async function count(
   clickhouse: ClickHouse,
-  range: AskedRange,
-  subject: Subject,
+  range: QueryRange,
+  scope: CountScope,
 ): Promise<SummaryCounts> {
   const params = {
-    ...subject.params,
-    from: bounded(range.from),
-    to: bounded(range.to),
+    ...scope.params,
+    from: clampInstant(range.from),
+    to: clampInstant(range.to),
     starts: range.buckets.map((bucket) => bucket.start / 1_000),
   };
-  const { raw } = subject.source;
-  const rows = await askRows<CountRow>(
+  const { raw } = scope.source;
+  const rows = await queryRows<CountRow>(
     clickhouse,
-    raw ? rawCounts(subject) : rollupCounts(subject),
+    raw ? rawCounts(scope) : rollupCounts(scope),
     params,
   );
   const counted = toSummary(rows);
   const { clicks } = counted.total;
   if (raw || clicks === 0) return counted;
-  const exact = range.held && clicks <= EXACT_CLICKS_MAX;
-  const visitors = await askRows<VisitorRow>(
+  const exact = range.rawAvailable && clicks <= ANALYTICS_EXACT_CLICKS_MAX;
+  const visitorRows = await queryRows<VisitorRow>(
     clickhouse,
-    exact ? exactVisitors(subject) : mergedVisitors(subject),
+    exact ? exactVisitors(scope) : mergedVisitors(scope),
     params,
   );
-  for (const { is_total, start, different } of visitors) {
+  for (const { is_total, start, unique_visitors } of visitorRows) {
     const counts = is_total === 1 ? counted.total : counted.buckets.get(Number(start) * 1_000);
-    if (counts !== undefined) counts.unique = Number(different);
+    if (counts !== undefined) counts.unique = Number(unique_visitors);
   }
   return counted;
 }
@@ -112,42 +112,42 @@ type CountRow = {
   /** Unix seconds. */
   start: string;
   humans: string;
-  different: string;
+  unique_visitors: string;
   bots: string;
   prefetches: string;
 };
 
-type VisitorRow = Pick<CountRow, "is_total" | "start" | "different">;
+type VisitorRow = Pick<CountRow, "is_total" | "start" | "unique_visitors">;
 
 const START = (time: string): string => `
   grouping(start) AS is_total, roundDown(toInt64(toUnixTimestamp(${time})), {starts: Array(Int64)}) AS start`;
 
-const rollupCounts = ({ condition, source }: Subject): string => `
+const rollupCounts = ({ condition, source }: CountScope): string => `
   SELECT ${START("bucket")},
          sumIf(clicks, class = 'human') AS humans,
-         '0' AS different,
+         '0' AS unique_visitors,
          sumIf(clicks, class = 'bot') AS bots,
          sumIf(clicks, class = 'prefetch') AS prefetches
     FROM ${source.table}
    WHERE ${condition} AND ${BUCKET_RANGE}
    GROUP BY GROUPING SETS ((start), ())`;
 
-const mergedVisitors = ({ condition, source }: Subject): string => `
-  SELECT ${START("bucket")}, uniqCombined64Merge(14)(visitors) AS different
+const mergedVisitors = ({ condition, source }: CountScope): string => `
+  SELECT ${START("bucket")}, uniqCombined64Merge(14)(visitors) AS unique_visitors
     FROM ${source.table}
    WHERE ${condition} AND ${BUCKET_RANGE} AND class = 'human'
    GROUP BY GROUPING SETS ((start), ())`;
 
-const exactVisitors = ({ rawCondition }: Subject): string => `
-  SELECT ${START("ts")}, uniqExact(visitor) AS different
+const exactVisitors = ({ rawCondition }: CountScope): string => `
+  SELECT ${START("ts")}, uniqExact(visitor) AS unique_visitors
     FROM clicks
    WHERE ${rawCondition} AND ${RAW_RANGE} AND class = 'human'
    GROUP BY GROUPING SETS ((start), ())`;
 
-const rawCounts = ({ rawCondition }: Subject): string => `
+const rawCounts = ({ rawCondition }: CountScope): string => `
   SELECT ${START("ts")},
          countIf(class = 'human') AS humans,
-         uniqExactIf(visitor, class = 'human') AS different,
+         uniqExactIf(visitor, class = 'human') AS unique_visitors,
          countIf(class = 'bot') AS bots,
          countIf(class = 'prefetch') AS prefetches
     FROM clicks
@@ -160,7 +160,7 @@ function toSummary(rows: readonly CountRow[]): SummaryCounts {
   for (const row of rows) {
     const counts = {
       clicks: Number(row.humans),
-      unique: Number(row.different),
+      unique: Number(row.unique_visitors),
       bots: Number(row.bots),
       prefetches: Number(row.prefetches),
     };
@@ -172,19 +172,19 @@ function toSummary(rows: readonly CountRow[]): SummaryCounts {
 
 export type TopLink = { link_id: Uuid; clicks: number };
 
-/** The links of an account with the most human clicks; of equals in the order of their ids. */
-export async function topLinks(
+/** Finds the links of an account with the most human clicks; ties sort by id. */
+export async function findTopLinks(
   clickhouse: ClickHouse,
-  { accountId, mode }: { accountId: Uuid; mode: Mode },
-  range: AskedRange,
+  { accountId, mode }: AccountScope,
+  range: QueryRange,
   limit: number,
 ): Promise<TopLink[]> {
-  const parts = dayParts(range);
+  const days = splitDays(range);
   const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
-  const rows = await askRows<{ link_id: Uuid; humans: string }>(
+  const rows = await queryRows<{ link_id: Uuid; humans: string }>(
     clickhouse,
     `SELECT link_id, sum(clicks) AS humans
-       FROM ${parts === undefined ? ofClicks(condition) : OF_ACCOUNT(condition)}
+       FROM ${days === undefined ? fromRawClicks(condition) : fromAccountRollups(condition)}
       GROUP BY link_id
       ORDER BY humans DESC, link_id
       LIMIT {limit: UInt32}`,
@@ -192,14 +192,14 @@ export async function topLinks(
       account_id: accountId,
       mode,
       limit,
-      ...(parts === undefined
-        ? { from: bounded(range.from), to: bounded(range.to) }
-        : dayParams(range, parts)),
+      ...(days === undefined
+        ? { from: clampInstant(range.from), to: clampInstant(range.to) }
+        : dayParams(range, days)),
     },
   );
   return rows.map((row) => ({ link_id: row.link_id, clicks: Number(row.humans) }));
 }
 
-/** Single clicks in the form of the rollups. */
-const ofClicks = (condition: string): string =>
+/** Raw clicks with the columns of the rollups. */
+const fromRawClicks = (condition: string): string =>
   `(SELECT link_id, 1 AS clicks FROM clicks WHERE ${condition} AND ${RAW_RANGE} AND class = 'human')`;

@@ -1,26 +1,27 @@
-/** `/v1/analytics`. */
+/** Routes of `/v1/analytics`. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { noted } from "../auth/access-rules.ts";
-import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { prefersCsv, type Table, tableOf, toCsv } from "./csv.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { principalOf } from "../http/request-context.ts";
+import { prefersCsv, type Table, toCsv, toTable } from "./csv.ts";
 import {
-  accountAnswer,
-  accountDevicesAnswer,
-  accountGeoAnswer,
+  accountDevicesResponse,
+  accountGeoResponse,
   accountQuery,
-  accountReferrersAnswer,
-  bulkAnswer,
+  accountReferrersResponse,
+  accountResponse,
   bulkBody,
-  devicesAnswer,
-  geoAnswer,
+  bulkResponse,
+  devicesResponse,
   geoQuery,
+  geoResponse,
   periodQuery,
-  referrersAnswer,
   referrersQuery,
-  summaryAnswer,
+  referrersResponse,
+  summaryResponse,
 } from "./model.ts";
 import type { AnalyticsService } from "./service.ts";
 
@@ -28,78 +29,65 @@ type AnalyticsRoutesDeps = { auth: AuthPlugin; analytics: AnalyticsService };
 
 const linkParams = z.object({ link_id: z.string() });
 
-/** What reading the analytics of a link asks for. */
-const READING = { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 } as const;
+/** The access rule of all queries except the bulk one. */
+const READ_ACCESS = { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 } as const;
 
-/** The plugin with the `csv` of a route: how its answer is written as a table. */
+/** Adds the route option `csv`, which converts a response to a table for clients that prefer CSV. */
 const csvPlugin = new Elysia({ name: "csv" }).macro({
-  csv: (toTable: (answer: unknown) => Table) => ({
+  csv: (convert: (body: unknown) => Table) => ({
     detail: noted({ "x-csv": true }),
     mapResponse({ responseValue, request, set }) {
       set.headers["vary"] = "Accept";
-      // Errors are told in the one envelope, whatever was asked for.
+      // Errors are always JSON.
       if (Number(set.status ?? 200) !== 200 || !prefersCsv(request.headers.get("accept")))
         return undefined;
       set.headers["content-type"] = "text/csv; charset=utf-8";
-      return new Response(toCsv(toTable(responseValue)));
+      return new Response(toCsv(convert(responseValue)));
     },
   }),
 });
 
-/** Text as it comes; when the reader goes, so does its source. */
-const toStream = (parts: AsyncGenerator<string>): ReadableStream<Uint8Array> =>
-  new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await parts.next();
-      if (done === true) controller.close();
-      else controller.enqueue(new TextEncoder().encode(value));
-    },
-    async cancel() {
-      await parts.return(undefined);
-    },
-  });
+const TIME_COLUMNS = ["date", "clicks", "unique"];
+const COUNT_COLUMNS = ["clicks", "percentage"];
 
-const DAYS = ["date", "clicks", "unique"];
-const FIGURES = ["clicks", "percentage"];
-
-const PLACES: Record<string, string[]> = {
+const GEO_COLUMNS: Record<string, string[]> = {
   country: ["country", "country_name"],
   region: ["region", "region_name", "country"],
   city: ["city", "region", "country"],
 };
 
-const summaryTable = (answer: unknown): Table =>
-  tableOf(DAYS, summaryAnswer.parse(answer).clicks_over_time);
+const summaryTable = (body: unknown): Table =>
+  toTable(TIME_COLUMNS, summaryResponse.parse(body).clicks_over_time);
 
-const accountTable = (answer: unknown): Table =>
-  tableOf(DAYS, accountAnswer.parse(answer).clicks_over_time);
+const accountTable = (body: unknown): Table =>
+  toTable(TIME_COLUMNS, accountResponse.parse(body).clicks_over_time);
 
-function geoTable(answer: unknown): Table {
-  const { group_by, data } = accountGeoAnswer.parse(answer);
-  return tableOf([...(PLACES[group_by] ?? []), ...FIGURES], data);
+function geoTable(body: unknown): Table {
+  const { group_by, data } = accountGeoResponse.parse(body);
+  return toTable([...(GEO_COLUMNS[group_by] ?? []), ...COUNT_COLUMNS], data);
 }
 
-function devicesTable(answer: unknown): Table {
-  const { devices, browsers, os } = accountDevicesAnswer.parse(answer);
-  const kinds = {
-    device: devices.map(({ type, ...figures }) => ({ name: type, ...figures })),
+function devicesTable(body: unknown): Table {
+  const { devices, browsers, os } = accountDevicesResponse.parse(body);
+  const dimensions = {
+    device: devices.map(({ type, ...counts }) => ({ name: type, ...counts })),
     browser: browsers,
     os,
   };
-  return tableOf(
-    ["dimension", "name", ...FIGURES],
-    Object.entries(kinds).flatMap(([dimension, rows]) =>
+  return toTable(
+    ["dimension", "name", ...COUNT_COLUMNS],
+    Object.entries(dimensions).flatMap(([dimension, rows]) =>
       rows.map((row) => ({ dimension, ...row })),
     ),
   );
 }
 
-const referrersTable = (answer: unknown): Table =>
-  tableOf(["source", ...FIGURES], accountReferrersAnswer.parse(answer).referrers);
+const referrersTable = (body: unknown): Table =>
+  toTable(["source", ...COUNT_COLUMNS], accountReferrersResponse.parse(body).referrers);
 
-function bulkTable(answer: unknown): Table {
-  const { data } = bulkAnswer.parse(answer);
-  return tableOf(Object.keys(data[0] ?? { link_id: "" }), data);
+function bulkTable(body: unknown): Table {
+  const { data } = bulkResponse.parse(body);
+  return toTable(Object.keys(data[0] ?? { link_id: "" }), data);
 }
 
 export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
@@ -111,11 +99,11 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       ({ call, params, query }) =>
         analytics.summary(principalOf(call), decodeId("link", params.link_id), query),
       {
-        access: READING,
+        access: READ_ACCESS,
         csv: summaryTable,
         params: linkParams,
         query: periodQuery,
-        response: { 200: summaryAnswer },
+        response: { 200: summaryResponse },
         detail: { operationId: "getSummary", summary: "Get a link's clicks over time" },
       },
     )
@@ -124,12 +112,12 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       ({ call, params, query }) =>
         analytics.geo(principalOf(call), decodeId("link", params.link_id), query),
       {
-        access: READING,
+        access: READ_ACCESS,
         csv: geoTable,
         params: linkParams,
         query: geoQuery,
-        response: { 200: geoAnswer },
-        detail: { operationId: "getGeo", summary: "Get where a link's clicks come from" },
+        response: { 200: geoResponse },
+        detail: { operationId: "getGeo", summary: "Get a link's clicks by location" },
       },
     )
     .get(
@@ -137,14 +125,14 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       ({ call, params, query }) =>
         analytics.devices(principalOf(call), decodeId("link", params.link_id), query),
       {
-        access: READING,
+        access: READ_ACCESS,
         csv: devicesTable,
         params: linkParams,
         query: periodQuery,
-        response: { 200: devicesAnswer },
+        response: { 200: devicesResponse },
         detail: {
           operationId: "getDevices",
-          summary: "Get a link's devices, browsers and systems",
+          summary: "Get a link's clicks by device, browser and system",
         },
       },
     )
@@ -153,48 +141,51 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       ({ call, params, query }) =>
         analytics.referrers(principalOf(call), decodeId("link", params.link_id), query),
       {
-        access: READING,
+        access: READ_ACCESS,
         csv: referrersTable,
         params: linkParams,
         query: referrersQuery,
-        response: { 200: referrersAnswer },
-        detail: { operationId: "getReferrers", summary: "Get a link's referrers" },
+        response: { 200: referrersResponse },
+        detail: { operationId: "getReferrers", summary: "Get a link's clicks by referrer" },
       },
     )
     .get("", ({ call, query }) => analytics.account(principalOf(call), query), {
-      access: READING,
+      access: READ_ACCESS,
       csv: accountTable,
       query: accountQuery,
-      response: { 200: accountAnswer },
+      response: { 200: accountResponse },
       detail: {
         operationId: "getAccountSummary",
         summary: "Get the clicks of all links over time",
-        description: "With the links that have the most clicks, deleted ones included.",
+        description: "Includes the links with the most clicks, also deleted ones.",
       },
     })
     .get("/geo", ({ call, query }) => analytics.accountGeo(principalOf(call), query), {
-      access: READING,
+      access: READ_ACCESS,
       csv: geoTable,
       query: geoQuery,
-      response: { 200: accountGeoAnswer },
-      detail: { operationId: "getAccountGeo", summary: "Get where clicks of all links come from" },
+      response: { 200: accountGeoResponse },
+      detail: { operationId: "getAccountGeo", summary: "Get the clicks of all links by location" },
     })
     .get("/devices", ({ call, query }) => analytics.accountDevices(principalOf(call), query), {
-      access: READING,
+      access: READ_ACCESS,
       csv: devicesTable,
       query: periodQuery,
-      response: { 200: accountDevicesAnswer },
+      response: { 200: accountDevicesResponse },
       detail: {
         operationId: "getAccountDevices",
-        summary: "Get devices, browsers and systems of all links",
+        summary: "Get the clicks of all links by device, browser and system",
       },
     })
     .get("/referrers", ({ call, query }) => analytics.accountReferrers(principalOf(call), query), {
-      access: READING,
+      access: READ_ACCESS,
       csv: referrersTable,
       query: referrersQuery,
-      response: { 200: accountReferrersAnswer },
-      detail: { operationId: "getAccountReferrers", summary: "Get referrers of all links" },
+      response: { 200: accountReferrersResponse },
+      detail: {
+        operationId: "getAccountReferrers",
+        summary: "Get the clicks of all links by referrer",
+      },
     })
     .get(
       "/:link_id/stream",
@@ -202,22 +193,23 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         const events = await analytics.live(
           principalOf(call),
           decodeId("link", params.link_id),
-          request.headers.get("last-event-id"),
+          request,
         );
         set.headers["content-type"] = "text/event-stream; charset=utf-8";
         set.headers["cache-control"] = "no-store";
-        // So that nginx passes on what it gets at once.
+        // Disables buffering in nginx.
         set.headers["x-accel-buffering"] = "no";
-        return new Response(toStream(events));
+        return new Response(events);
       },
       {
-        access: READING,
+        access: READ_ACCESS,
+        errors: ["quota_exceeded"],
         params: linkParams,
         detail: {
           operationId: "streamClicks",
-          summary: "Follow a link's clicks as they come",
+          summary: "Stream a link's clicks",
           description:
-            "Server-sent events. A client that comes back with `Last-Event-ID` goes on where it was.",
+            "Sends new clicks as server-sent events. A client that reconnects with `Last-Event-ID` resumes after that event and receives up to the latest 1,000 clicks it missed. Returns `quota_exceeded` if the account has reached its maximum of open streams.",
         },
       },
     )
@@ -226,10 +218,10 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       csv: bulkTable,
       jsonBody: "required",
       body: bulkBody,
-      response: { 200: bulkAnswer },
+      response: { 200: bulkResponse },
       detail: {
         operationId: "getBulkAnalytics",
-        summary: "Get figures of many links",
-        description: "Links that do not exist are named in `errors`.",
+        summary: "Get the analytics of many links",
+        description: "Lists links that do not exist in `errors`.",
       },
     });

@@ -1,46 +1,44 @@
-/** Answers questions about the clicks of a link its asker owns. */
+/** Analytics of links and accounts: resolves owner and range, then queries ClickHouse. */
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
-import { devicesOf, geoOf, referrersOf } from "./breakdown-answers.ts";
-import { ofAccount, ofLink } from "./breakdowns.ts";
-import { type BulkFigures, countMany } from "./bulk.ts";
-import { liveClicks } from "./live.ts";
+import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
+import { accountScope, linkScope } from "./breakdowns.ts";
+import { countMany, type LinkCounts } from "./bulk.ts";
+import type { LiveClicks } from "./live.ts";
 import type {
-  AccountDevicesAnswer,
-  AccountGeoAnswer,
+  AccountDevicesResponse,
+  AccountGeoResponse,
   AccountQuery,
-  AccountReferrersAnswer,
+  AccountReferrersResponse,
   AccountSummary,
-  BulkAnswer,
   BulkBody,
-  DevicesAnswer,
-  GeoAnswer,
+  BulkResponse,
+  DevicesResponse,
   GeoQuery,
-  ReferrersAnswer,
+  GeoResponse,
   ReferrersQuery,
+  ReferrersResponse,
   Summary,
 } from "./model.ts";
 import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
-import { countAccountClicks, countClicks, type SummaryCounts, topLinks } from "./queries.ts";
-import { type AskedRange, FEW_CLICKS } from "./sources.ts";
-
-/** Whose links may be asked about. */
-type Owner = Parameters<LinkService["get"]>[0];
+import { countAccountClicks, countClicks, findTopLinks, type SummaryCounts } from "./queries.ts";
+import { LOW_VOLUME_CLICKS, type QueryRange } from "./sources.ts";
 
 const DAY_MS = 86_400_000;
 
-const NO_CLICKS: BulkFigures = { clicks: 0, unique_clicks: 0, top_countries: [] };
+const NO_CLICKS: LinkCounts = { clicks: 0, unique_clicks: 0, top_countries: [] };
 
-/** Whether a caller may still read: what goes on for long asks again. */
+/** Whether a caller is still authorised; long-lived streams re-check it. */
 export type IsAlive = (caller: { callerId: Uuid; accountId: Uuid }) => Promise<boolean>;
 
 type AnalyticsServiceDeps = {
   clickhouse: ClickHouse;
   links: LinkService;
-  /** Whether a key may still be used. */
+  live: Pick<LiveClicks, "open">;
   isAlive: IsAlive;
-  /** For how many days single clicks are kept; 0 for ever. */
+  /** Days for which raw clicks are retained; 0 for ever. */
   clicksRetentionDays: number;
 };
 
@@ -49,101 +47,115 @@ export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 export function createAnalyticsService({
   clickhouse,
   links,
+  live: liveClicks,
   isAlive,
   clicksRetentionDays,
 }: AnalyticsServiceDeps) {
-  /** Throws `invalid_request`. `createdAt` is where all begins. */
-  function rangeAt(query: PeriodQuery, createdAt: number, now: number): AskedRange {
+  /** Resolves a range; `all` starts at `createdAt`. Throws `invalid_request`. */
+  function resolveQueryRange(query: PeriodQuery, createdAt: number, now: number): QueryRange {
     const range = resolveRange(query, createdAt, now);
-    const keptFrom = clicksRetentionDays === 0 ? -Infinity : now - clicksRetentionDays * DAY_MS;
-    return { ...range, held: range.from >= keptFrom };
+    const retainedFrom = clicksRetentionDays === 0 ? -Infinity : now - clicksRetentionDays * DAY_MS;
+    return { ...range, rawAvailable: range.from >= retainedFrom };
   }
 
-  /** Totals and time series of a link; throws `not_found` and `invalid_request`. */
-  async function summary(owner: Owner, id: Uuid | undefined, query: PeriodQuery): Promise<Summary> {
-    const { link, range, link_id } = await rangeOf(owner, id, query);
-    return { link_id, ...overTime(range, await countClicks(clickhouse, link, range)) };
+  /** Returns totals and time series of a link; throws `not_found` and `invalid_request`. */
+  async function summary(
+    owner: AccountScope,
+    id: Uuid | undefined,
+    query: PeriodQuery,
+  ): Promise<Summary> {
+    const { link, range, link_id } = await resolveLink(owner, id, query);
+    return { link_id, ...toTimeSeries(range, await countClicks(clickhouse, link, range)) };
   }
 
-  async function accountRange(owner: Owner, query: PeriodQuery): Promise<AskedRange> {
+  async function resolveAccountRange(owner: AccountScope, query: PeriodQuery): Promise<QueryRange> {
     const now = Date.now();
-    return rangeAt(query, (await links.firstCreatedAt(owner)) ?? now, now);
+    return resolveQueryRange(query, (await links.getFirstCreationTime(owner)) ?? now, now);
   }
 
-  /** The same of all links of an account, and those with the most clicks; throws `invalid_request`. */
-  async function account(owner: Owner, { limit, ...query }: AccountQuery): Promise<AccountSummary> {
-    const range = await accountRange(owner, query);
+  /** As {@link summary} for all links of an account, with the top links; throws `invalid_request`. */
+  async function account(
+    owner: AccountScope,
+    { limit, ...query }: AccountQuery,
+  ): Promise<AccountSummary> {
+    const range = await resolveAccountRange(owner, query);
     const [counts, top] = await Promise.all([
       countAccountClicks(clickhouse, owner, range),
-      topLinks(clickhouse, owner, range, limit),
+      findTopLinks(clickhouse, owner, range, limit),
     ]);
     const top_links = top.map(({ link_id, clicks }) => ({
       link_id: encodeId("link", link_id),
       clicks,
     }));
-    return { ...overTime(range, counts), top_links };
+    return { ...toTimeSeries(range, counts), top_links };
   }
 
-  /** The clicks of a link as they come, as the text of server-sent events; throws `not_found`. */
+  /**
+   * Streams new clicks of a link as server-sent events; throws `not_found`, `quota_exceeded` and
+   * `unavailable`.
+   */
   async function live(
-    owner: Owner & { callerId: Uuid },
+    owner: AccountScope & { callerId: Uuid },
     id: Uuid | undefined,
-    lastEventId: string | null,
-  ) {
+    request: Pick<Request, "headers" | "signal">,
+  ): Promise<ReadableStream<Uint8Array>> {
     const link = await links.get(owner, id);
-    return liveClicks({
-      clickhouse,
+    return await liveClicks.open({
+      owner,
       linkId: link.id,
-      lastEventId,
-      mayRead: () => isAlive(owner),
-      now: Date.now,
+      lastEventId: request.headers.get("last-event-id"),
+      isAuthorized: () => isAlive(owner),
+      signal: request.signal,
     });
   }
 
-  async function rangeOf(owner: Owner, id: Uuid | undefined, query: PeriodQuery) {
-    const found = await links.get(owner, id);
-    const range = rangeAt(query, found.created_at.getTime(), Date.now());
-    const link = { id: found.id, few: found.clicks < FEW_CLICKS };
+  async function resolveLink(owner: AccountScope, id: Uuid | undefined, query: PeriodQuery) {
+    const row = await links.get(owner, id);
+    const range = resolveQueryRange(query, row.created_at.getTime(), Date.now());
+    const link = { id: row.id, lowVolume: row.clicks < LOW_VOLUME_CLICKS };
     return { link, range, link_id: encodeId("link", link.id) };
   }
 
-  /** Figures of several links; what is not the owner's is named in `errors`. */
-  async function bulk(owner: Owner, { link_ids, period, metrics }: BulkBody): Promise<BulkAnswer> {
-    const asked = link_ids.map((text) => ({ text, uuid: decodeId("link", text) }));
-    const created = await links.createdAt(
+  /** Returns counts of many links; lists links that the owner does not have in `errors`. */
+  async function bulk(
+    owner: AccountScope,
+    { link_ids, period, metrics }: BulkBody,
+  ): Promise<BulkResponse> {
+    const requested = link_ids.map((text) => ({ text, uuid: decodeId("link", text) }));
+    const created = await links.getCreationTimes(
       owner,
-      asked.flatMap(({ uuid }) => uuid ?? []),
+      requested.flatMap(({ uuid }) => uuid ?? []),
     );
     const now = Date.now();
-    const range = rangeAt({ period }, Math.min(now, ...created.values()), now);
+    const range = resolveQueryRange({ period }, Math.min(now, ...created.values()), now);
     const counted = await countMany(clickhouse, [...created.keys()], range);
-    const answer: BulkAnswer = { data: [] };
-    for (const { text, uuid } of asked) {
+    const response: BulkResponse = { data: [] };
+    for (const { text, uuid } of requested) {
       if (uuid === undefined || !created.has(uuid)) {
-        answer.errors ??= [];
-        answer.errors.push({
+        response.errors ??= [];
+        response.errors.push({
           link_id: text,
           code: "not_found",
           message: "The link does not exist.",
         });
         continue;
       }
-      const found = counted.get(uuid) ?? NO_CLICKS;
-      const wanted = Object.fromEntries(metrics.map((metric) => [metric, found[metric]]));
-      answer.data.push({ link_id: text, ...wanted });
+      const counts = counted.get(uuid) ?? NO_CLICKS;
+      const values = Object.fromEntries(metrics.map((metric) => [metric, counts[metric]]));
+      response.data.push({ link_id: text, ...values });
     }
-    return answer;
+    return response;
   }
 
-  /** What is broken down of a link, over the range of a query; throws as {@link summary}. */
-  async function broken(owner: Owner, id: Uuid | undefined, query: PeriodQuery) {
-    const { link, range, link_id } = await rangeOf(owner, id, query);
-    return { range, subject: ofLink(link), link_id };
+  /** Resolves the clicks to break down and their range; throws as {@link summary}. */
+  async function resolveLinkScope(owner: AccountScope, id: Uuid | undefined, query: PeriodQuery) {
+    const { link, range, link_id } = await resolveLink(owner, id, query);
+    return { range, scope: linkScope(link), link_id };
   }
 
-  async function brokenAccount(owner: Owner, query: PeriodQuery) {
-    const range = await accountRange(owner, query);
-    return { range, subject: ofAccount(owner, range) };
+  async function resolveAccountScope(owner: AccountScope, query: PeriodQuery) {
+    const range = await resolveAccountRange(owner, query);
+    return { range, scope: accountScope(owner, range) };
   }
 
   return {
@@ -152,48 +164,55 @@ export function createAnalyticsService({
     live,
     bulk,
 
-    /** Where a link's clicks came from; throws as {@link summary}. */
-    async geo(owner: Owner, id: Uuid | undefined, query: GeoQuery): Promise<GeoAnswer> {
-      const { subject, range, link_id } = await broken(owner, id, query);
-      return { link_id, ...(await geoOf(clickhouse, subject, range, query)) };
+    /** Breaks down a link's clicks by location; throws as {@link summary}. */
+    async geo(owner: AccountScope, id: Uuid | undefined, query: GeoQuery): Promise<GeoResponse> {
+      const { scope, range, link_id } = await resolveLinkScope(owner, id, query);
+      return { link_id, ...(await breakDownGeo(clickhouse, scope, range, query)) };
     },
 
-    /** What a link's clicks were made with; throws as {@link summary}. */
-    async devices(owner: Owner, id: Uuid | undefined, query: PeriodQuery): Promise<DevicesAnswer> {
-      const { subject, range, link_id } = await broken(owner, id, query);
-      return { link_id, ...(await devicesOf(clickhouse, subject, range)) };
+    /** Breaks down a link's clicks by device, browser and system; throws as {@link summary}. */
+    async devices(
+      owner: AccountScope,
+      id: Uuid | undefined,
+      query: PeriodQuery,
+    ): Promise<DevicesResponse> {
+      const { scope, range, link_id } = await resolveLinkScope(owner, id, query);
+      return { link_id, ...(await breakDownDevices(clickhouse, scope, range)) };
     },
 
-    /** From which sites a link's clicks came; throws as {@link summary}. */
+    /** Breaks down a link's clicks by referrer; throws as {@link summary}. */
     async referrers(
-      owner: Owner,
+      owner: AccountScope,
       id: Uuid | undefined,
       query: ReferrersQuery,
-    ): Promise<ReferrersAnswer> {
-      const { subject, range, link_id } = await broken(owner, id, query);
-      return { link_id, ...(await referrersOf(clickhouse, subject, range, query.limit)) };
+    ): Promise<ReferrersResponse> {
+      const { scope, range, link_id } = await resolveLinkScope(owner, id, query);
+      return { link_id, ...(await breakDownReferrers(clickhouse, scope, range, query.limit)) };
     },
 
-    /** The same three of all links of an account; they throw `invalid_request`. */
-    async accountGeo(owner: Owner, query: GeoQuery): Promise<AccountGeoAnswer> {
-      const { subject, range } = await brokenAccount(owner, query);
-      return await geoOf(clickhouse, subject, range, query);
+    /** The same breakdowns for all links of an account; they throw `invalid_request`. */
+    async accountGeo(owner: AccountScope, query: GeoQuery): Promise<AccountGeoResponse> {
+      const { scope, range } = await resolveAccountScope(owner, query);
+      return await breakDownGeo(clickhouse, scope, range, query);
     },
 
-    async accountDevices(owner: Owner, query: PeriodQuery): Promise<AccountDevicesAnswer> {
-      const { subject, range } = await brokenAccount(owner, query);
-      return await devicesOf(clickhouse, subject, range);
+    async accountDevices(owner: AccountScope, query: PeriodQuery): Promise<AccountDevicesResponse> {
+      const { scope, range } = await resolveAccountScope(owner, query);
+      return await breakDownDevices(clickhouse, scope, range);
     },
 
-    async accountReferrers(owner: Owner, query: ReferrersQuery): Promise<AccountReferrersAnswer> {
-      const { subject, range } = await brokenAccount(owner, query);
-      return await referrersOf(clickhouse, subject, range, query.limit);
+    async accountReferrers(
+      owner: AccountScope,
+      query: ReferrersQuery,
+    ): Promise<AccountReferrersResponse> {
+      const { scope, range } = await resolveAccountScope(owner, query);
+      return await breakDownReferrers(clickhouse, scope, range, query.limit);
     },
   };
 }
 
-/** Totals and an axis on which no bucket is missing. */
-const overTime = ({ period, days, buckets }: Range, counts: SummaryCounts) => ({
+/** Totals, and a time series that includes the buckets without clicks. */
+const toTimeSeries = ({ period, days, buckets }: Range, counts: SummaryCounts) => ({
   period,
   summary: {
     total_clicks: counts.total.clicks,

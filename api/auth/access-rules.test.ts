@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { accessDetail, requireAccessRules } from "./access-rules.ts";
 
-test("a route that declares no access rule keeps the API from starting", () => {
+test("a route without an access rule prevents the API from starting", () => {
   const guarded = {
     method: "GET",
     path: "/v1/a",

@@ -1,30 +1,39 @@
-/** No route without a rule of who may call it. */
+/** Every route declares an access rule: who may call it, and what a request consumes. */
+import type { EndpointLimit } from "../limits/endpoint-limit.ts";
+import type { Permission } from "./scopes.ts";
 
-import type { AccessRule } from "./authorize.ts";
+export type AccessRule = {
+  /** The required scope; null for none. */
+  scope: Permission | null;
+  /** The endpoint's own rate-limit window; null for none. */
+  limit: EndpointLimit | null;
+  /** How many requests it consumes: 1, or 0 to read the state of the limits. */
+  cost: 0 | 1;
+};
 
 /**
- * `public` is for whoever comes, within the limit of an address; `session` for whoever has signed in,
- * whatever their accounts.
+ * `static` needs no authentication and consumes nothing, as for a file; `public` needs no authentication and is
+ * limited by address; `session` needs a signed-in user, but no account.
  */
-export type Access = AccessRule | "public" | "session";
+export type Access = AccessRule | "static" | "public" | "session";
 
 type Route = { method: string; path: string; hooks: { detail?: { security?: unknown } } };
 
-/** What a route's access rule adds to its documentation, which is also where it is found again. */
+/** Writes a route's access rule into its OpenAPI documentation, where {@link requireAccessRules} looks for it. */
 export const accessDetail = (access: Access) => ({
   security:
     typeof access === "string" ? [] : [{ apiKey: access.scope === null ? [] : [access.scope] }],
 });
 
-/** Members of a route's documentation that the framework's type does not know. */
+/** Types OpenAPI extensions, which the framework's type of a route's documentation lacks. */
 export const noted = (
   notes: Record<`x-${string}`, unknown> & { summary?: string },
 ): { summary?: string } => notes;
 
 /** Throws, so that the process does not start, when a route declares no `access`. */
 export function requireAccessRules(routes: readonly Route[]): void {
-  const open = routes.filter(({ hooks }) => hooks.detail?.security === undefined);
-  if (open.length === 0) return;
-  const names = open.map(({ method, path }) => `${method} ${path}`).join(", ");
+  const unguarded = routes.filter(({ hooks }) => hooks.detail?.security === undefined);
+  if (unguarded.length === 0) return;
+  const names = unguarded.map(({ method, path }) => `${method} ${path}`).join(", ");
   throw new Error(`Routes without an access rule: ${names}.`);
 }

@@ -7,22 +7,22 @@ import { generateKey, parseKey } from "./api-key.ts";
 const anyMode = fc.constantFrom("live" as const, "test" as const);
 
 describe("API keys", () => {
-  test("a key is told apart by its prefix and gives back what it was made of", () => {
+  test("a generated key has its mode's prefix and parses into its parts", () => {
     fc.assert(
       fc.property(anyMode, (mode) => {
-        const made = generateKey(mode);
-        expect(made.key).toMatch(new RegExp(`^sk_${mode}_[0-9A-Za-z]{61}$`));
-        expect(made.prefix).toBe(made.key.slice(0, 12));
-        expect(parseKey(made.key)).toEqual({
+        const generated = generateKey(mode);
+        expect(generated.key).toMatch(new RegExp(`^sk_${mode}_[0-9A-Za-z]{61}$`));
+        expect(generated.prefix).toBe(generated.key.slice(0, 12));
+        expect(parseKey(generated.key)).toEqual({
           mode,
-          lookup: made.lookup,
-          secretHash: made.secretHash,
+          lookup: generated.lookup,
+          secretHash: generated.secretHash,
         });
       }),
     );
   });
 
-  test("a key with any one character mistyped is turned away", () => {
+  test("a key with one mistyped character is rejected", () => {
     fc.assert(
       fc.property(
         anyMode,
@@ -39,13 +39,13 @@ describe("API keys", () => {
     );
   });
 
-  test("the hash that is stored does not hold the secret", () => {
+  test("the stored hash does not contain the secret", () => {
     const { key, secretHash } = generateKey("live");
     expect(key).not.toContain(secretHash.toString("hex").slice(0, 16));
     expect(secretHash).toHaveLength(32);
   });
 
-  test("arbitrary text is not a key", () => {
+  test("arbitrary text is no key", () => {
     fc.assert(fc.property(fc.string(), (text) => expect(parseKey(text)).toBeUndefined()));
   });
 });

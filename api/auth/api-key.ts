@@ -1,7 +1,7 @@
 /**
- * The form of an API key: `sk_live_` or `sk_test_`, 12 characters by which it is found, 43 of
- * secret (256 bits), 6 of checksum, all base62. The prefix lets secret scanners find leaked keys;
- * the checksum turns away typos and guesses without a query, as GitHub's token format does.
+ * The format of an API key: `sk_live_` or `sk_test_`, a lookup id of 12 characters, a secret of 43 (256 bits) and a
+ * checksum of 6, all base62. The prefix lets secret scanners find leaked keys; the checksum rejects typos and
+ * guesses without a query, as in GitHub's token format.
  */
 import { randomInt } from "node:crypto";
 
@@ -13,7 +13,7 @@ const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const FORM = /^sk_(live|test)_[0-9A-Za-z]{61}$/;
 
-/** Characters of a key that its owner may see again later. */
+/** The length of a key's prefix, which is stored and shown to tell keys apart. */
 const PREFIX_LENGTH = 12;
 
 export type KeyParts = { mode: Mode; lookup: string; secretHash: Buffer };
@@ -24,20 +24,20 @@ export type NewKey = KeyParts & {
   prefix: string;
 };
 
-/** Makes a key from the system's secure random source. */
+/** Generates a key from the system's secure random source. */
 export function generateKey(mode: Mode): NewKey {
   const lookup = randomText(LOOKUP_LENGTH);
   const secret = randomText(SECRET_LENGTH);
   const body = `sk_${mode}_${lookup}${secret}`;
-  const key = body + checksumOf(body);
+  const key = body + computeChecksum(body);
   return { key, mode, lookup, secretHash: hashSecret(secret), prefix: key.slice(0, PREFIX_LENGTH) };
 }
 
-/** Takes a key apart; undefined when its form or its checksum is wrong. */
+/** Parses a key; returns undefined when its format or its checksum is wrong. */
 export function parseKey(key: string): KeyParts | undefined {
   if (!FORM.test(key)) return undefined;
   const body = key.slice(0, -CHECKSUM_LENGTH);
-  if (key.slice(-CHECKSUM_LENGTH) !== checksumOf(body)) return undefined;
+  if (key.slice(-CHECKSUM_LENGTH) !== computeChecksum(body)) return undefined;
   const random = body.slice("sk_live_".length);
   return {
     mode: key.startsWith("sk_live_") ? "live" : "test",
@@ -50,7 +50,7 @@ const hashSecret = (secret: string): Buffer =>
   Buffer.from(new Bun.CryptoHasher("sha256").update(secret).digest());
 
 /** CRC-32 in base62: six characters hold any 32-bit number. */
-function checksumOf(body: string): string {
+function computeChecksum(body: string): string {
   let rest = Bun.hash.crc32(body);
   let text = "";
   for (let i = 0; i < CHECKSUM_LENGTH; i++) {

@@ -1,72 +1,77 @@
 /**
- * Asks about a key once at a time: requests of one key under one rule that come in while PostgreSQL is
- * being asked wait, and are then asked about together. However busy a key is, its row is not fought
- * over, and each request is still judged by a question that was asked after it came in.
+ * Coalesces the authorization of requests: one query in flight per key and rule; requests that arrive meanwhile are
+ * authorized together by the next query. However busy a key is, its row is not contended, and each
+ * request is decided by a query that began after the request arrived.
  */
+import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
-import type { AccessRule, KnownVerdict, Ruling } from "./authorize.ts";
+import type { AuthorizationResult, BatchResult } from "./authorize.ts";
 
-/** Requests in one question. */
-const TOGETHER_MAX = 100;
+/** The most requests in one query. */
+const BATCH_MAX = 100;
 
-/** Puts one question about so many requests; undefined when there is no such key. */
-export type Ask = (
+/** Authorizes `wanted` requests in one query; returns undefined when the key does not exist. */
+export type AuthorizeBatch = (
   id: string,
   key: KeyParts,
   rule: AccessRule,
   wanted: number,
-) => Promise<Ruling | undefined>;
+) => Promise<BatchResult | undefined>;
 
-/** Judges one request; `id` stands for the whole key. */
+/** Authorizes one request; `id` identifies the whole key, its secret included. */
 export type Authorize = (
   id: string,
   key: KeyParts,
   rule: AccessRule,
-) => Promise<KnownVerdict | undefined>;
+) => Promise<AuthorizationResult | undefined>;
 
 type Waiter = {
-  resolve: (verdict: KnownVerdict | undefined) => void;
+  resolve: (result: AuthorizationResult | undefined) => void;
   reject: (error: unknown) => void;
 };
 
-export function createAuthorizer(ask: Ask): Authorize {
-  /** Whoever waits, by key and rule; an entry means that a question is being asked. */
-  const waiting = new Map<string, Waiter[]>();
+export function createAuthorizer(authorizeBatch: AuthorizeBatch): Authorize {
+  /** Requests that wait for the next query, by key and rule; an entry means that a query is in flight. */
+  const queues = new Map<string, Waiter[]>();
 
-  async function run(queue: string, id: string, key: KeyParts, rule: AccessRule): Promise<void> {
+  async function drain(queue: string, id: string, key: KeyParts, rule: AccessRule): Promise<void> {
     for (;;) {
-      const waiters = waiting.get(queue)?.splice(0, TOGETHER_MAX) ?? [];
+      const waiters = queues.get(queue)?.splice(0, BATCH_MAX) ?? [];
       if (waiters.length === 0) break;
       try {
-        const ruling = await ask(id, key, rule, waiters.length * rule.cost);
-        waiters.forEach(({ resolve }, i) => resolve(ruling && verdictOf(ruling, i, rule)));
+        const batch = await authorizeBatch(id, key, rule, waiters.length * rule.cost);
+        waiters.forEach(({ resolve }, i) => resolve(batch && toResult(batch, i, rule)));
       } catch (error) {
         for (const { reject } of waiters) reject(error);
       }
     }
-    waiting.delete(queue);
+    queues.delete(queue);
   }
 
   return (id, key, rule) => {
     const queue = `${id} ${rule.scope} ${rule.limit} ${rule.cost}`;
     return new Promise((resolve, reject) => {
-      const waiters = waiting.get(queue);
+      const waiters = queues.get(queue);
       if (waiters !== undefined) {
         waiters.push({ resolve, reject });
         return;
       }
-      waiting.set(queue, [{ resolve, reject }]);
-      void run(queue, id, key, rule);
+      queues.set(queue, [{ resolve, reject }]);
+      void drain(queue, id, key, rule);
     });
   };
 }
 
-/** What the ruling means for the request that came in as number `i` (from 0) of those asked about. */
-function verdictOf({ granted, ...ruling }: Ruling, i: number, rule: AccessRule): KnownVerdict {
-  if (ruling.verdict !== "ok" || rule.cost === 0) return ruling;
-  if (i >= granted) return { ...ruling, verdict: "limited" };
-  // Those behind it in the queue had not spent theirs yet.
+/** The result for request number `i` (from 0) of a batch. */
+function toResult(
+  { granted, ...result }: BatchResult,
+  i: number,
+  rule: AccessRule,
+): AuthorizationResult {
+  if (result.verdict !== "ok" || rule.cost === 0) return result;
+  if (i >= granted) return { ...result, verdict: "limited" };
+  // The windows count the whole batch: without the requests behind this one.
   const later = granted - 1 - i;
-  const windows = ruling.windows.map((window) => ({ ...window, spent: window.spent - later }));
-  return { ...ruling, windows };
+  const windows = result.windows.map((window) => ({ ...window, used: window.used - later }));
+  return { ...result, windows };
 }

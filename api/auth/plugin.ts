@@ -1,58 +1,56 @@
 /**
- * Who may call what. A route declares `access: { scope, limit, cost }`; before anything else of the
- * request is looked at, the caller is authenticated, the scope checked and the limits spent. How, an
- * admission says: by API key (`key-admission.ts`), or by session (`../sessions/admission.ts`).
+ * Access control. A route declares `access: { scope, limit, cost }`; before anything else of the request is
+ * looked at, the caller is authenticated, the scope checked and the rate limits consumed. An authenticator
+ * does so by API key (`api-key-auth.ts`) or by session (`../sessions/session-auth.ts`).
  */
 import { Elysia } from "elysia";
 
 import type { ErrorCode } from "../http/errors.ts";
 import { readJsonBody } from "../http/json-body.ts";
+import { readQuery } from "../http/query.ts";
 import type { Call, RequestContext } from "../http/request-context.ts";
 import { type Access, accessDetail, noted } from "./access-rules.ts";
-import type { Principal } from "./authorize.ts";
 
-/** What an admission is told of a request. It fills in the call and sets headers of the answer. */
-type Asked = { call: Call; request: Request; headers: Record<string, string | number> };
+/** What an authenticator sees of a request. It fills in the call and sets headers of the response. */
+type AuthContext = { call: Call; request: Request; headers: Record<string, string | number> };
 
-/** Lets a request pass, or throws why not. */
-export type Admit = (asked: Asked, access: Access) => void | Promise<void>;
+/** Lets a request pass, or throws the reason why not. */
+export type Authenticator = (context: AuthContext, access: Access) => void | Promise<void>;
 
-type AuthDeps = { admit: Admit; requestContext: RequestContext };
+type AuthDeps = { authenticate: Authenticator; requestContext: RequestContext };
 
 const UNREAD_BODY = Object.freeze({});
 
 export type AuthPlugin = ReturnType<typeof authPlugin>;
 
-/** The plugin with the `access` rule and the `jsonBody` of a route. */
-export const authPlugin = ({ admit, requestContext }: AuthDeps) =>
+/** The plugin that implements the `access`, `jsonBody`, `errors` and `idempotent` options of routes. */
+export const authPlugin = ({ authenticate, requestContext }: AuthDeps) =>
   new Elysia({ name: "auth" })
     .use(requestContext)
     .macro({
       access: (access: Access) => ({
         detail: accessDetail(access),
-        async transform({ call, request, set }) {
+        async transform(context) {
+          const { call, request, set } = context;
           if (call === undefined) throw new Error("The request context is missing.");
-          await admit({ call, request, headers: set.headers }, access);
+          await authenticate({ call, request, headers: set.headers }, access);
+          // Assigns to one property: passing the context on would make the framework read the whole request first.
+          // Its type of a query lacks the lists of repeated parameters; the route's schema validates either.
+          context.query = readQuery(request.url) as Record<string, string>;
         },
       }),
-      /** Stands behind `access`, so that a body is neither read nor judged for a stranger. */
+      /** Declare it after `access`: the body of an unauthenticated request is neither read nor validated. */
       jsonBody: (presence: "required" | "optional") => ({
-        // Elysia would read the body before the caller is known; this leaves it unread until then.
+        // Elysia would read the body before authentication; this parser leaves it unread.
         parse: () => UNREAD_BODY,
         async transform(context) {
           const absent = presence === "optional" && context.request.body === null;
           context.body = absent ? {} : await readJsonBody(context.request);
         },
       }),
-      /** Codes that this route can answer with beside those that follow from its other rules. */
+      /** Error codes of this route beyond those that follow from its other options. */
       errors: (codes: readonly ErrorCode[]) => ({ detail: noted({ "x-errors": codes }) }),
-      /** The route answers a repeated `Idempotency-Key`: see `idempotency/once.ts`. */
-      idempotent: (does: true) => ({ detail: noted({ "x-idempotent": does }) }),
+      /** The route replays a repeated `Idempotency-Key`: see `idempotency/idempotent.ts`. */
+      idempotent: (enabled: true) => ({ detail: noted({ "x-idempotent": enabled }) }),
     })
     .as("scoped");
-
-/** The caller of a route with an access rule. */
-export function principalOf(call: Call | undefined): Principal {
-  if (call?.principal === undefined) throw new Error("The route declares no access rule.");
-  return call.principal;
-}

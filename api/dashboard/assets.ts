@@ -1,4 +1,4 @@
-/** The dashboard's files, compressed when they were built, read once at the start and served from memory. */
+/** The dashboard's files: compressed at build time, read once at the start, served from memory. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
@@ -6,7 +6,7 @@ type Encoding = "br" | "gzip" | "identity";
 
 type Asset = {
   type: string;
-  /** Its name holds a hash of its content, so it never changes. */
+  /** The file's name contains a hash of its content, so it never changes. */
   immutable: boolean;
   bodies: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
 };
@@ -23,14 +23,14 @@ const TYPES: Readonly<Record<string, string>> = {
   json: "application/json",
 };
 
-/** Reads a folder that `bun dashboard/build.ts` made. Throws when it holds no page. */
+/** Reads the output folder of `bun dashboard/build.ts`. Throws when it contains no `index.html`. */
 export function readAssets(folder: string): Assets {
   const assets = new Map<string, Asset>();
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
     const type = TYPES[entry.name.split(".").at(-1) ?? ""];
-    // What is not served by its name, such as a compressed twin, is not read here.
+    // Skips files that are not served under their own name, such as compressed variants.
     if (type === undefined) continue;
     assets.set(`/${relative(folder, path)}`, {
       type,
@@ -50,7 +50,7 @@ const read = (path: string): Uint8Array<ArrayBuffer> => new Uint8Array(readFileS
 
 type Served = { headers: Record<string, string>; body: Uint8Array<ArrayBuffer> };
 
-/** The file of a path; the page for every other path, which the page itself makes sense of. */
+/** Finds the file of a path; returns `index.html` for every other path, which its client-side router resolves. */
 export function findAsset(assets: Assets, path: string, acceptEncoding: string | null): Served {
   const asset = assets.get(path) ?? assets.get(PAGE);
   if (asset === undefined) throw new Error("The dashboard has no page.");

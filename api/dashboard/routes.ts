@@ -1,10 +1,11 @@
-/** What the dashboard's forms begin with and /v1 does not show. */
+/** The settings of a link that the dashboard's forms edit and /v1 does not return. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
-import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { idParams } from "../http/fields.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { idParams } from "../http/common-schemas.ts";
+import { principalOf } from "../http/request-context.ts";
 import type { LinkService } from "../links/service.ts";
 
 const linkSettings = z.object({

@@ -1,10 +1,13 @@
+/** Starts the dashboard's site in this process, if it is configured. */
 import type { AnalyticsService, IsAlive } from "../analytics/service.ts";
-/** Starts the dashboard's site in this process, where it is configured. */
-import { LISTENING } from "../http/listening.ts";
+import { LISTEN_OPTIONS } from "../http/listen-options.ts";
 import { createMemberService } from "../members/service.ts";
+import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { createAttempts } from "../sessions/attempts.ts";
-import { openAuthLibrary } from "../sessions/library.ts";
+import { openAuthLibrary } from "../sessions/better-auth.ts";
+import { createDeviceCookies } from "../sessions/device-cookie.ts";
+import { createPasswordStrength } from "../sessions/password-strength.ts";
 import { createSessionService } from "../sessions/service.ts";
 import { createUserService } from "../sessions/users.ts";
 import { createDashboardApp, type DashboardDeps } from "./app.ts";
@@ -23,29 +26,33 @@ type ServerDeps = Omit<
   "analytics" | "sessions" | "members" | "assets" | "origin"
 > & {
   sql: Sql;
+  passwords: PasswordHashing;
   analyticsFor: (isAlive: IsAlive) => AnalyticsService;
 };
 
-/** Undefined where there is to be none. Throws when the built dashboard is not where it should be. */
+/** Returns undefined when no dashboard is configured. Throws when its files are missing. */
 export function startDashboard(
   config: DashboardConfig,
-  { analyticsFor, ...deps }: ServerDeps,
+  { analyticsFor, passwords, ...deps }: ServerDeps,
 ): { url: string; stop: () => Promise<void> | undefined } | undefined {
   const { DASHBOARD_URL: url, DASHBOARD_SECRET: secret } = config;
   if (url === undefined || secret === undefined) return undefined;
   const { sql } = deps;
-  const { origin } = new URL(url);
-  const library = openAuthLibrary(sql, origin, secret);
+  const { origin, protocol } = new URL(url);
+  const library = openAuthLibrary(sql, passwords, origin, secret);
   const attempts = createAttempts(sql, secret);
-  const sessions = createSessionService({ sql, library, attempts });
+  const devices = createDeviceCookies(secret, protocol === "https:");
+  const requireStrongPassword = createPasswordStrength();
+  const sessions = createSessionService({ sql, library, attempts, devices, requireStrongPassword });
+  const users = createUserService({ sql, library, requireStrongPassword });
   const app = createDashboardApp({
     ...deps,
     sessions,
-    members: createMemberService({ sql, users: createUserService({ sql, library }) }),
+    members: createMemberService({ sql, users }),
     analytics: analyticsFor(sessions.isAlive),
     assets: readAssets(config.DASHBOARD_DIR),
     origin,
   });
-  app.listen({ hostname: config.DASHBOARD_HOST, port: config.DASHBOARD_PORT, ...LISTENING });
+  app.listen({ hostname: config.DASHBOARD_HOST, port: config.DASHBOARD_PORT, ...LISTEN_OPTIONS });
   return { url: origin, stop: () => app.server?.stop() };
 }

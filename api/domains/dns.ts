@@ -1,4 +1,4 @@
-/** Reads TXT records from the resolvers that the operator chose. */
+/** Reads TXT records from the operator's DNS resolvers. */
 import { Resolver } from "node:dns/promises";
 
 import { unavailable } from "../http/errors.ts";
@@ -6,24 +6,24 @@ import { unavailable } from "../http/errors.ts";
 const TIMEOUT_MS = 1_500;
 const TRIES = 2;
 
-/** DNS says that there is no such name, or no TXT record at it. */
-const NONE = new Set(["ENOTFOUND", "ENODATA"]);
+/** Error codes for a name that does not exist or has no TXT record. */
+const NOT_FOUND_CODES = new Set(["ENOTFOUND", "ENODATA"]);
 
-/** The TXT records at a name; none when there is no such name. Throws `unavailable` without an answer. */
+/** Returns the TXT records of a name, none if it does not exist; throws `unavailable` when DNS fails. */
 export type ReadTxt = (name: string) => Promise<string[]>;
 
-/** `servers` as `address` or `address:port`; those of the system when empty. */
+/** Creates a reader on `servers` (`address` or `address:port`), or on the system's resolvers if empty. */
 export function createTxtReader(servers: readonly string[]): ReadTxt {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (servers.length > 0) resolver.setServers(servers);
   return async (name) => {
     try {
       const records = await resolver.resolveTxt(name);
-      // A record longer than 255 bytes comes in parts (RFC 7208 §3.3 reads them the same way).
-      return records.map((parts) => parts.join(""));
+      // A record longer than 255 bytes consists of several strings, which are concatenated (RFC 7208 §3.3).
+      return records.map((strings) => strings.join(""));
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
-      if (typeof code === "string" && NONE.has(code)) return [];
+      if (typeof code === "string" && NOT_FOUND_CODES.has(code)) return [];
       throw unavailable(error);
     }
   };

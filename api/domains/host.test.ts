@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { parseDomain } from "./host.ts";
 
 describe("domain names", () => {
-  test("keep their meaning: what is accepted is accepted again, unchanged", () => {
+  test("are normalised once: parsing an accepted name returns it unchanged", () => {
     fc.assert(
       fc.property(fc.oneof(fc.domain(), fc.string(), fc.string({ unit: "grapheme" })), (text) => {
         const parsed = parseDomain(text);
@@ -19,7 +19,7 @@ describe("domain names", () => {
   });
 
   test.each(["example.com/", "example.com?x", "user@example.com", "exam ple.com", "1.2.3.4"])(
-    "%p is none",
+    "%p is rejected",
     (text) => {
       expect(parseDomain(text)).toHaveProperty("problem");
     },

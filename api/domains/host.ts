@@ -1,4 +1,4 @@
-/** Custom domains: which names can be one. */
+/** Parses and validates the names of custom domains. */
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
 
@@ -7,20 +7,30 @@ import { parse } from "tldts";
 /** RFC 1035 §2.3.4: 255 octets on the wire are 253 characters. */
 const HOST_LENGTH_MAX = 253;
 
-const URL_MARKS = /[/\\?#@:%\s]/;
+/** Maximum characters before the conversion to ASCII, which never shortens a name. */
+const TEXT_LENGTH_MAX = 255;
+
+const URL_DELIMITERS = /[/\\?#@:%\s]/;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
+const NOT_A_DOMAIN = { problem: "must be a full domain name such as go.example.com" };
+
 /**
- * Reads a domain name: in lower case, international names in their ASCII form. Gives the reason, as a
- * sentence, when it cannot be a custom domain.
+ * Parses a domain name; returns it in lower case, internationalised names in their ASCII form. Returns the
+ * problem when the name cannot be a custom domain.
  */
 export function parseDomain(text: string): { host: string } | { problem: string } {
+  if (text.length > TEXT_LENGTH_MAX) return NOT_A_DOMAIN;
   const name = text.trim().toLowerCase();
-  // The conversion would drop what follows a host in a URL.
-  const host = URL_MARKS.test(name) ? "" : domainToASCII(name).replace(/\.$/, "");
+  // domainToASCII would silently drop a port, path or query.
+  const host = URL_DELIMITERS.test(name) ? "" : domainToASCII(name).replace(/\.$/, "");
   const labels = host.split(".");
-  if (host.length > HOST_LENGTH_MAX || labels.length < 2 || !labels.every((l) => LABEL.test(l))) {
-    return { problem: "must be a full domain name such as go.example.com" };
+  if (
+    host.length > HOST_LENGTH_MAX ||
+    labels.length < 2 ||
+    !labels.every((label) => LABEL.test(label))
+  ) {
+    return NOT_A_DOMAIN;
   }
   if (isIP(host) !== 0) return { problem: "must be a domain name, not an address" };
   const { domain } = parse(host, { allowPrivateDomains: true });

@@ -1,46 +1,47 @@
-/** `/v1/domains`. */
+/** Routes of `/v1/domains`. */
 import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
-import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { doneAnswer, idParams } from "../http/fields.ts";
-import { listQuery, paginationOf } from "../http/pages.ts";
-import type { Once } from "../idempotency/once.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { idParams, successResponse } from "../http/common-schemas.ts";
+import { listQuery, paginationOf } from "../http/pagination.ts";
+import { principalOf } from "../http/request-context.ts";
+import type { Idempotent } from "../idempotency/idempotent.ts";
 import {
   createDomainBody,
-  domainAnswer,
-  domainListAnswer,
-  toDomainAnswer,
-  verifiedAnswer,
+  domainListResponse,
+  domainResponse,
+  toDomainResponse,
+  verificationResponse,
 } from "./model.ts";
 import type { DomainService } from "./service.ts";
 
-type DomainRoutesDeps = { auth: AuthPlugin; once: Once; domains: DomainService };
+type DomainRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; domains: DomainService };
 
-export const domainRoutes = ({ auth, once, domains }: DomainRoutesDeps) =>
+export const domainRoutes = ({ auth, idempotent, domains }: DomainRoutesDeps) =>
   new Elysia({ name: "domains", prefix: "/v1/domains", tags: ["Domains"] })
     .use(auth)
     .post(
       "",
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
-        return await once({ principal, request, body, set }, async (id) => {
-          const answer = toDomainAnswer(await domains.create(principal, id, body.domain));
-          return { status: 201, headers: { location: `/v1/domains/${answer.id}` }, answer };
+        return await idempotent({ principal, request, body, set }, async (id) => {
+          const created = toDomainResponse(await domains.create(principal, id, body.domain));
+          return { status: 201, headers: { location: `/v1/domains/${created.id}` }, body: created };
         });
       },
       {
         access: { scope: "domains:write", limit: "POST /v1/domains", cost: 1 },
         jsonBody: "required",
         idempotent: true,
-        errors: ["domain_taken"],
+        errors: ["domain_taken", "quota_exceeded"],
         body: createDomainBody,
-        response: { 201: domainAnswer },
+        response: { 201: domainResponse },
         detail: {
           operationId: "createDomain",
           summary: "Add a domain",
           description:
-            "The domain is pending until the TXT record named in the answer is found. `domain_taken` when an account has verified it, or yours has added it already.",
+            "The domain stays pending until `verifyDomain` finds the TXT record in the response. Returns `domain_taken` if another account has verified the domain or your account has added it already, and `quota_exceeded` if the account has reached its maximum.",
         },
       },
     )
@@ -48,23 +49,23 @@ export const domainRoutes = ({ auth, once, domains }: DomainRoutesDeps) =>
       "",
       async ({ call, query: { page, limit } }) => {
         const { rows, total } = await domains.list(principalOf(call), page, limit);
-        return { data: rows.map(toDomainAnswer), pagination: paginationOf(page, limit, total) };
+        return { data: rows.map(toDomainResponse), pagination: paginationOf(page, limit, total) };
       },
       {
         access: { scope: "domains:read", limit: null, cost: 1 },
         query: listQuery,
-        response: { 200: domainListAnswer },
+        response: { 200: domainListResponse },
         detail: { operationId: "listDomains", summary: "List domains" },
       },
     )
     .get(
       "/:id",
       async ({ call, params }) =>
-        toDomainAnswer(await domains.get(principalOf(call), decodeId("dom", params.id))),
+        toDomainResponse(await domains.get(principalOf(call), decodeId("dom", params.id))),
       {
         access: { scope: "domains:read", limit: null, cost: 1 },
         params: idParams,
-        response: { 200: domainAnswer },
+        response: { 200: domainResponse },
         detail: { operationId: "getDomain", summary: "Get a domain" },
       },
     )
@@ -73,18 +74,18 @@ export const domainRoutes = ({ auth, once, domains }: DomainRoutesDeps) =>
       async ({ call, params }) => {
         const id = decodeId("dom", params.id);
         const { row, problem } = await domains.verify(principalOf(call), id);
-        return { ...toDomainAnswer(row), problem };
+        return { ...toDomainResponse(row), problem };
       },
       {
         access: { scope: "domains:write", limit: null, cost: 1 },
         errors: ["domain_taken"],
         params: idParams,
-        response: { 200: verifiedAnswer },
+        response: { 200: verificationResponse },
         detail: {
           operationId: "verifyDomain",
           summary: "Verify a domain",
           description:
-            "Looks for the TXT record now. While it is not found, `status` stays `pending` and `problem` says why.",
+            "Looks up the TXT record. If it is missing or has another value, `status` stays `pending` and `problem` says why.",
         },
       },
     )
@@ -98,11 +99,11 @@ export const domainRoutes = ({ auth, once, domains }: DomainRoutesDeps) =>
         access: { scope: "domains:write", limit: null, cost: 1 },
         errors: ["domain_in_use"],
         params: idParams,
-        response: { 200: doneAnswer },
+        response: { 200: successResponse },
         detail: {
           operationId: "deleteDomain",
-          summary: "Remove a domain",
-          description: "Refused with `domain_in_use` while the domain has links.",
+          summary: "Delete a domain",
+          description: "Returns `domain_in_use` while the domain has links.",
         },
       },
     );

@@ -1,12 +1,13 @@
-/** What can be done with custom domains. */
+/** The operations on custom domains. */
 import { randomBytes } from "node:crypto";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
+import type { AccountScope } from "../http/principal.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
 import type { ReadTxt } from "./dns.ts";
 import { parseDomain } from "./host.ts";
-import { type DomainRow, proofName } from "./model.ts";
+import { type DomainRow, verificationName } from "./model.ts";
 import {
   deleteDomain,
   findDomain,
@@ -14,13 +15,12 @@ import {
   insertDomain,
   listDomains,
   markVerified,
-  type Owner,
 } from "./sql.ts";
 
 type DomainServiceDeps = {
   sql: Sql;
   readTxt: ReadTxt;
-  /** Hosts of the service's own short domain. */
+  /** Host names of the service's own short domain. */
   ownHosts: ReadonlySet<string>;
 };
 
@@ -28,44 +28,45 @@ export type DomainService = ReturnType<typeof createDomainService>;
 
 export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDeps) {
   /**
-   * Adds a domain, to be verified. Throws `invalid_request`, and `domain_taken` when it is verified by
-   * whomever, or the owner has added it already under another id.
+   * Adds a pending domain. Throws `invalid_request`, `quota_exceeded`, and `domain_taken` when any account
+   * has verified it or the owner has added it already under another id.
    */
-  async function create(owner: Owner, id: Uuid, text: string): Promise<DomainRow> {
+  async function create(owner: AccountScope, id: Uuid, text: string): Promise<DomainRow> {
     const parsed = parseDomain(text);
     if ("problem" in parsed) throw invalidDomain(parsed.problem);
     const { host } = parsed;
     if (ownHosts.has(host)) throw invalidDomain("is the service's own");
-    if ((await findVerifiedHost(sql, host)) !== undefined) throw taken(host);
+    if ((await findVerifiedHost(sql, host)) !== undefined) throw domainTaken(host);
     const verificationValue = `shorthop-verification=${randomBytes(20).toString("hex")}`;
     try {
       return await insertDomain(sql, { ...owner, id, host, verificationValue });
     } catch (error) {
-      const own = await findDomain(sql, owner, id);
-      if (own !== undefined) return own;
+      // An earlier attempt of the same request may have committed the domain.
+      const existing = await findDomain(sql, owner, id);
+      if (existing !== undefined) return existing;
       if (!isUniqueViolation(error, "domains_by_account")) throw error;
       throw new ApiError("domain_taken", `The account has added ${host} already.`);
     }
   }
 
   /** Finds one of the owner's domains; throws `not_found`. */
-  async function get(owner: Owner, id: Uuid | undefined): Promise<DomainRow> {
+  async function get(owner: AccountScope, id: Uuid | undefined): Promise<DomainRow> {
     const row = id === undefined ? undefined : await findDomain(sql, owner, id);
     if (row === undefined) throw notFound("domain");
     return row;
   }
 
   /**
-   * Looks for the proof in DNS now. A domain that was verified stays so. Throws `not_found`,
-   * `domain_taken`, and `unavailable` when DNS does not answer.
+   * Looks up the TXT record and marks the domain as verified if it matches; a verified domain stays verified.
+   * Throws `not_found`, `domain_taken`, and `unavailable` when DNS fails.
    */
   async function verify(
-    owner: Owner,
+    owner: AccountScope,
     id: Uuid | undefined,
   ): Promise<{ row: DomainRow; problem: string | null }> {
     const row = await get(owner, id);
     if (row.verified_at !== null) return { row, problem: null };
-    const name = proofName(row.host);
+    const name = verificationName(row.host);
     const records = await readTxt(name);
     if (!records.includes(row.verification_value)) {
       const problem =
@@ -77,12 +78,12 @@ export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDep
     try {
       return { row: (await markVerified(sql, row.id)) ?? row, problem: null };
     } catch (error) {
-      throw isUniqueViolation(error, "domains_verified_host") ? taken(row.host) : error;
+      throw isUniqueViolation(error, "domains_verified_host") ? domainTaken(row.host) : error;
     }
   }
 
   /** Removes a domain; throws `not_found`, and `domain_in_use` while it has links. */
-  async function remove(owner: Owner, id: Uuid | undefined): Promise<void> {
+  async function remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
     const row = await get(owner, id);
     try {
       await deleteDomain(sql, row.id);
@@ -92,8 +93,11 @@ export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDep
     }
   }
 
-  /** The owner's verified domain of that name; throws `invalid_request` when there is none. */
-  async function requireVerified(owner: Owner, text: string): Promise<{ id: Uuid; host: string }> {
+  /** Finds the owner's verified domain of that name; throws `invalid_request` when there is none. */
+  async function requireVerified(
+    owner: AccountScope,
+    text: string,
+  ): Promise<{ id: Uuid; host: string }> {
     const parsed = parseDomain(text);
     const host = "host" in parsed ? parsed.host : "";
     const found = host === "" ? undefined : await findVerifiedHost(sql, host);
@@ -109,17 +113,17 @@ export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDep
     verify,
     remove,
     requireVerified,
-    /** A page of the owner's domains, newest first, and how many there are. */
-    list: (owner: Owner, page: number, limit: number) =>
+    /** Returns a page of the owner's domains, newest first, and their total. */
+    list: (owner: AccountScope, page: number, limit: number) =>
       listDomains(sql, owner, limit, (page - 1) * limit),
-    /** Whether short links are served at a host because somebody has verified it. */
+    /** Whether a host is a verified domain of any account, so that short links are served on it. */
     isCustom: async (host: string): Promise<boolean> =>
       (await findVerifiedHost(sql, host)) !== undefined,
   };
 }
 
-const invalidDomain = (why: string): ApiError =>
-  new ApiError("invalid_request", `Invalid value for "domain": ${why}.`);
+const invalidDomain = (problem: string): ApiError =>
+  new ApiError("invalid_request", `Invalid value for "domain": ${problem}.`);
 
-const taken = (host: string): ApiError =>
+const domainTaken = (host: string): ApiError =>
   new ApiError("domain_taken", `${host} has been verified by an account already.`);

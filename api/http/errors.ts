@@ -1,4 +1,4 @@
-/** The errors a client can meet: one table of codes, one envelope, one class to throw. */
+/** The API's errors: a table of codes, the envelope, and the class to throw. */
 
 /** Every error code of /v1 with its status. `docs/errors.md` explains each. */
 const ERROR_STATUS = {
@@ -9,12 +9,14 @@ const ERROR_STATUS = {
   unauthorized: 401,
   forbidden: 403,
   key_revoked: 403,
+  quota_exceeded: 403,
   not_found: 404,
   method_not_allowed: 405,
   idempotency_conflict: 409,
   idempotency_in_progress: 409,
   domain_taken: 409,
   domain_in_use: 409,
+  conflict: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,
@@ -35,13 +37,13 @@ export type ErrorEnvelope = {
 };
 
 type ApiErrorOptions = {
-  /** Whole seconds after which the client may try again. */
+  /** Whole seconds after which the client may retry. */
   retryAfterSeconds?: number;
   headers?: Record<string, string>;
   cause?: unknown;
 };
 
-/** A failure that the client is told of; its message goes into the answer, its cause never does. */
+/** An error for the client: its message goes into the response, its cause only into the log. */
 export class ApiError extends Error {
   override name = "ApiError";
   readonly status: number;
@@ -61,7 +63,7 @@ export class ApiError extends Error {
     };
   }
 
-  /** The body of the answer. Only a 429 says `retry_after` in its body, as specified. */
+  /** The response body. Only a 429 has `retry_after` in its body, as specified. */
   get envelope(): ErrorEnvelope {
     const wait = this.reason === "rate_limited" ? this.options.retryAfterSeconds : undefined;
     return {
@@ -74,13 +76,13 @@ export class ApiError extends Error {
   }
 }
 
-/** The one 404 for what does not exist and for what this caller must not know of. */
+/** The 404 for what does not exist, and for what this caller must not know of. */
 export const notFound = (what: string): ApiError =>
   new ApiError("not_found", `The ${what} does not exist.`);
 
-/** A dependency is down; whatever it is, the client can only try again. */
+/** A dependency is unavailable; which one does not matter to the client, who can only retry. */
 export const unavailable = (cause?: unknown): ApiError =>
-  new ApiError("unavailable", "The service cannot answer this right now. Try again shortly.", {
+  new ApiError("unavailable", "The service is temporarily unavailable. Try again shortly.", {
     retryAfterSeconds: 2,
     cause,
   });

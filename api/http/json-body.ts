@@ -1,12 +1,18 @@
-/** Reads a request's JSON body: after the caller is known, within a bound, with exact errors. */
+/** Reads a request's JSON body, bounded in size and time. */
 import { ApiError } from "./errors.ts";
+import { jsonShapeProblem } from "./json-shape.ts";
 
 /** The most bytes a body may have. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
+/** The longest a body may take to arrive; a silent connection ends earlier, by the server's idle timeout. */
+const BODY_MS_MAX = 30_000;
+
 /**
  * Reads and parses the body. Throws `unsupported_media_type` when it is not declared as JSON in
- * UTF-8, `payload_too_large` beyond {@link BODY_BYTES_MAX}, `invalid_request` when it is not JSON.
+ * UTF-8, `payload_too_large` beyond {@link BODY_BYTES_MAX}, and `invalid_request` when it arrives too slowly, is
+ * not JSON, or is nested too deeply or has too many values. Of members with the same name the last one counts,
+ * as in `JSON.parse`; `__proto__` is an ordinary member, which no schema knows.
  */
 export async function readJsonBody(request: Request): Promise<unknown> {
   if (!isJson(request.headers.get("content-type"))) {
@@ -16,8 +22,10 @@ export async function readJsonBody(request: Request): Promise<unknown> {
     );
   }
   const bytes = await readBounded(request);
+  const problem = jsonShapeProblem(bytes);
+  if (problem !== undefined) throw new ApiError("invalid_request", problem);
   try {
-    // A body that is not UTF-8 is refused rather than repaired: what is stored is what was sent.
+    // A body that is not UTF-8 is rejected, not repaired: the API stores exactly what was sent.
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
     throw new ApiError("invalid_request", "The body is not valid JSON.", { cause });
@@ -43,9 +51,17 @@ async function readBounded(request: Request): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > BODY_BYTES_MAX) throw tooLarge;
   const chunks: Uint8Array[] = [];
   let size = 0;
+  const deadline = performance.now() + BODY_MS_MAX;
   for await (const chunk of request.body ?? []) {
     size += chunk.length;
     if (size > BODY_BYTES_MAX) throw tooLarge;
+    if (performance.now() > deadline) {
+      const seconds = BODY_MS_MAX / 1_000;
+      throw new ApiError(
+        "invalid_request",
+        `The body took more than ${seconds} seconds to arrive.`,
+      );
+    }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

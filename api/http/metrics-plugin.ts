@@ -1,16 +1,16 @@
-/** Tells how long every request took, by what it was for and how it ended. */
+/** Reports the duration, the route and the status of every request. */
 import { Elysia } from "elysia";
 
-/** A request that was answered. */
-export type Answered = {
+export type CompletedRequest = {
   request: Request;
-  /** The pattern, such as `/v1/links/:id`; empty for what is nowhere. */
+  /** The route's pattern, such as `/v1/links/:id`; empty when no route matches. */
   route: string;
   status: number;
+  /** From the request's arrival to its response. */
   seconds: number;
 };
 
-export type Observe = (answered: Answered) => void;
+export type Observe = (completed: CompletedRequest) => void;
 
 export const metricsPlugin = (observe: Observe) => {
   const starts = new WeakMap<Request, number>();

@@ -1,14 +1,14 @@
-/** API keys as clients see them. The value of a key is in the answer that made it, and nowhere else. */
+/** Request and response bodies of API keys. Only the response that creates a key contains its value. */
 import * as z from "zod";
 
-import type { createKeyBody } from "../../shared/contracts/key-bodies.ts";
+import type { createKeyBody } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { paginationAnswer } from "../http/pages.ts";
+import { paginationSchema } from "../http/pagination.ts";
 
 export type CreateKeyBody = z.output<typeof createKeyBody>;
 
-export const keyAnswer = z.object({
+export const keyResponse = z.object({
   id: z.string(),
   name: z.string(),
   type: z.enum(["live", "test"]),
@@ -20,14 +20,14 @@ export const keyAnswer = z.object({
   revoked_at: z.iso.datetime().nullable(),
 });
 
-export const newKeyAnswer = keyAnswer.extend({ key: z.string() });
+export const newKeyResponse = keyResponse.extend({ key: z.string() });
 
-export const keyListAnswer = z.object({
-  data: z.array(keyAnswer),
-  pagination: paginationAnswer,
+export const keyListResponse = z.object({
+  data: z.array(keyResponse),
+  pagination: paginationSchema,
 });
 
-/** A key as PostgreSQL holds it. */
+/** A key as PostgreSQL stores it. */
 export type KeyRow = {
   id: Uuid;
   account_id: Uuid;
@@ -41,7 +41,7 @@ export type KeyRow = {
   revoked_at: Date | null;
 };
 
-export const toKeyAnswer = (row: KeyRow): z.output<typeof keyAnswer> => ({
+export const toKeyResponse = (row: KeyRow): z.output<typeof keyResponse> => ({
   id: encodeId("key", row.id),
   name: row.name,
   type: row.mode,

@@ -1,45 +1,51 @@
 /** `/v1/keys`. */
 import { Elysia } from "elysia";
 
-import { createKeyBody, rotateKeyBody } from "../../shared/contracts/key-bodies.ts";
+import { createKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { doneAnswer, idParams } from "../http/fields.ts";
-import { listQuery, paginationOf } from "../http/pages.ts";
-import type { Once } from "../idempotency/once.ts";
-import { keyAnswer, keyListAnswer, newKeyAnswer, toKeyAnswer } from "./model.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { idParams, successResponse } from "../http/common-schemas.ts";
+import { listQuery, paginationOf } from "../http/pagination.ts";
+import { principalOf } from "../http/request-context.ts";
+import type { Idempotent } from "../idempotency/idempotent.ts";
+import { keyListResponse, keyResponse, newKeyResponse, toKeyResponse } from "./model.ts";
 import type { KeyService } from "./service.ts";
 
-type KeyRoutesDeps = { auth: AuthPlugin; once: Once; keys: KeyService };
+type KeyRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; keys: KeyService };
 
-/** The value of a new key must not be readable from the database, not even for a day. */
+/** The value of a new key must not be readable in the database, not even while its response is stored. */
 const SECRET = { secret: true };
 
-export const keyRoutes = ({ auth, once, keys }: KeyRoutesDeps) =>
+export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
   new Elysia({ name: "keys", prefix: "/v1/keys", tags: ["Keys"] })
     .use(auth)
     .post(
       "",
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
-        const make = async () => {
+        const create = async () => {
           const { row, key } = await keys.create(principal, body);
-          const answer = { ...toKeyAnswer(row), key };
-          return { status: 201 as const, headers: { location: `/v1/keys/${answer.id}` }, answer };
+          const response = { ...toKeyResponse(row), key };
+          return {
+            status: 201 as const,
+            headers: { location: `/v1/keys/${response.id}` },
+            body: response,
+          };
         };
-        return await once({ principal, request, body, set }, make, SECRET);
+        return await idempotent({ principal, request, body, set }, create, SECRET);
       },
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
         jsonBody: "required",
         idempotent: true,
+        errors: ["quota_exceeded"],
         body: createKeyBody,
-        response: { 201: newKeyAnswer },
+        response: { 201: newKeyResponse },
         detail: {
           operationId: "createKey",
           summary: "Create an API key",
           description:
-            "The value is in this answer and nowhere else. A key can grant only what it may do itself.",
+            "Only this response contains the value. A key can grant only scopes it has, and for no longer than it is valid itself. `quota_exceeded` when the account has as many keys as it may; revoked, expired and rotated keys do not count.",
         },
       },
     )
@@ -47,23 +53,23 @@ export const keyRoutes = ({ auth, once, keys }: KeyRoutesDeps) =>
       "",
       async ({ call, query: { page, limit } }) => {
         const { rows, total } = await keys.list(principalOf(call), page, limit);
-        return { data: rows.map(toKeyAnswer), pagination: paginationOf(page, limit, total) };
+        return { data: rows.map(toKeyResponse), pagination: paginationOf(page, limit, total) };
       },
       {
         access: { scope: "keys:read", limit: null, cost: 1 },
         query: listQuery,
-        response: { 200: keyListAnswer },
+        response: { 200: keyListResponse },
         detail: { operationId: "listKeys", summary: "List API keys" },
       },
     )
     .get(
       "/:id",
       async ({ call, params }) =>
-        toKeyAnswer(await keys.get(principalOf(call), decodeId("key", params.id))),
+        toKeyResponse(await keys.get(principalOf(call), decodeId("key", params.id))),
       {
         access: { scope: "keys:read", limit: null, cost: 1 },
         params: idParams,
-        response: { 200: keyAnswer },
+        response: { 200: keyResponse },
         detail: { operationId: "getKey", summary: "Get an API key" },
       },
     )
@@ -76,11 +82,11 @@ export const keyRoutes = ({ auth, once, keys }: KeyRoutesDeps) =>
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
         params: idParams,
-        response: { 200: doneAnswer },
+        response: { 200: successResponse },
         detail: {
           operationId: "revokeKey",
           summary: "Revoke an API key",
-          description: "It stops working with the next request, for good.",
+          description: "It stops working with the next request, permanently.",
         },
       },
     )
@@ -91,21 +97,23 @@ export const keyRoutes = ({ auth, once, keys }: KeyRoutesDeps) =>
         const rotate = async () => {
           const id = decodeId("key", params.id);
           const { row, key } = await keys.rotate(principal, id, body.grace_seconds);
-          return { status: 200 as const, answer: { ...toKeyAnswer(row), key } };
+          return { status: 200 as const, body: { ...toKeyResponse(row), key } };
         };
-        return await once({ principal, request, body, set }, rotate, SECRET);
+        return await idempotent({ principal, request, body, set }, rotate, SECRET);
       },
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
         jsonBody: "optional",
         idempotent: true,
+        errors: ["conflict"],
         params: idParams,
         body: rotateKeyBody,
-        response: { 200: newKeyAnswer },
+        response: { 200: newKeyResponse },
         detail: {
           operationId: "rotateKey",
-          summary: "Replace an API key",
-          description: "Makes a new key like it; the old one works for `grace_seconds` more.",
+          summary: "Rotate an API key",
+          description:
+            "Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. Of concurrent rotations of one key one succeeds; the others get `conflict`.",
         },
       },
     );

@@ -1,12 +1,22 @@
-/** API keys: making, listing, revoking and rotating them. */
+/** API keys: creating, listing, revoking and rotating them. */
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { generateKey } from "../auth/api-key.ts";
+import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { futureInstant } from "../http/fields.ts";
-import type { Sql } from "../postgres.ts";
+import type { Principal } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { CreateKeyBody, KeyRow } from "./model.ts";
-import { countKeys, findKey, insertKey, isKeyAlive, listKeys, revokeKey } from "./sql.ts";
+import {
+  claimKey,
+  countKeys,
+  findKey,
+  insertKey,
+  isKeyAlive,
+  listKeys,
+  lockKey,
+  revokeKey,
+} from "./sql.ts";
 
 export type NewApiKey = {
   accountId: Uuid;
@@ -16,59 +26,54 @@ export type NewApiKey = {
   expiresAt: Date | null;
 };
 
-/** Who asks, with what they may grant. */
-export type Grantor = { accountId: Uuid; mode: Mode; scopes: readonly string[] };
+/** The caller, an API key or a session, with the scopes it may grant. */
+export type Grantor = Omit<Principal, "plan">;
 
-/** A key that was just made. Its value is known this once: what is stored cannot give it back. */
-export type MadeKey = { row: KeyRow; key: string };
+/** A new key with its value, of which the database stores only a hash. */
+export type CreatedKey = { row: KeyRow; key: string };
 
-/** Keys of one mode that an operator is shown at once. */
+/** The most keys of one mode that an operator's list contains. */
 const OPERATOR_LIST_MAX = 10_000;
 
 export type KeyService = ReturnType<typeof createKeyService>;
 
 export function createKeyService({ sql }: { sql: Sql }) {
-  /** Makes a key for an account; throws `not_found` when there is none. For operators. */
-  async function make(key: NewApiKey): Promise<MadeKey> {
-    const made = generateKey(key.mode);
-    const row = await insertKey(sql, {
-      id: newUuid(),
-      account_id: key.accountId,
-      name: key.name,
-      mode: key.mode,
-      lookup: made.lookup,
-      prefix: made.prefix,
-      secret_hash: made.secretHash,
-      scopes: [...new Set(key.scopes)],
-      expires_at: key.expiresAt,
-    });
-    if (row === undefined) throw notFound("account");
-    return { row, key: made.key };
-  }
+  /** For operators: creates a key for an account, without a quota; throws `not_found` when there is no such account. */
+  const createAny = (key: NewApiKey): Promise<CreatedKey> => add(sql, key, null);
 
-  /** Makes a key that may do no more than its maker; throws `forbidden` and `invalid_request`. */
-  async function create(grantor: Grantor, body: CreateKeyBody): Promise<MadeKey> {
+  /**
+   * Creates a key that has no more scopes than its grantor, and is valid for no longer. Throws `forbidden`,
+   * `invalid_request` and `quota_exceeded`.
+   */
+  async function create(grantor: Grantor, body: CreateKeyBody): Promise<CreatedKey> {
     if ((body.type ?? grantor.mode) !== grantor.mode) {
-      throw new ApiError("forbidden", `A ${grantor.mode} key can only make ${grantor.mode} keys.`);
+      throw new ApiError(
+        "forbidden",
+        `A ${grantor.mode} key can only create ${grantor.mode} keys.`,
+      );
     }
     requireScopes(grantor, body.scopes);
-    return await make({
+    const key = {
       accountId: grantor.accountId,
       name: body.name,
       mode: grantor.mode,
       scopes: body.scopes,
       expiresAt: futureInstant("expires_at", body.expires_at, new Date()),
+    };
+    return await sql.begin(async (sql) => {
+      await claimKey(sql, grantor);
+      return await add(sql, key, grantor.callerId);
     });
   }
 
-  /** Finds one of the asker's keys; throws `not_found`. */
+  /** Finds a key of the caller's account and mode; throws `not_found`. */
   async function get(grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
     const row = id === undefined ? undefined : await findKey(sql, id);
     if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode) throw notFound("key");
     return row;
   }
 
-  /** A page of the asker's keys, newest first, and how many there are. */
+  /** Lists a page of the keys of the caller's account and mode, newest first, with their total. */
   async function list(grantor: Grantor, page: number, limit: number) {
     const [rows, total] = await Promise.all([
       listKeys(sql, grantor, limit, (page - 1) * limit),
@@ -77,61 +82,80 @@ export function createKeyService({ sql }: { sql: Sql }) {
     return { rows, total };
   }
 
-  /** Revokes one of the asker's keys from the next request on; a revoked one stays revoked. */
+  /** Revokes a key, from the next request on, for good. */
   async function revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
     const { id: found } = await get(grantor, id);
     await revokeKey(sql, found, 0);
   }
 
-  /** Replaces a key by a new one like it; the old one works for `graceSeconds` more. */
+  /**
+   * Replaces a key by a new one with the same name and scopes, valid for no longer than the caller; the old key works
+   * for `graceSeconds` more. Throws `conflict` when another request replaces it at the same time.
+   */
   async function rotate(
     grantor: Grantor,
     id: Uuid | undefined,
     graceSeconds: number,
-  ): Promise<MadeKey> {
+  ): Promise<CreatedKey> {
     const old = await get(grantor, id);
     requireScopes(grantor, old.scopes);
-    return await replace(old, graceSeconds);
+    return await replace(old, graceSeconds, grantor.callerId);
   }
 
-  async function replace(old: KeyRow, graceSeconds: number): Promise<MadeKey> {
+  async function replace(
+    old: KeyRow,
+    graceSeconds: number,
+    grantorId: Uuid | null,
+  ): Promise<CreatedKey> {
     if (old.revoked_at !== null) {
       throw new ApiError("invalid_request", "The key has been revoked or rotated already.");
     }
-    const made = await make({
+    const key = {
       accountId: old.account_id,
       name: old.name,
       mode: old.mode,
       scopes: old.scopes,
       expiresAt: old.expires_at,
+    };
+    return await sql.begin(async (sql) => {
+      const current = await lockKey(sql, old.id);
+      if (current?.revoked_at !== null) {
+        throw new ApiError(
+          "conflict",
+          "The key was revoked or rotated by another request just now.",
+        );
+      }
+      // Before the old key is revoked: it may be the caller, which must still be valid to grant.
+      const created = await add(sql, key, grantorId);
+      await revokeKey(sql, old.id, graceSeconds);
+      return created;
     });
-    await revokeKey(sql, old.id, graceSeconds);
-    return made;
   }
 
   return {
-    make,
+    createAny,
     create,
     get,
     list,
     revoke,
     rotate,
-    /** For operators: all keys of an account, of both modes. */
+    /** For operators: lists all keys of an account, of both modes. */
     async listAll(accountId: Uuid): Promise<KeyRow[]> {
       const modes: Mode[] = ["live", "test"];
-      const pages = await Promise.all(
+      const lists = await Promise.all(
         modes.map((mode) => listKeys(sql, { accountId, mode }, OPERATOR_LIST_MAX, 0)),
       );
-      return pages.flat();
+      return lists.flat();
     },
-    /** Whether a key may still be used: what goes on for long asks again. */
+    /** Whether a key is still valid; live streams check it repeatedly. */
     isAlive: ({ callerId }: { callerId: Uuid }): Promise<boolean> => isKeyAlive(sql, callerId),
-    /** For operators: whosever key it is. False when there is none. */
+    /** For operators: revokes a key of any account. Returns false when there is no such key. */
     revokeAny: (id: Uuid): Promise<boolean> => revokeKey(sql, id, 0),
-    async rotateAny(id: Uuid, graceSeconds: number): Promise<MadeKey> {
+    /** For operators: rotates a key of any account. Throws `not_found`. */
+    async rotateAny(id: Uuid, graceSeconds: number): Promise<CreatedKey> {
       const old = await findKey(sql, id);
       if (old === undefined) throw notFound("key");
-      return await replace(old, graceSeconds);
+      return await replace(old, graceSeconds, null);
     },
   };
 }
@@ -143,4 +167,27 @@ function requireScopes(grantor: Grantor, scopes: readonly string[]): void {
     "forbidden",
     `A key can only grant scopes it has; it lacks ${missing.join(", ")}.`,
   );
+}
+
+/** Adds a key, valid for no longer than the key `grantorId`; throws `not_found` when there is no such account. */
+async function add(
+  sql: Sql | Transaction,
+  key: NewApiKey,
+  grantorId: Uuid | null,
+): Promise<CreatedKey> {
+  const generated = generateKey(key.mode);
+  const stored = {
+    id: newUuid(),
+    account_id: key.accountId,
+    name: key.name,
+    mode: key.mode,
+    lookup: generated.lookup,
+    prefix: generated.prefix,
+    secret_hash: generated.secretHash,
+    scopes: [...new Set(key.scopes)],
+    expires_at: key.expiresAt,
+  };
+  const row = await insertKey(sql, stored, grantorId);
+  if (row === undefined) throw notFound("account");
+  return { row, key: generated.key };
 }

@@ -1,28 +1,49 @@
-/** The statements on API keys. */
+/** SQL of API keys. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { Sql } from "../postgres.ts";
+import type { AccountScope } from "../http/principal.ts";
+import { type Claim, requireClaimed } from "../limits/quotas.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { KeyRow } from "./model.ts";
 
-export type KeyFilter = { accountId: Uuid; mode: string };
-
-export type StoredKey = Pick<
-  KeyRow,
-  "id" | "account_id" | "name" | "mode" | "prefix" | "expires_at"
-> & {
+type NewKeyRow = Pick<KeyRow, "id" | "account_id" | "name" | "mode" | "prefix" | "expires_at"> & {
   lookup: string;
   secret_hash: Buffer;
   scopes: readonly string[];
 };
 
-/** Inserts a key; undefined when its account does not exist. */
-export async function insertKey(sql: Sql, key: StoredKey): Promise<KeyRow | undefined> {
+/**
+ * Inserts a key; returns undefined when its account does not exist. The key is valid for no longer than the API key
+ * `grantorId` that creates it, or until its own expiry when `grantorId` is null or a session.
+ */
+export async function insertKey(
+  sql: Sql | Transaction,
+  key: NewKeyRow,
+  grantorId: Uuid | null,
+): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     insert into api_keys (id, account_id, name, mode, lookup, prefix, secret_hash, scopes, expires_at)
     select ${key.id}, account.id, ${key.name}, ${key.mode}, ${key.lookup}, ${key.prefix},
-           ${key.secret_hash}, ${[...key.scopes]}, ${key.expires_at}
+           ${key.secret_hash}, ${[...key.scopes]},
+           least(${key.expires_at}::timestamptz,
+                 (select least(grantor.expires_at, grantor.revoked_at) from api_keys grantor where grantor.id = ${grantorId}))
       from accounts account
      where account.id = ${key.account_id}
     returning id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+  return row;
+}
+
+/** Locks the account's quota of keys until the transaction ends; throws `quota_exceeded` when it is exhausted. */
+export async function claimKey(sql: Transaction, { accountId, mode }: AccountScope): Promise<void> {
+  const [claim] = await sql<[Claim]>`
+    select granted, allowed from claim_quota(${accountId}, ${mode}, 'api_keys')`;
+  requireClaimed("api_keys", claim);
+}
+
+/** As {@link findKey}, and locks the key until the transaction ends. */
+export async function lockKey(sql: Transaction, id: Uuid): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    select id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at
+      from api_keys where id = ${id} for no key update`;
   return row;
 }
 
@@ -34,10 +55,10 @@ export async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
   return row;
 }
 
-/** A page of an account's keys, newest first, by the index `api_keys_by_account`. */
+/** Lists a page of an account's keys, newest first, by the index `api_keys_by_account`. */
 export async function listKeys(
   sql: Sql,
-  { accountId, mode }: KeyFilter,
+  { accountId, mode }: AccountScope,
   limit: number,
   offset: number,
 ): Promise<KeyRow[]> {
@@ -49,17 +70,21 @@ export async function listKeys(
      limit ${limit} offset ${offset}`;
 }
 
-export async function countKeys(sql: Sql, { accountId, mode }: KeyFilter): Promise<number> {
+export async function countKeys(sql: Sql, { accountId, mode }: AccountScope): Promise<number> {
   const [row] = await sql<[{ total: number }]>`
     select count(*)::integer as total from api_keys where account_id = ${accountId} and mode = ${mode}`;
   return row.total;
 }
 
 /**
- * Revokes a key `graceSeconds` from now, by the database's clock. A revocation is never put off: the
- * earlier of two stands. False when there is no such key.
+ * Revokes a key `graceSeconds` from now, by the database's clock. Never postpones an earlier revocation. Returns false
+ * when there is no such key.
  */
-export async function revokeKey(sql: Sql, id: Uuid, graceSeconds: number): Promise<boolean> {
+export async function revokeKey(
+  sql: Sql | Transaction,
+  id: Uuid,
+  graceSeconds: number,
+): Promise<boolean> {
   const rows = await sql`
     update api_keys
        set revoked_at = least(revoked_at, clock_timestamp() + make_interval(secs => ${graceSeconds}))
@@ -67,11 +92,12 @@ export async function revokeKey(sql: Sql, id: Uuid, graceSeconds: number): Promi
   return rows.length === 1;
 }
 
-/** Whether a key is there, not revoked and not expired, by the database's clock. */
+/** Whether a key is neither revoked nor expired, and its account is not suspended. */
 export async function isKeyAlive(sql: Sql, id: Uuid): Promise<boolean> {
   const rows = await sql`
-    select 1 from api_keys
-     where id = ${id} and (revoked_at is null or revoked_at > now())
-       and (expires_at is null or expires_at > now())`;
+    select 1 from api_keys key join accounts account on account.id = key.account_id
+     where key.id = ${id} and (key.revoked_at is null or key.revoked_at > now())
+       and (key.expires_at is null or key.expires_at > now())
+       and (account.suspended_until is null or account.suspended_until <= now())`;
   return rows.length > 0;
 }

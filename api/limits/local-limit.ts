@@ -1,42 +1,45 @@
-/** A limit kept in this process alone, so that it costs no query. */
+/** A rate limit held in this process's memory, which costs no query. */
 import { createFixedWindow } from "../../shared/fixed-window.ts";
-import { type LimitWindow, rateLimited, rateLimitHeaders } from "./windows.ts";
+import { type LimitWindow, rateLimited, rateLimitHeaders } from "../http/rate-limit.ts";
 
 type LocalLimitOptions = {
-  /** What the window is called. */
+  /** The name of the window. */
   name: string;
-  /** Requests that a key may make in so many seconds. */
-  allowed: number;
+  /** Requests that one key may make in `seconds`. */
+  limit: number;
   seconds: number;
-  /** Keys remembered; beyond, the least recently seen one starts anew. */
+  /** The most keys remembered; beyond that, the least recently seen key is forgotten and starts a new window. */
   keysMax: number;
 };
 
 export type LocalLimit = {
   /** Whether the key has no request left. */
   exhausted(key: string): boolean;
-  /** Spends one request where one is left; returns the window, and whether the request was granted. */
-  spend(key: string): { window: LimitWindow; granted: boolean };
-  /** Spends one request and describes the window in the headers; throws `rate_limited` when none is left. */
-  admit(key: string, headers: Record<string, string | number>): void;
+  /** The key's current window; consumes nothing. */
+  state(key: string): LimitWindow;
+  /** Consumes one request if one is left; returns the window, and whether the request was granted. */
+  consume(key: string): { window: LimitWindow; granted: boolean };
+  /** Consumes one request and sets the headers; throws `rate_limited` when none is left. */
+  enforce(key: string, headers: Record<string, string | number>): void;
 };
 
 export function createLocalLimit({ name, ...bounds }: LocalLimitOptions): LocalLimit {
-  const { allowed, seconds } = bounds;
-  const limit = createFixedWindow(bounds);
+  const { limit, seconds } = bounds;
+  const window = createFixedWindow(bounds);
 
-  function spend(key: string) {
-    const { granted, ...state } = limit.spend(key);
-    return { window: { name, allowed, seconds, ...state }, granted };
+  function consume(key: string) {
+    const { granted, ...state } = window.consume(key);
+    return { window: { name, limit, seconds, ...state }, granted };
   }
 
   return {
-    exhausted: limit.exhausted,
-    spend,
-    admit(key, headers) {
-      const { window, granted } = spend(key);
-      Object.assign(headers, rateLimitHeaders(window));
-      if (!granted) throw rateLimited(window, Date.now());
+    exhausted: window.exhausted,
+    state: (key) => ({ name, limit, seconds, ...window.state(key) }),
+    consume,
+    enforce(key, headers) {
+      const { window: state, granted } = consume(key);
+      Object.assign(headers, rateLimitHeaders(state));
+      if (!granted) throw rateLimited(state, Date.now());
     },
   };
 }

@@ -17,7 +17,7 @@ describe("aliases", () => {
     },
   );
 
-  test("generated aliases are allowed, and hold no look-alikes and no vowels", () => {
+  test("generated aliases are allowed and contain neither look-alikes nor vowels", () => {
     fc.assert(
       fc.property(fc.integer({ min: GENERATED_LENGTH, max: 20 }), (length) => {
         const alias = generateAlias(length);
@@ -29,7 +29,7 @@ describe("aliases", () => {
   });
 
   test("generated aliases differ", () => {
-    const made = Array.from({ length: 1_000 }, () => generateAlias(GENERATED_LENGTH));
-    expect(new Set(made).size).toBe(1_000);
+    const aliases = Array.from({ length: 1_000 }, () => generateAlias(GENERATED_LENGTH));
+    expect(new Set(aliases).size).toBe(1_000);
   });
 });

@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { nthId } from "./bulk.ts";
 
-test("ids that follow from one id are UUIDs, all different, and the same each time", () => {
+test("ids derived from one id are distinct UUIDs, and the same on every call", () => {
   fc.assert(
     fc.property(fc.uuid({ version: 7 }), (first) => {
       const ids = Array.from({ length: 100 }, (_, n) => nthId(first, n));

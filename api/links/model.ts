@@ -1,15 +1,18 @@
-/** Links as clients see them: what a request may hold, and what an answer does. */
+/** Schemas of link requests and responses, and the rows they come from. */
 import * as z from "zod";
 
-import type { createLinkBody, updateLinkBody } from "../../shared/contracts/link-bodies.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
+import {
+  type createLinkBody,
+  TAG_LENGTH_MAX,
+  type updateLinkBody,
+} from "../../shared/contracts/link-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { listQuery, paginationAnswer } from "../http/pages.ts";
-import type { Utm } from "./destination.ts";
+import { listQuery, paginationSchema } from "../http/pagination.ts";
+import type { Utm } from "./utm.ts";
 
 export type CreateLinkBody = z.output<typeof createLinkBody>;
 
-/** What a link is called in paths. */
 const linkId = z.string().meta({ examples: ["link_01k9z3v6x7e8w9r0t1y2u3i4o5"] });
 
 export const createdLink = z
@@ -18,7 +21,7 @@ export const createdLink = z
     short_url: z.string().meta({ examples: ["https://sho.rt/summer-sale"] }),
     original_url: z.string(),
     alias: z.string(),
-    domain: z.string().nullable().meta({ description: "null for the service's own." }),
+    domain: z.string().nullable().meta({ description: "null for the service's own domain." }),
     title: z.string().nullable(),
     tags: z.array(z.string()),
     clicks: z.int(),
@@ -37,25 +40,28 @@ export const fullLink = createdLink
 
 export type UpdateLinkBody = z.output<typeof updateLinkBody>;
 
+/** Maximum characters of a search, which becomes a pattern for the trigram index. */
+const SEARCH_LENGTH_MAX = 255;
+
 export const listLinksQuery = listQuery.extend({
   search: z
     .string()
-    .max(255)
+    .max(SEARCH_LENGTH_MAX)
     .optional()
-    .meta({ description: "Text that title, alias or URL holds, whatever its case." }),
-  tag: z.string().max(50).optional().meta({ description: "Only links with this tag." }),
+    .meta({ description: "Text that title, alias or URL contains, ignoring case." }),
+  tag: z.string().max(TAG_LENGTH_MAX).optional().meta({ description: "Only links with this tag." }),
   sort: z.enum(["created_at", "clicks"]).default("created_at"),
   order: z.enum(["asc", "desc"]).default("desc"),
 });
 
 export type ListLinksQuery = z.output<typeof listLinksQuery>;
 
-export const linkListAnswer = z.object({
+export const linkListResponse = z.object({
   data: z.array(createdLink),
-  pagination: paginationAnswer,
+  pagination: paginationSchema,
 });
 
-/** A link as PostgreSQL holds it, its figures beside it. */
+/** A link as stored in PostgreSQL, with its click counters. */
 export type LinkRow = Utm & {
   id: Uuid;
   account_id: Uuid;
@@ -77,8 +83,11 @@ export type LinkRow = Utm & {
   unique_clicks: number;
 };
 
-/** Custom domains are served where the service's own is, so scheme and port are the same. */
-export function shortUrlOf(row: Pick<LinkRow, "domain_host" | "alias">, shortUrl: string): string {
+/** The short URL of a link. Custom domains share the scheme and port of the service's own domain. */
+export function buildShortUrl(
+  row: Pick<LinkRow, "domain_host" | "alias">,
+  shortUrl: string,
+): string {
   const url = new URL(shortUrl);
   if (row.domain_host !== null) url.hostname = row.domain_host;
   return `${url.origin}/${row.alias}`;
@@ -86,7 +95,7 @@ export function shortUrlOf(row: Pick<LinkRow, "domain_host" | "alias">, shortUrl
 
 export const toCreatedLink = (row: LinkRow, shortUrl: string): z.output<typeof createdLink> => ({
   id: encodeId("link", row.id),
-  short_url: shortUrlOf(row, shortUrl),
+  short_url: buildShortUrl(row, shortUrl),
   original_url: row.original_url,
   alias: row.alias,
   domain: row.domain_host,

@@ -1,14 +1,15 @@
-/** Tells the redirectors of every link anew, for when the links feed was lost or set back. */
+/** Republishes every link to the redirectors, for when the links feed was lost or rolled back. */
 import type { Uuid } from "../../shared/ids.ts";
 import type { Sql } from "../postgres.ts";
 import { toRecord } from "./record.ts";
-import { insertOutboxes, listLinksAfter } from "./sql.ts";
+import { insertOutboxEntries, listLinksAfter } from "./sql.ts";
 
 const BATCH = 1_000;
 
 /**
- * Puts the state of every link into the outbox, from where any API process publishes it; what the feed
- * holds already stays. Gives how many there were; `onProgress` hears of each batch.
+ * Adds the current state of every link to the outbox, from which any API process publishes it; states that
+ * the feed already holds stay untouched. Returns how many links there were, and calls `onProgress` after
+ * each batch with the total so far.
  */
 export async function resyncLinks(
   sql: Sql,
@@ -19,7 +20,7 @@ export async function resyncLinks(
   for (;;) {
     const rows = await listLinksAfter(sql, after, BATCH);
     if (rows.length === 0) return queued;
-    await insertOutboxes(
+    await insertOutboxEntries(
       sql,
       rows.map((row) => ({ ...toRecord(row), version: row.version })),
     );

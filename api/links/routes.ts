@@ -1,20 +1,21 @@
-/** `/v1/links`. */
+/** Routes of `/v1/links`. */
 import { Elysia } from "elysia";
 
-import { createLinkBody, updateLinkBody } from "../../shared/contracts/link-bodies.ts";
+import { createLinkBody, updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { doneAnswer, idParams } from "../http/fields.ts";
-import { paginationOf } from "../http/pages.ts";
-import type { Once } from "../idempotency/once.ts";
-import type { SpendMore } from "../limits/spend-more.ts";
-import { bulkLinksAnswer, bulkLinksBody, createLinks } from "./bulk.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { idParams, successResponse } from "../http/common-schemas.ts";
+import { paginationOf } from "../http/pagination.ts";
+import { principalOf } from "../http/request-context.ts";
+import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { ConsumeMany } from "../limits/consume-many.ts";
+import { bulkLinksBody, bulkLinksResponse, createLinks } from "./bulk.ts";
 import {
+  buildShortUrl,
   createdLink,
   fullLink,
-  linkListAnswer,
+  linkListResponse,
   listLinksQuery,
-  shortUrlOf,
   toCreatedLink,
   toFullLink,
 } from "./model.ts";
@@ -23,27 +24,30 @@ import type { LinkService } from "./service.ts";
 
 type LinkRoutesDeps = {
   auth: AuthPlugin;
-  once: Once;
-  spendMore: SpendMore;
+  idempotent: Idempotent;
+  consumeMany: ConsumeMany;
   links: LinkService;
   shortUrl: string;
 };
 
-const propagation = (propagated: boolean): Record<string, string> =>
+const propagationHeaders = (propagated: boolean): Record<string, string> =>
   propagated ? {} : { "x-propagation": "pending" };
 
-export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoutesDeps) =>
+export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: LinkRoutesDeps) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
       "",
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
-        return await once({ principal, request, body, set }, async (id) => {
+        return await idempotent({ principal, request, body, set }, async (id) => {
           const { link, propagated } = await links.create(principal, id, body);
-          const answer = toCreatedLink(link, shortUrl);
-          const headers = { location: `/v1/links/${answer.id}`, ...propagation(propagated) };
-          return { status: 201, headers, answer };
+          const created = toCreatedLink(link, shortUrl);
+          const headers = {
+            location: `/v1/links/${created.id}`,
+            ...propagationHeaders(propagated),
+          };
+          return { status: 201, headers, body: created };
         });
       },
       {
@@ -57,7 +61,7 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
           operationId: "createLink",
           summary: "Create a link",
           description:
-            "The link redirects from the moment of the answer. `invalid_url`, `invalid_alias` and `alias_taken` say what is wrong with it.",
+            "The link redirects as soon as you receive the response. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.",
         },
       },
     )
@@ -65,12 +69,12 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
       "/bulk",
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
-        return await once({ principal, request, body, set }, async (id) => {
-          await spendMore({ call, set }, "POST /v1/links", body.links.length);
-          const { answer, propagated } = await createLinks(links, principal, id, body, (row) =>
+        return await idempotent({ principal, request, body, set }, async (id) => {
+          await consumeMany({ call, set }, "POST /v1/links", body.links.length);
+          const { response, propagated } = await createLinks(links, principal, id, body, (row) =>
             toCreatedLink(row, shortUrl),
           );
-          return { status: 200, headers: propagation(propagated), answer };
+          return { status: 200, headers: propagationHeaders(propagated), body: response };
         });
       },
       {
@@ -78,12 +82,12 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
         jsonBody: "required",
         idempotent: true,
         body: bulkLinksBody,
-        response: { 200: bulkLinksAnswer },
+        response: { 200: bulkLinksResponse },
         detail: {
           operationId: "createLinks",
           summary: "Create many links",
           description:
-            "Up to 100 links, each made or refused on its own. Each counts toward the hourly limit of `POST /v1/links`; when that has not as many left, none is made.",
+            "Creates up to 100 links; each one succeeds or fails on its own. Every link counts toward the hourly limit of `POST /v1/links`; if fewer requests remain than there are links, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.",
         },
       },
     )
@@ -102,7 +106,7 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
       "/:id/qr",
       async ({ call, params, query, set }) => {
         const link = await links.get(principalOf(call), decodeId("link", params.id));
-        const { type, image } = await drawQr(shortUrlOf(link, shortUrl), query);
+        const { type, image } = await drawQr(buildShortUrl(link, shortUrl), query);
         set.headers["content-type"] = type;
         return new Response(image);
       },
@@ -113,7 +117,7 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
         detail: {
           operationId: "getLinkQr",
           summary: "Get a link's QR code",
-          description: "A QR code of the short URL, as SVG or PNG.",
+          description: "Returns a QR code of the short URL as SVG or PNG.",
         },
       },
     )
@@ -129,11 +133,11 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
       {
         access: { scope: "links:read", limit: null, cost: 1 },
         query: listLinksQuery,
-        response: { 200: linkListAnswer },
+        response: { 200: linkListResponse },
         detail: {
           operationId: "listLinks",
           summary: "List links",
-          description: "A page beyond the last is empty.",
+          description: "Pages after the last one are empty.",
         },
       },
     )
@@ -145,7 +149,7 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
           decodeId("link", params.id),
           body,
         );
-        Object.assign(set.headers, propagation(propagated));
+        Object.assign(set.headers, propagationHeaders(propagated));
         return toFullLink(link, shortUrl);
       },
       {
@@ -157,8 +161,8 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
         response: { 200: fullLink },
         detail: {
           operationId: "updateLink",
-          summary: "Change a link",
-          description: "Fields that are sent are changed; null removes what can be removed.",
+          summary: "Update a link",
+          description: "Updates the fields in the body; null removes an optional field.",
         },
       },
     )
@@ -166,17 +170,18 @@ export const linkRoutes = ({ auth, once, spendMore, links, shortUrl }: LinkRoute
       "/:id",
       async ({ call, params, set }) => {
         const { propagated } = await links.remove(principalOf(call), decodeId("link", params.id));
-        Object.assign(set.headers, propagation(propagated));
+        Object.assign(set.headers, propagationHeaders(propagated));
         return { success: true, message: "The link has been deleted." };
       },
       {
         access: { scope: "links:delete", limit: null, cost: 1 },
         params: idParams,
-        response: { 200: doneAnswer },
+        response: { 200: successResponse },
         detail: {
           operationId: "deleteLink",
           summary: "Delete a link",
-          description: "For good: the link stops redirecting, and its alias is free again.",
+          description:
+            "Deletes the link permanently: it stops redirecting, and its alias becomes available.",
         },
       },
     );

@@ -1,31 +1,17 @@
-/** What can be done with links. Knows nothing of HTTP but the errors a client is told of. */
+/** The operations on links. Of HTTP it knows only the errors that clients receive. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { DomainService } from "../domains/service.ts";
-import type { LinkFeed } from "../feed/link-feed.ts";
 import { notFound } from "../http/errors.ts";
-import type { Sql } from "../postgres.ts";
-import { createLinkChanger } from "./change.ts";
-import { createLinkMaker } from "./create.ts";
-import { findLinks } from "./listing.ts";
-import type { LinkRow, ListLinksQuery } from "./model.ts";
-import { findCreationTimes, findFirstCreation, findLink, type Owner } from "./sql.ts";
-import type { TargetRules } from "./target-url.ts";
+import type { AccountScope } from "../http/principal.ts";
+import { createLink } from "./create-link.ts";
+import { deleteLink } from "./delete-link.ts";
+import type { LinkServiceDeps, WriteResult } from "./deps.ts";
+import { listLinks } from "./list-links.ts";
+import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
+import { findCreationTimes, findFirstCreation, findLink } from "./sql.ts";
+import { updateLink } from "./update-link.ts";
 
-export type LinkServiceDeps = {
-  sql: Sql;
-  feed: Pick<LinkFeed, "publish">;
-  domains: Pick<DomainService, "requireVerified" | "isCustom">;
-  targetRules: TargetRules;
-};
-
-/**
- * A link that was written. `propagated` is false when the links feed could not be reached: the link
- * is safe, and the redirectors are told later.
- */
-export type Written = { link: LinkRow; propagated: boolean };
-
-/** An empty parameter is none. */
-const textOf = (text: string | undefined): string | null =>
+/** An empty query parameter counts as absent. */
+const emptyToNull = (text: string | undefined): string | null =>
   text === undefined || text === "" ? null : text;
 
 export type LinkService = ReturnType<typeof createLinkService>;
@@ -34,38 +20,48 @@ export function createLinkService(deps: LinkServiceDeps) {
   const { sql } = deps;
 
   /** Finds one of the owner's links; throws `not_found`. */
-  async function get(owner: Owner, id: Uuid | undefined): Promise<LinkRow> {
+  async function get(owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> {
     const row = id === undefined ? undefined : await findLink(sql, owner, id);
     if (row === undefined) throw notFound("link");
     return row;
   }
 
-  /** A page of the owner's links, and how many there are. */
-  async function list(owner: Owner, query: ListLinksQuery) {
+  /** Returns a page of the owner's links that match, and the number of all matches. */
+  async function list(owner: AccountScope, query: ListLinksQuery) {
     const { page, limit, sort, order } = query;
-    const filter = { ...owner, search: textOf(query.search), tag: textOf(query.tag) };
-    // No field of a link holds a control character, and PostgreSQL takes no NUL.
+    const filter = { ...owner, search: emptyToNull(query.search), tag: emptyToNull(query.tag) };
+    // No field of a link contains a control character, and PostgreSQL rejects NUL.
     if (/\p{Cc}/u.test(`${filter.search}${filter.tag}`)) return { rows: [], total: 0 };
-    return await findLinks(sql, filter, { sort, order }, { limit, offset: (page - 1) * limit });
+    return await listLinks(sql, filter, { sort, order }, { limit, offset: (page - 1) * limit });
   }
 
-  /** When those of the links that are the owner's were made, in Unix milliseconds. */
-  async function createdAt(owner: Owner, ids: readonly Uuid[]): Promise<Map<Uuid, number>> {
+  /** Creation times (Unix milliseconds) of those of the links that belong to the owner. */
+  async function getCreationTimes(
+    owner: AccountScope,
+    ids: readonly Uuid[],
+  ): Promise<Map<Uuid, number>> {
     const rows = await findCreationTimes(sql, owner, ids);
     return new Map(rows.map((row) => [row.id, row.created_at.getTime()]));
   }
 
-  /** When the owner's first link was made, of those that are left; in Unix milliseconds. */
-  async function firstCreatedAt(owner: Owner): Promise<number | undefined> {
+  /** Creation time (Unix milliseconds) of the owner's oldest link; undefined without links. */
+  async function getFirstCreationTime(owner: AccountScope): Promise<number | undefined> {
     return (await findFirstCreation(sql, owner))?.getTime();
   }
 
   return {
-    create: createLinkMaker(deps),
     get,
     list,
-    createdAt,
-    firstCreatedAt,
-    ...createLinkChanger(deps),
+    getCreationTimes,
+    getFirstCreationTime,
+    create: (owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> =>
+      createLink(deps, owner, id, body),
+    update: (
+      owner: AccountScope,
+      id: Uuid | undefined,
+      body: UpdateLinkBody,
+    ): Promise<WriteResult> => updateLink(deps, owner, id, body),
+    remove: (owner: AccountScope, id: Uuid | undefined): Promise<{ propagated: boolean }> =>
+      deleteLink(deps, owner, id),
   };
 }

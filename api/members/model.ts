@@ -1,7 +1,7 @@
-/** Members and invitations as the dashboard sees them. */
+/** Request and response bodies of members and invitations. */
 import * as z from "zod";
 
-import { email, newPassword, personName, ROLES } from "../../shared/contracts/people.ts";
+import { email, newPassword, ROLES, userName } from "../../shared/contracts/users.ts";
 import { encodeId } from "../../shared/ids.ts";
 import type { InvitationRow, MemberRow } from "./sql.ts";
 
@@ -9,15 +9,15 @@ export const inviteBody = z.strictObject({ email, role: z.enum(ROLES) });
 
 export const changeMemberBody = z.strictObject({ role: z.enum(ROLES) });
 
-/** What a person who is new says of themselves; whoever has signed in says nothing. */
+/** A new user chooses a name and a password; a signed-in user sends neither. */
 export const acceptBody = z.strictObject({
-  name: personName.optional(),
+  name: userName.optional(),
   password: newPassword.optional(),
 });
 
 export type AcceptBody = z.output<typeof acceptBody>;
 
-export const memberAnswer = z.object({
+export const memberResponse = z.object({
   user_id: z.string(),
   email: z.string(),
   name: z.string(),
@@ -25,7 +25,7 @@ export const memberAnswer = z.object({
   created_at: z.iso.datetime(),
 });
 
-export const invitationAnswer = z.object({
+export const invitationResponse = z.object({
   id: z.string(),
   email: z.string(),
   role: z.enum(ROLES),
@@ -33,26 +33,26 @@ export const invitationAnswer = z.object({
   expires_at: z.iso.datetime(),
 });
 
-/** The token is in this answer and nowhere else. */
-export const newInvitationAnswer = invitationAnswer.extend({ token: z.string() });
+/** Only this response contains the token. */
+export const newInvitationResponse = invitationResponse.extend({ token: z.string() });
 
-export const memberListAnswer = z.object({
-  members: z.array(memberAnswer),
-  invitations: z.array(invitationAnswer),
+export const memberListResponse = z.object({
+  members: z.array(memberResponse),
+  invitations: z.array(invitationResponse),
 });
 
-/** What somebody who holds the link may know. */
-export const invitationOfferAnswer = z.object({
+/** What the holder of an invitation link may see. */
+export const invitationOfferResponse = z.object({
   account_name: z.string(),
   email: z.string(),
   role: z.enum(ROLES),
-  /** There is somebody with this address, who signs in to accept. */
+  /** Whether a user with this address exists, who signs in to accept. */
   known: z.boolean(),
 });
 
-export const acceptedAnswer = z.object({ account_id: z.string() });
+export const acceptedResponse = z.object({ account_id: z.string() });
 
-export const toMemberAnswer = (row: MemberRow): z.output<typeof memberAnswer> => ({
+export const toMemberResponse = (row: MemberRow): z.output<typeof memberResponse> => ({
   user_id: encodeId("user", row.user_id),
   email: row.email,
   name: row.name,
@@ -60,9 +60,9 @@ export const toMemberAnswer = (row: MemberRow): z.output<typeof memberAnswer> =>
   created_at: row.created_at.toISOString(),
 });
 
-export const toInvitationAnswer = (
+export const toInvitationResponse = (
   row: Omit<InvitationRow, "account_id" | "account_name">,
-): z.output<typeof invitationAnswer> => ({
+): z.output<typeof invitationResponse> => ({
   id: encodeId("inv", row.id),
   email: row.email,
   role: row.role,

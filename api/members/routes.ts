@@ -1,21 +1,22 @@
-/** `/api/:account/members` and `/auth/invitations`: who belongs to an account, and how one joins it. */
+/** `/api/:account/members`, `/api/:account/invitations` and `/auth/invitations`: members of an account, and how they join. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
-import { type AuthPlugin, principalOf } from "../auth/plugin.ts";
-import { doneAnswer } from "../http/fields.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { successResponse } from "../http/common-schemas.ts";
+import { principalOf } from "../http/request-context.ts";
 import type { SessionService } from "../sessions/service.ts";
 import {
   acceptBody,
-  acceptedAnswer,
+  acceptedResponse,
   changeMemberBody,
-  invitationOfferAnswer,
+  invitationOfferResponse,
   inviteBody,
-  memberListAnswer,
-  newInvitationAnswer,
-  toInvitationAnswer,
-  toMemberAnswer,
+  memberListResponse,
+  newInvitationResponse,
+  toInvitationResponse,
+  toMemberResponse,
 } from "./model.ts";
 import type { MemberService } from "./service.ts";
 
@@ -23,8 +24,8 @@ type MemberRoutesDeps = { auth: AuthPlugin; members: MemberService };
 
 const memberParams = z.object({ account: z.string(), id: z.string() });
 
-const READING = { scope: "members:read", limit: null, cost: 1 } as const;
-const WRITING = { scope: "members:write", limit: null, cost: 1 } as const;
+const READ = { scope: "members:read", limit: null, cost: 1 } as const;
+const WRITE = { scope: "members:write", limit: null, cost: 1 } as const;
 
 export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
   new Elysia({ name: "members", prefix: "/api/:account" })
@@ -32,13 +33,14 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
     .get(
       "/members",
       async ({ call }) => {
-        const found = await members.list(principalOf(call).accountId);
+        const { accountId } = principalOf(call);
+        const { members: rows, invitations } = await members.list(accountId);
         return {
-          members: found.members.map(toMemberAnswer),
-          invitations: found.invitations.map(toInvitationAnswer),
+          members: rows.map(toMemberResponse),
+          invitations: invitations.map(toInvitationResponse),
         };
       },
-      { access: READING, response: { 200: memberListAnswer } },
+      { access: READ, response: { 200: memberListResponse } },
     )
     .patch(
       "/members/:id",
@@ -48,11 +50,11 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
         return { success: true, message: "The role has been changed." };
       },
       {
-        access: WRITING,
+        access: WRITE,
         jsonBody: "required",
         params: memberParams,
         body: changeMemberBody,
-        response: { 200: doneAnswer },
+        response: { 200: successResponse },
       },
     )
     .delete(
@@ -61,7 +63,7 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
         await members.remove(principalOf(call).accountId, decodeId("user", params.id));
         return { success: true, message: "The member has been removed." };
       },
-      { access: WRITING, params: memberParams, response: { 200: doneAnswer } },
+      { access: WRITE, params: memberParams, response: { 200: successResponse } },
     )
     .post(
       "/invitations",
@@ -69,13 +71,13 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
         const { accountId } = principalOf(call);
         const { row, token } = await members.invite(accountId, body.email, body.role);
         set.status = 201;
-        return { ...toInvitationAnswer(row), token };
+        return { ...toInvitationResponse(row), token };
       },
       {
-        access: WRITING,
+        access: WRITE,
         jsonBody: "required",
         body: inviteBody,
-        response: { 201: newInvitationAnswer },
+        response: { 201: newInvitationResponse },
       },
     )
     .delete(
@@ -84,26 +86,26 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
         await members.withdraw(principalOf(call).accountId, decodeId("inv", params.id));
         return { success: true, message: "The invitation has been withdrawn." };
       },
-      { access: WRITING, params: memberParams, response: { 200: doneAnswer } },
+      { access: WRITE, params: memberParams, response: { 200: successResponse } },
     );
 
 type InvitationRoutesDeps = MemberRoutesDeps & { sessions: Pick<SessionService, "find"> };
 
 const tokenParams = z.object({ token: z.string().max(100) });
 
-/** Whoever holds the token may look; whom it is for may accept. */
+/** Every holder of the token may see the offer; only the invited user may accept it. */
 export const invitationRoutes = ({ auth, members, sessions }: InvitationRoutesDeps) =>
   new Elysia({ name: "invitations", prefix: "/auth/invitations" })
     .use(auth)
-    .get("/:token", ({ params }) => members.offer(params.token), {
+    .get("/:token", ({ params }) => members.getOffer(params.token), {
       access: "public",
       params: tokenParams,
-      response: { 200: invitationOfferAnswer },
+      response: { 200: invitationOfferResponse },
     })
     .post(
       "/:token/accept",
       async ({ params, body, request }) => {
-        // Somebody new has no session, and chooses a password instead.
+        // A new user has no session yet and chooses a password.
         const isNew = body.password !== undefined;
         const session = isNew ? undefined : await sessions.find(request.headers);
         const { accountId } = await members.accept(params.token, session?.user, body);
@@ -114,6 +116,6 @@ export const invitationRoutes = ({ auth, members, sessions }: InvitationRoutesDe
         jsonBody: "required",
         params: tokenParams,
         body: acceptBody,
-        response: { 200: acceptedAnswer },
+        response: { 200: acceptedResponse },
       },
     );

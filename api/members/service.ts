@@ -1,22 +1,22 @@
-/** Members of accounts: who they are, how they come and go. An account always has an owner. */
+/** Members of accounts: listing, inviting, changing and removing them. An account always has an owner. */
 import { createHash, randomBytes } from "node:crypto";
 
-import type { Role } from "../../shared/contracts/people.ts";
+import type { Role } from "../../shared/contracts/users.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
+import type { User } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import type { Person } from "../sessions/service.ts";
 import type { UserService } from "../sessions/users.ts";
 import type { AcceptBody } from "./model.ts";
 import {
   accountExists,
-  accountsOfUser,
   addMember,
   deleteInvitation,
   findInvitation,
   findMembership,
   insertInvitation,
   type InvitationRow,
+  listAccountsOfUser,
   listInvitations,
   listMembers,
   lockOwners,
@@ -31,20 +31,21 @@ type MemberServiceDeps = { sql: Sql; users: Pick<UserService, "create" | "findBy
 export type MemberService = ReturnType<typeof createMemberService>;
 
 export function createMemberService({ sql, users }: MemberServiceDeps) {
-  /** Throws `not_found` when the token is of no invitation that still stands. */
-  async function invitationOf(token: string): Promise<InvitationRow> {
+  /** Finds the invitation of a token; throws `not_found` when there is no valid one. */
+  async function getInvitation(token: string): Promise<InvitationRow> {
     const invitation = await findInvitation(sql, hashToken(token));
     if (invitation === undefined) throw notFound("invitation");
     return invitation;
   }
 
-  /** Makes the person a member, once: of two who come with one token the second finds none. */
+  /** Makes the user a member and consumes the invitation: of two concurrent uses of a token one throws `not_found`. */
   async function join(invitation: InvitationRow, userId: Uuid): Promise<void> {
     await sql.begin(async (sql) => {
-      const stands = await deleteInvitation(sql, invitation.account_id, invitation.id);
-      if (!stands) throw notFound("invitation");
-      const known = await lockOwners(sql, invitation.account_id);
-      if (known.includes(userId)) return;
+      const deleted = await deleteInvitation(sql, invitation.account_id, invitation.id);
+      if (!deleted) throw notFound("invitation");
+      const owners = await lockOwners(sql, invitation.account_id);
+      // An invitation must not take an owner's role away.
+      if (owners.includes(userId)) return;
       await addMember(sql, invitation.account_id, userId, invitation.role);
     });
   }
@@ -52,8 +53,8 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
   return {
     findMembership: (accountId: Uuid, userId: Uuid) => findMembership(sql, accountId, userId),
 
-    async accountsOf(userId: Uuid) {
-      const rows = await accountsOfUser(sql, userId);
+    async listAccounts(userId: Uuid) {
+      const rows = await listAccountsOfUser(sql, userId);
       return rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row }));
     },
 
@@ -70,10 +71,10 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
       if (!(await accountExists(sql, accountId))) throw notFound("account");
     },
 
-    /** For operators: makes somebody a member, of an account that is there, without asking them. */
+    /** For operators: adds a user to an existing account, without an invitation. */
     add: (accountId: Uuid, userId: Uuid, role: Role) => addMember(sql, accountId, userId, role),
 
-    /** Throws `not_found`, and `invalid_request` when the account would be left without an owner. */
+    /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
     async changeRole(accountId: Uuid, userId: Uuid | undefined, role: Role): Promise<void> {
       await sql.begin(async (sql) => {
         const owners = await lockOwners(sql, accountId);
@@ -83,7 +84,7 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
       });
     },
 
-    /** Throws `not_found`, and `invalid_request` when the account would be left without an owner. */
+    /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
     async remove(accountId: Uuid, userId: Uuid | undefined): Promise<void> {
       await sql.begin(async (sql) => {
         requireAnotherOwner(await lockOwners(sql, accountId), userId);
@@ -92,7 +93,7 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
       });
     },
 
-    /** Makes an invitation. Its token is known this once: what is stored cannot give it back. */
+    /** Creates an invitation. Only this response contains its token; the database stores a hash. */
     async invite(accountId: Uuid, email: string, role: Role) {
       const token = randomBytes(32).toString("base64url");
       const now = Date.now();
@@ -113,27 +114,27 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
       if (!found) throw notFound("invitation");
     },
 
-    /** What the holder of a token is offered. */
-    async offer(token: string) {
-      const { account_name, email, role } = await invitationOf(token);
+    /** Describes the invitation to the holder of its token. */
+    async getOffer(token: string) {
+      const { account_name, email, role } = await getInvitation(token);
       return { account_name, email, role, known: (await users.findByEmail(email)) !== undefined };
     },
 
     /**
-     * Accepts for whoever has signed in, or for somebody new by the name and password they choose.
-     * Throws `forbidden` when the invitation is for somebody else.
+     * Accepts the invitation for the signed-in user, or for a new user with the name and password in the body.
+     * Throws `forbidden` when the invitation is for another user.
      */
-    async accept(token: string, person: Person | undefined, body: AcceptBody) {
-      const invitation = await invitationOf(token);
+    async accept(token: string, user: User | undefined, body: AcceptBody) {
+      const invitation = await getInvitation(token);
       const joined = {
         accountId: encodeId("acct", invitation.account_id),
         email: invitation.email,
       };
-      if (person !== undefined) {
-        if (person.email !== invitation.email) {
+      if (user !== undefined) {
+        if (user.email !== invitation.email) {
           throw new ApiError("forbidden", `The invitation is for ${invitation.email}.`);
         }
-        await join(invitation, person.id);
+        await join(invitation, user.id);
         return joined;
       }
       const { name, password } = body;
@@ -151,7 +152,10 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
 
 function requireAnotherOwner(owners: readonly Uuid[], leaving: Uuid | undefined): void {
   if (owners.length > 1 || leaving === undefined || !owners.includes(leaving)) return;
-  throw new ApiError("invalid_request", "An account needs an owner: make somebody else one first.");
+  throw new ApiError(
+    "invalid_request",
+    "An account needs an owner: make another member an owner first.",
+  );
 }
 
 const hashToken = (token: string): Buffer => createHash("sha256").update(token).digest();

@@ -1,6 +1,7 @@
-/** The statements on members of accounts and on invitations. */
-import type { Role } from "../../shared/contracts/people.ts";
+/** SQL of members and invitations. */
+import type { Role } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { type Consumption, requireConsumed } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 export type MemberRow = {
@@ -27,7 +28,7 @@ export const listMembers = (sql: Sql, accountId: Uuid): Promise<MemberRow[]> =>
       from members m join users u on u.id = m.user_id
      where m.account_id = ${accountId} order by m.created_at, m.user_id`;
 
-/** Locks the account's owners, so that two of them cannot both leave. */
+/** Locks the account's owners until the transaction ends, so that the last two cannot both leave. */
 export async function lockOwners(sql: Transaction, accountId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ user_id: Uuid }[]>`
     select user_id from members where account_id = ${accountId} and role = 'owner' for update`;
@@ -72,7 +73,7 @@ export async function accountExists(sql: Sql, accountId: Uuid): Promise<boolean>
   return rows.length === 1;
 }
 
-export const accountsOfUser = (sql: Sql, userId: Uuid) =>
+export const listAccountsOfUser = (sql: Sql, userId: Uuid) =>
   sql<{ id: Uuid; name: string; plan: string; role: Role }[]>`
     select account.id, account.name, account.plan, m.role
       from members m join accounts account on account.id = m.account_id
@@ -90,8 +91,15 @@ type NewInvitation = Pick<InvitationRow, "id" | "account_id" | "email" | "role" 
   token_hash: Buffer;
 };
 
-/** One invitation an address: a new one takes the place of those before it. */
+/**
+ * Inserts an invitation, which replaces an earlier one for the same address. Throws `rate_limited`, which
+ * rolls the transaction back, when the account's daily quota is exhausted.
+ */
 export async function insertInvitation(sql: Transaction, row: NewInvitation): Promise<void> {
+  // Invitations belong to the account, not to a mode; they are counted under live.
+  const [consumption] = await sql<[Consumption]>`
+    select * from consume_quota(${row.account_id}, 'live', 'invitations_per_day', 1)`;
+  requireConsumed("invitations_per_day", consumption);
   await sql`
     delete from invitations where account_id = ${row.account_id} and (email = ${row.email} or expires_at < now())`;
   await sql`
@@ -116,7 +124,7 @@ export async function findInvitation(
   return row;
 }
 
-/** Takes an invitation away; false when it is not there (any more). */
+/** Deletes an invitation; returns false when it does not exist (any more). */
 export async function deleteInvitation(
   sql: Sql | Transaction,
   accountId: Uuid,

@@ -1,5 +1,5 @@
 -- People who sign in to the dashboard. The first four tables are laid out as the authentication
--- library wants them (api/sessions/library.ts); nothing else writes to them.
+-- library wants them (api/sessions/better-auth.ts); nothing else writes to them.
 
 create table users (
   id uuid primary key default gen_random_uuid(),

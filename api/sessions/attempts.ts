@@ -1,56 +1,82 @@
 /**
- * Bounds on tries at passwords, the same across all API processes: by the address they come from and by
- * the e-mail address they are for. Both are kept as keyed hashes alone.
+ * Limits on password attempts, shared by all API processes. From a browser that the user has signed in from
+ * before, only that browser's own attempts count, so that guesses made elsewhere do not lock the user out. From
+ * anywhere else, attempts count by network, by site and by e-mail address: first those from the network in
+ * question, so that one network cannot exhaust the user's limit, then those from everywhere. The keys of
+ * the windows are stored only as keyed hashes.
  */
 import { createHmac } from "node:crypto";
 
-import { rateLimited } from "../limits/windows.ts";
+import { addressGroups } from "../../shared/address-group.ts";
+import { rateLimited } from "../http/rate-limit.ts";
 import type { Sql } from "../postgres.ts";
+import { consumeAttempt, deleteAttempts, refundAttempt } from "./sql.ts";
+
+const SECONDS = 900;
 
 const WINDOWS = {
-  address: { allowed: 30, seconds: 900 },
-  email: { allowed: 10, seconds: 900 },
+  /** One network, for all users. */
+  address: { limit: 30, seconds: SECONDS },
+  /** One IPv6 site, which has many networks: three times as many. */
+  site: { limit: 90, seconds: SECONDS },
+  /** One network, for one user: half of the user's limit. */
+  "e-mail address from here": { limit: 5, seconds: SECONDS },
+  email: { limit: 10, seconds: SECONDS },
+  device: { limit: 10, seconds: SECONDS },
 } as const;
+
+type WindowName = keyof typeof WINDOWS;
+
+/** Windows that count the attempts of several users. */
+const SHARED: ReadonlySet<WindowName> = new Set(["address", "site"]);
+
+/** A password attempt: the client's address, the user's e-mail address, and the device id of a known browser. */
+export type Attempt = { address: string; email: string; device: string | undefined };
 
 export type Attempts = ReturnType<typeof createAttempts>;
 
 export function createAttempts(sql: Sql, secret: string) {
-  const keyOf = (kind: string, of: string): Buffer =>
-    createHmac("sha256", secret).update(`${kind}\n${of}`).digest();
+  const hashKey = ([name, key]: [WindowName, string]): Buffer =>
+    createHmac("sha256", secret).update(`${name}\n${key}`).digest();
 
-  async function spend(kind: keyof typeof WINDOWS, of: string): Promise<void> {
-    const { allowed, seconds } = WINDOWS[kind];
-    const [row] = await sql<[{ spent: number; resets_ms: number; now_ms: number }]>`
-      insert into sign_in_windows as w (key, opened_at, spent)
-      values (${keyOf(kind, of)}, clock_timestamp(), 1)
-      on conflict (key) do update set
-        opened_at = case when w.opened_at > clock_timestamp() - make_interval(secs => ${seconds})
-                         then w.opened_at else clock_timestamp() end,
-        spent = case when w.opened_at > clock_timestamp() - make_interval(secs => ${seconds})
-                     then least(w.spent, ${allowed}) + 1 else 1 end
-      returning spent, extract(epoch from opened_at)::float8 * 1000 + ${seconds * 1_000} as resets_ms,
-                extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
-    if (row.spent <= allowed) return;
-    const window = { name: kind, allowed, seconds, spent: allowed, resetsAt: row.resets_ms };
-    throw rateLimited(window, row.now_ms);
+  async function consume(window: [WindowName, string]): Promise<void> {
+    const [name] = window;
+    const { limit, seconds } = WINDOWS[name];
+    const state = await consumeAttempt(sql, hashKey(window), WINDOWS[name]);
+    if (state.used <= limit) return;
+    throw rateLimited(
+      { name, limit, seconds, used: limit, resetsAt: state.resets_ms },
+      state.now_ms,
+    );
   }
 
   return {
-    /** Spends a try; throws `rate_limited` when there were too many. */
-    async spend(address: string, email: string): Promise<void> {
-      await spend("address", address);
-      await spend("email", email.toLowerCase());
+    /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */
+    async consume(attempt: Attempt): Promise<void> {
+      // One after another: an attempt that a narrow window rejects is not consumed from a wider one.
+      for (const window of listWindows(attempt)) await consume(window);
     },
-    /** Who knows the password has not been guessing at it: the try is given back. */
-    async forgive(address: string, email: string): Promise<void> {
-      await sql`delete from sign_in_windows where key = ${keyOf("email", email.toLowerCase())}`;
-      await sql`
-        update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${keyOf("address", address)}`;
+
+    /** Gives the attempt back after a correct password: this client has not been guessing. */
+    async refund(attempt: Attempt): Promise<void> {
+      for (const window of listWindows(attempt)) {
+        const key = hashKey(window);
+        // Shared windows also count the attempts of other users: they get back only this one.
+        await (SHARED.has(window[0]) ? refundAttempt(sql, key) : deleteAttempts(sql, key));
+      }
     },
   };
 }
 
-/** Removes windows that have long been closed. */
-export async function forgetAttempts(sql: Sql): Promise<void> {
-  await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
+/** The windows in which an attempt counts, each with its key. */
+function listWindows({ address, email, device }: Attempt): [WindowName, string][] {
+  const user = email.toLowerCase();
+  if (device !== undefined) return [["device", device]];
+  const { network, site } = addressGroups(address);
+  return [
+    ["address", network],
+    ...(site === network ? [] : [["site", site] satisfies [WindowName, string]]),
+    ["e-mail address from here", `${network}\n${user}`],
+    ["email", user],
+  ];
 }

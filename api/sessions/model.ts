@@ -1,7 +1,7 @@
-/** People and their sessions as the dashboard sees them. */
+/** Request and response bodies of `/auth`. */
 import * as z from "zod";
 
-import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/people.ts";
+import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/users.ts";
 
 export const signInBody = z.strictObject({ email, password: plainPassword });
 
@@ -10,7 +10,7 @@ export const changePasswordBody = z.strictObject({
   new_password: newPassword,
 });
 
-export const sessionAnswer = z.object({
+export const sessionResponse = z.object({
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
   accounts: z.array(
     z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
@@ -19,7 +19,7 @@ export const sessionAnswer = z.object({
   short_url: z.string(),
 });
 
-export const deviceListAnswer = z.object({
+export const deviceListResponse = z.object({
   data: z.array(
     z.object({
       user_agent: z.string().nullable(),

@@ -1,56 +1,56 @@
-/** `/auth`: signing in to the dashboard and out of it. */
+/** `/auth`: signing in to and out of the dashboard. */
 import { Elysia } from "elysia";
+import type * as z from "zod";
 
+import type { Uuid } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { doneAnswer } from "../http/fields.ts";
+import { successResponse } from "../http/common-schemas.ts";
+import type { Session } from "../http/principal.ts";
 import type { Call } from "../http/request-context.ts";
-import type { MemberService } from "../members/service.ts";
-import { changePasswordBody, deviceListAnswer, sessionAnswer, signInBody } from "./model.ts";
-import {
-  type From,
-  notSignedIn,
-  type Session,
-  type SessionService,
-  toPersonAnswer,
-} from "./service.ts";
+import { changePasswordBody, deviceListResponse, sessionResponse, signInBody } from "./model.ts";
+import { type ClientInfo, notSignedIn, type SessionService, toUserResponse } from "./service.ts";
 
 type SessionRoutesDeps = {
   auth: AuthPlugin;
   sessions: SessionService;
-  members: MemberService;
+  /** Lists the accounts that a user is a member of. */
+  listAccounts: (userId: Uuid) => Promise<z.output<typeof sessionResponse>["accounts"]>;
   shortUrl: string;
 };
 
-type Answered = { headers: Record<string, string | number> };
+type ResponseSettings = { headers: Record<string, string | number> };
 
-export const sessionRoutes = ({ auth, sessions, members, shortUrl }: SessionRoutesDeps) =>
+export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: SessionRoutesDeps) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
     .use(auth)
     .post(
       "/sign-in",
       async ({ call, request, body, set }) => {
-        setCookies(set, await sessions.signIn(body.email, body.password, fromOf(call, request)));
+        setCookies(
+          set,
+          await sessions.signIn(body.email, body.password, clientInfo(call, request)),
+        );
         return { success: true, message: "Signed in." };
       },
       {
         access: "public",
         jsonBody: "required",
         body: signInBody,
-        response: { 200: doneAnswer },
+        response: { 200: successResponse },
       },
     )
     .get(
       "/session",
       async ({ request, set }) => {
-        const { session, cookies } = await sessions.visit(request.headers);
+        const { session, cookies } = await sessions.refresh(request.headers);
         setCookies(set, cookies);
         return {
-          user: toPersonAnswer(session.user),
-          accounts: await members.accountsOf(session.user.id),
+          user: toUserResponse(session.user),
+          accounts: await listAccounts(session.user.id),
           short_url: shortUrl,
         };
       },
-      { access: "session", response: { 200: sessionAnswer } },
+      { access: "session", response: { 200: sessionResponse } },
     )
     .post(
       "/sign-out",
@@ -58,7 +58,7 @@ export const sessionRoutes = ({ auth, sessions, members, shortUrl }: SessionRout
         setCookies(set, await sessions.signOut(request.headers));
         return { success: true, message: "Signed out." };
       },
-      { access: "session", response: { 200: doneAnswer } },
+      { access: "session", response: { 200: successResponse } },
     )
     .post(
       "/sign-out-everywhere",
@@ -66,16 +66,16 @@ export const sessionRoutes = ({ auth, sessions, members, shortUrl }: SessionRout
         setCookies(set, await sessions.signOutEverywhere(request.headers));
         return { success: true, message: "Signed out everywhere." };
       },
-      { access: "session", response: { 200: doneAnswer } },
+      { access: "session", response: { 200: successResponse } },
     )
     .post(
       "/password",
       async ({ call, request, body, set }) => {
         const cookies = await sessions.changePassword(
-          sessionOf(call),
+          requireSession(call),
           body.current_password,
           body.new_password,
-          fromOf(call, request),
+          clientInfo(call, request),
         );
         setCookies(set, cookies);
         return { success: true, message: "The password has been changed." };
@@ -84,30 +84,30 @@ export const sessionRoutes = ({ auth, sessions, members, shortUrl }: SessionRout
         access: "session",
         jsonBody: "required",
         body: changePasswordBody,
-        response: { 200: doneAnswer },
+        response: { 200: successResponse },
       },
     )
     .get(
       "/devices",
       async ({ call }) => ({
-        data: (await sessions.devices(sessionOf(call))).map((row) => ({
+        data: (await sessions.devices(requireSession(call))).map((row) => ({
           user_agent: row.user_agent,
           created_at: row.created_at.toISOString(),
           last_seen_at: row.updated_at.toISOString(),
           current: row.current,
         })),
       }),
-      { access: "session", response: { 200: deviceListAnswer } },
+      { access: "session", response: { 200: deviceListResponse } },
     );
 
-/** The session of a route that asks for one. */
-function sessionOf(call: Call | undefined): Session {
+/** The session of a route with `access: "session"`. */
+function requireSession(call: Call | undefined): Session {
   if (call?.session === undefined) throw notSignedIn();
   return call.session;
 }
 
-/** Of a try at a password the library sees the cookie and the browser's name alone. */
-function fromOf(call: Call | undefined, request: Request): From {
+/** Passes only the cookie and the browser's name on to the library. */
+function clientInfo(call: Call | undefined, request: Request): ClientInfo {
   const headers = new Headers();
   for (const name of ["cookie", "user-agent"]) {
     const value = request.headers.get(name);
@@ -116,7 +116,7 @@ function fromOf(call: Call | undefined, request: Request): From {
   return { address: call?.address ?? "", headers };
 }
 
-/** The framework writes each entry of the list as a header of its own. */
-function setCookies(set: Answered, cookies: string[]): void {
+/** The framework writes one header for each value. */
+function setCookies(set: ResponseSettings, cookies: string[]): void {
   if (cookies.length > 0) Object.assign(set.headers, { "set-cookie": cookies });
 }

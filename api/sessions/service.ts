@@ -1,130 +1,144 @@
-/** Signing in and out, and who a session belongs to. Passwords and sessions themselves are the library's. */
+/** Signing in and out, and looking up sessions. Better Auth checks the passwords and manages the sessions. */
 import { isAPIError } from "better-auth/api";
 
-import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { encodeId } from "../../shared/ids.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
+import type { Principal, Session, User } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import type { Attempts } from "./attempts.ts";
-import type { AuthLibrary } from "./library.ts";
+import type { Attempt, Attempts } from "./attempts.ts";
+import type { AuthLibrary } from "./better-auth.ts";
+import type { DeviceCookies } from "./device-cookie.ts";
+import type { RequireStrongPassword } from "./password-strength.ts";
+import { isSessionAlive, listSessions } from "./sql.ts";
 
-export type Person = { id: Uuid; email: string; name: string };
-
-export type Session = { id: Uuid; user: Person };
-
-type SessionServiceDeps = { sql: Sql; library: AuthLibrary; attempts: Attempts };
+type SessionServiceDeps = {
+  sql: Sql;
+  library: AuthLibrary;
+  attempts: Attempts;
+  requireStrongPassword: RequireStrongPassword;
+  devices: DeviceCookies;
+};
 
 export type SessionService = ReturnType<typeof createSessionService>;
 
-/** Functions that give cookies give whole `Set-Cookie` values, for the answer. */
-export function createSessionService({ sql, library, attempts }: SessionServiceDeps) {
-  /** The session that a request's cookie names; throws `unauthorized` when there is none. */
+/** Functions that return cookies return whole `Set-Cookie` values for the response. */
+export function createSessionService({
+  sql,
+  library,
+  attempts,
+  devices,
+  requireStrongPassword,
+}: SessionServiceDeps) {
+  const toAttempt = ({ address, headers }: ClientInfo, email: string): Attempt => ({
+    address,
+    email,
+    device: devices.find(headers, email),
+  });
+
+  /** Finds the session of a request's cookie; throws `unauthorized` when there is none. */
   async function find(headers: Headers): Promise<Session> {
-    const found = await asked(library.api.getSession({ headers, query: { disableRefresh: true } }));
+    const found = await translateErrors(
+      library.api.getSession({ headers, query: { disableRefresh: true } }),
+    );
     if (found === null) throw notSignedIn();
-    return { id: found.session.id, user: personOf(found.user) };
+    return { id: found.session.id, user: toUser(found.user) };
   }
 
   return {
     find,
 
-    /** Like `find`; one that has not been extended for a day is. */
-    async visit(headers: Headers): Promise<{ session: Session; cookies: string[] }> {
-      const { response, headers: set } = await asked(
+    /** Like `find`, and extends a session that was not extended for a day. */
+    async refresh(headers: Headers): Promise<{ session: Session; cookies: string[] }> {
+      const { response, headers: set } = await translateErrors(
         library.api.getSession({ headers, returnHeaders: true }),
       );
       if (response === null) throw notSignedIn();
-      const session = { id: response.session.id, user: personOf(response.user) };
+      const session = { id: response.session.id, user: toUser(response.user) };
       return { session, cookies: set.getSetCookie() };
     },
 
-    /** Throws `unauthorized` when the password is not that of the address, and `rate_limited`. */
-    async signIn(email: string, password: string, from: From): Promise<string[]> {
-      await attempts.spend(from.address, email);
-      const { headers } = await asked(
+    /** Throws `unauthorized` for a wrong e-mail address or password, and `rate_limited`. */
+    async signIn(email: string, password: string, client: ClientInfo): Promise<string[]> {
+      const attempt = toAttempt(client, email);
+      await attempts.consume(attempt);
+      const { headers } = await translateErrors(
         library.api.signInEmail({
           body: { email, password },
-          headers: from.headers,
+          headers: client.headers,
           returnHeaders: true,
         }),
         () => new ApiError("unauthorized", "The e-mail address or the password is wrong."),
       );
-      await attempts.forgive(from.address, email);
-      return headers.getSetCookie();
+      await attempts.refund(attempt);
+      return [...headers.getSetCookie(), devices.issue(client.headers, email)];
     },
 
     async signOut(headers: Headers): Promise<string[]> {
-      const answer = await asked(library.api.signOut({ headers, returnHeaders: true }));
-      return answer.headers.getSetCookie();
+      const response = await translateErrors(library.api.signOut({ headers, returnHeaders: true }));
+      return response.headers.getSetCookie();
     },
 
-    /** Ends every session of the person, this one too. */
+    /** Ends every session of the user, including this one. */
     async signOutEverywhere(headers: Headers): Promise<string[]> {
-      await asked(library.api.revokeSessions({ headers }), notSignedIn);
-      const answer = await asked(library.api.signOut({ headers, returnHeaders: true }));
-      return answer.headers.getSetCookie();
+      await translateErrors(library.api.revokeSessions({ headers }), notSignedIn);
+      const response = await translateErrors(library.api.signOut({ headers, returnHeaders: true }));
+      return response.headers.getSetCookie();
     },
 
-    /** Every other session ends, and this one goes on under a new token. */
+    /** Changes the password, ends every other session, and continues this one under a new token. */
     async changePassword(
       session: Session,
       current: string,
       next: string,
-      from: From,
+      client: ClientInfo,
     ): Promise<string[]> {
-      await attempts.spend(from.address, session.user.email);
-      const { headers } = await asked(
+      const attempt = toAttempt(client, session.user.email);
+      await attempts.consume(attempt);
+      requireStrongPassword(next, [session.user.email, session.user.name]);
+      const { headers } = await translateErrors(
         library.api.changePassword({
           body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
-          headers: from.headers,
+          headers: client.headers,
           returnHeaders: true,
         }),
         () => new ApiError("invalid_request", "The current password is wrong."),
       );
-      await attempts.forgive(from.address, session.user.email);
+      await attempts.refund(attempt);
       return headers.getSetCookie();
     },
 
-    /** Where the person is signed in, the latest first. */
+    /** Lists where the user is signed in, the most recently seen first. */
     async devices({ id, user }: Session) {
-      const rows = await sql<
-        { id: Uuid; user_agent: string | null; created_at: Date; updated_at: Date }[]
-      >`
-        select id, user_agent, created_at, updated_at from sessions
-         where user_id = ${user.id} and expires_at > now()
-         order by updated_at desc limit 100`;
+      const rows = await listSessions(sql, user.id);
       return rows.map((row) => ({ ...row, current: row.id === id }));
     },
 
-    /** Whether the session goes on and its person still belongs to the account. */
-    async isAlive({ callerId, accountId }: { callerId: Uuid; accountId: Uuid }): Promise<boolean> {
-      const rows = await sql`
-        select 1 from sessions s join members m on m.user_id = s.user_id
-         where s.id = ${callerId} and s.expires_at > now() and m.account_id = ${accountId}`;
-      return rows.length > 0;
-    },
+    /** Whether the session is valid and its user may still use the account. */
+    isAlive: ({
+      callerId,
+      accountId,
+    }: Pick<Principal, "callerId" | "accountId">): Promise<boolean> =>
+      isSessionAlive(sql, callerId, accountId),
   };
 }
 
-/** Where a try at a password comes from: the client's address, and headers that the session keeps. */
-export type From = { address: string; headers: Headers };
+/** The client of a password attempt: its address, and the headers that the session stores. */
+export type ClientInfo = { address: string; headers: Headers };
 
-export const toPersonAnswer = ({ id, ...person }: Person) => ({
-  id: encodeId("user", id),
-  ...person,
-});
+export const toUserResponse = ({ id, ...user }: User) => ({ id: encodeId("user", id), ...user });
 
-const personOf = ({ id, email, name }: Person): Person => ({ id, email, name });
+const toUser = ({ id, email, name }: User): User => ({ id, email, name });
 
 export const notSignedIn = (): ApiError => new ApiError("unauthorized", "Sign in first.");
 
-/** What the library answers; a refusal of its own becomes ours, its failures are the database's. */
-async function asked<T>(answer: Promise<T>, refusal?: () => ApiError): Promise<T> {
+/** Replaces the library's errors: a failure of its own by `unavailable`, a rejection by `toError`. */
+async function translateErrors<T>(result: Promise<T>, toError?: () => ApiError): Promise<T> {
   try {
-    return await answer;
+    return await result;
   } catch (error) {
     if (!isAPIError(error)) throw error;
     if (error.statusCode >= 500) throw unavailable(error);
-    if (refusal !== undefined) throw refusal();
+    if (toError !== undefined) throw toError();
     throw error;
   }
 }

@@ -1,42 +1,59 @@
-/** People who can sign in: making them, and giving them a new password. */
+/** Users of the dashboard: creating and deleting them, and setting their passwords. */
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Sql } from "../postgres.ts";
-import type { AuthLibrary } from "./library.ts";
+import type { AuthLibrary } from "./better-auth.ts";
+import type { RequireStrongPassword } from "./password-strength.ts";
+import {
+  deleteUser,
+  findUserByEmail,
+  isEmailVerified,
+  listUsers,
+  markEmailVerified,
+} from "./sql.ts";
 
 export type NewUser = { email: string; name: string; password: string };
 
 export type UserService = ReturnType<typeof createUserService>;
 
-export function createUserService({ sql, library }: { sql: Sql; library: AuthLibrary }) {
-  async function findByEmail(email: string): Promise<Uuid | undefined> {
-    const [row] = await sql<
-      { id: Uuid }[]
-    >`select id from users where email = ${email.toLowerCase()}`;
-    return row?.id;
-  }
+type UserServiceDeps = {
+  sql: Sql;
+  library: AuthLibrary;
+  requireStrongPassword: RequireStrongPassword;
+};
+
+export function createUserService({ sql, library, requireStrongPassword }: UserServiceDeps) {
+  const findByEmail = (email: string): Promise<Uuid | undefined> => findUserByEmail(sql, email);
 
   return {
     findByEmail,
 
-    /** Throws `invalid_request` when the address is somebody's already. */
+    /** Throws `invalid_request` when a user has the e-mail address already, or the password is too weak. */
     async create({ email, name, password }: NewUser): Promise<Uuid> {
+      requireStrongPassword(password, [email, name]);
       const body = { email: email.toLowerCase(), name, password };
-      const made = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
+      const created = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
       const found = await findByEmail(email);
-      // The library answers as if it had made somebody new, so that nobody finds out who is here; of two
-      // who are made at once it fails for one.
-      if (found !== undefined && found !== userIdOf(made)) {
+      // For a known address the library responds as if it had created a user, so as not to reveal who is
+      // registered; of two concurrent creations one fails.
+      if (found !== undefined && found !== parseUserId(created)) {
         throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
       }
-      if (found === undefined) throw made;
+      if (found === undefined) throw created;
       return found;
     },
 
-    /** Gives a new password and ends every session. False when there is no such person. */
+    /** Records that the e-mail address belongs to the user, on an operator's word. */
+    markVerified: (id: Uuid): Promise<void> => markEmailVerified(sql, id),
+
+    /** Whether the e-mail address is verified to be the user's; an invitation verifies nothing. */
+    isVerified: (id: Uuid): Promise<boolean> => isEmailVerified(sql, id),
+
+    /** Sets a new password and ends every session. Returns false when there is no such user; throws as `create`. */
     async setPassword(email: string, password: string): Promise<boolean> {
+      requireStrongPassword(password, [email]);
       const id = await findByEmail(email);
       if (id === undefined) return false;
       const context = await library.$context;
@@ -45,21 +62,15 @@ export function createUserService({ sql, library }: { sql: Sql; library: AuthLib
       return true;
     },
 
-    /** Removes a person, with their sessions and memberships. False when there is none. */
-    async remove(email: string): Promise<boolean> {
-      const rows = await sql`delete from users where email = ${email.toLowerCase()} returning id`;
-      return rows.length === 1;
-    },
+    /** Deletes a user, with their sessions and memberships. Returns false when there is no such user. */
+    remove: (email: string): Promise<boolean> => deleteUser(sql, email),
 
-    /** Everybody, with the accounts they belong to. */
-    list: () =>
-      sql<{ id: Uuid; email: string; name: string; created_at: Date; account_ids: Uuid[] }[]>`
-        select u.id, u.email, u.name, u.created_at,
-               array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
-          from users u order by u.created_at, u.id`,
+    /** Lists all users, with the accounts they are members of. */
+    list: () => listUsers(sql),
   };
 }
 
-const madeSchema = z.object({ user: z.object({ id: z.string() }) });
+const createdSchema = z.object({ user: z.object({ id: z.string() }) });
 
-const userIdOf = (made: unknown): Uuid | undefined => madeSchema.safeParse(made).data?.user.id;
+const parseUserId = (created: unknown): Uuid | undefined =>
+  createdSchema.safeParse(created).data?.user.id;

@@ -1,14 +1,15 @@
-/** The links that redirect benchmarks ask for, and the redirector that has them. */
+/** The links of the redirect benchmarks, and a redirector that serves them. */
 import { connect } from "nats";
 
 import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { ensureLinksStream, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { natsLogin } from "../../shared/nats.ts";
 
 export type Links = readonly { alias: string; destination: string }[];
 
-/** `count` links: `/link000001` and so on, with destinations as long as people's are. */
-export const makeLinks = (count: number): Links =>
+/** `count` links: `/link000001` and so on, with destinations of realistic length. */
+export const generateLinks = (count: number): Links =>
   Array.from({ length: count }, (_, i) => ({
     alias: `link${String(i + 1).padStart(6, "0")}`,
     destination: `https://shop-${i % 4_096}.example.com/campaign/${i}?ref=newsletter&id=${i * 7_919}`,
@@ -25,23 +26,23 @@ export const redirectorEnv = (natsUrl: string, port: number, journalDir: string)
   JOURNAL_DIR: journalDir,
 });
 
-/** Puts links, of an account of their own, into the links feed; versions begin behind `versionsFrom`. */
+/** Publishes links of a new account to the links stream; their versions start above `versionsFrom`. */
 export async function publishLinks(url: string, links: Links, versionsFrom = 0): Promise<void> {
-  const connection = await connect({ servers: url });
+  const connection = await connect(natsLogin(url));
   await ensureLinksStream(await connection.jetstreamManager());
   const account = newUuid();
   for (const [i, link] of links.entries()) {
     connection.publish(
       linkSubject("", link.alias),
-      encodeLinkRecord(recordOf(link, versionsFrom + i + 1, account)),
+      encodeLinkRecord(toLinkRecord(link, versionsFrom + i + 1, account)),
     );
     if (i % 1_000 === 999) await connection.flush();
   }
   await connection.drain();
 }
 
-/** A link as the feed carries it. */
-export const recordOf = (
+/** The link as a record of the links stream. */
+export const toLinkRecord = (
   { alias, destination }: Links[number],
   version: number,
   account: Uuid,
@@ -59,8 +60,8 @@ export const recordOf = (
   forward_query: false,
 });
 
-/** Asks for every link once, so that all are in memory. */
-export async function warm(at: number, links: Links): Promise<void> {
+/** Requests every link once, so that all are cached. */
+export async function warmCache(at: number, links: Links): Promise<void> {
   for (let start = 0; start < links.length; start += 500) {
     await Promise.all(
       links

@@ -1,4 +1,4 @@
--- Nine of ten follow a link; the others ask for what does not exist, or for a link with a password.
+-- Nine of ten requests follow a link; the others are for an alias that does not exist, or a link with a password.
 local links, seed = 100000, 1
 
 function init(args)

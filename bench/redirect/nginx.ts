@@ -1,19 +1,19 @@
-/** nginx with the links as a map: one worker, with a buffered log of each click or none. */
+/** nginx with the links as a map: one worker, with a buffered access log or none. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Links } from "./links.ts";
 
-/** Whether nginx is here; says how it gets here when it is not. */
+/** Whether nginx is installed; warns with the install command if not. */
 export function hasNginx(): boolean {
   if (Bun.which("nginx") !== null || existsSync("/usr/sbin/nginx")) return true;
   console.warn(
-    "\n!!! nginx is not installed: its rows are LEFT OUT (apt-get install nginx-light)\n",
+    "\n!!! nginx is not installed: its rows are SKIPPED (apt-get install nginx-light)\n",
   );
   return false;
 }
 
-/** Writes a configuration into `dir`, and gives the command that runs it in the foreground. */
+/** Writes a configuration into `dir`; returns the command that runs nginx in the foreground. */
 export function nginxCommand(dir: string, links: Links, port: number, logged: boolean): string[] {
   mkdirSync(dir, { recursive: true });
   const map = links.map(({ alias, destination }) => `/${alias} ${destination};`).join("\n");
@@ -47,7 +47,7 @@ export function nginxCommand(dir: string, links: Links, port: number, logged: bo
   return [nginx, "-p", dir, "-e", `${dir}/error.log`, "-c", join(dir, "nginx.conf")];
 }
 
-/** The version of the nginx that is here. */
+/** The version of the installed nginx. */
 export function nginxVersion(): string {
   const { stderr } = Bun.spawnSync([Bun.which("nginx") ?? "/usr/sbin/nginx", "-v"]);
   return /nginx\/([\d.]+)/.exec(stderr.toString())?.[1] ?? "none";

@@ -1,14 +1,14 @@
 /**
- * Asks at a fixed rate, whether answers come or not, and measures each answer from when its request was
- * due: a server that halts is charged for every request it held up (Tene, "coordinated omission").
+ * Open-loop load: sends requests at a fixed rate regardless of responses, and measures each response time from when
+ * its request was due, so that a stalled server is charged for every request it delayed (Tene, "coordinated omission").
  * `bun bench/redirect/open-loop.ts PORT RATE SECONDS LINKS` prints one line of JSON, times in ms.
  */
 import type { Socket } from "bun";
 
 const [PORT = 0, RATE = 20_000, SECONDS = 10, LINKS = 1] = process.argv.slice(2).map(Number);
 const CONNECTIONS = 64;
-const ANSWER = Buffer.from("HTTP/1.1 302");
-const LATE_MS = 5_000;
+const STATUS_LINE = Buffer.from("HTTP/1.1 302");
+const DRAIN_MS = 5_000;
 
 const FIELDS =
   "Host: localhost\r\n" +
@@ -17,12 +17,12 @@ const FIELDS =
   "Accept-Language: en-US,en;q=0.9,de;q=0.8\r\nAccept-Encoding: gzip, deflate, br\r\n" +
   "Referer: https://news.example.com/articles/today\r\n\r\n";
 
-/** When the requests of a connection that are not answered yet were due, and the end of what came last. */
+/** When a connection's pending requests were due, and the end of the last received chunk. */
 type State = { due: number[]; tail: Buffer };
 
 const total = RATE * SECONDS;
 const latencies = new Float64Array(total);
-let answered = 0;
+let completed = 0;
 let closed = 0;
 
 const sockets: Socket<State>[] = [];
@@ -37,11 +37,17 @@ for (let i = 0; i < CONNECTIONS; i++) {
           const state = socket.data;
           const bytes = Buffer.concat([state.tail, chunk]);
           let at = 0;
-          for (let found = bytes.indexOf(ANSWER); found >= 0; found = bytes.indexOf(ANSWER, at)) {
-            at = found + ANSWER.length;
-            latencies[answered++] = performance.now() - (state.due.shift() ?? 0);
+          for (
+            let found = bytes.indexOf(STATUS_LINE);
+            found >= 0;
+            found = bytes.indexOf(STATUS_LINE, at)
+          ) {
+            at = found + STATUS_LINE.length;
+            latencies[completed++] = performance.now() - (state.due.shift() ?? 0);
           }
-          state.tail = Buffer.from(bytes.subarray(Math.max(at, bytes.length - ANSWER.length + 1)));
+          state.tail = Buffer.from(
+            bytes.subarray(Math.max(at, bytes.length - STATUS_LINE.length + 1)),
+          );
         },
         close: () => void closed++,
       },
@@ -50,30 +56,31 @@ for (let i = 0; i < CONNECTIONS; i++) {
 }
 
 const start = performance.now();
-let asked = 0;
-while (asked < total) {
+let sent = 0;
+while (sent < total) {
   const now = performance.now();
-  for (; asked < total && start + (asked / RATE) * 1_000 <= now; asked++) {
-    const socket = sockets[asked % CONNECTIONS];
+  for (; sent < total && start + (sent / RATE) * 1_000 <= now; sent++) {
+    const socket = sockets[sent % CONNECTIONS];
     const link = String(1 + Math.floor(Math.random() * LINKS)).padStart(6, "0");
-    socket?.data.due.push(start + (asked / RATE) * 1_000);
+    socket?.data.due.push(start + (sent / RATE) * 1_000);
     socket?.write(`GET /link${link} HTTP/1.1\r\n${FIELDS}`);
   }
   await new Promise((resolve) => setImmediate(resolve));
 }
-const deadline = performance.now() + LATE_MS;
-while (answered < total && performance.now() < deadline) await Bun.sleep(5);
+const deadline = performance.now() + DRAIN_MS;
+while (completed < total && performance.now() < deadline) await Bun.sleep(5);
 
-const sorted = latencies.subarray(0, answered).toSorted();
-const at = (share: number) => sorted[Math.min(answered - 1, Math.floor(answered * share))] ?? NaN;
+const sorted = latencies.subarray(0, completed).toSorted();
+const percentile = (share: number) =>
+  sorted[Math.min(completed - 1, Math.floor(completed * share))] ?? NaN;
 console.log(
   JSON.stringify({
-    asked: total,
-    answered,
+    sent: total,
+    completed,
     closed,
-    p50: at(0.5),
-    p99: at(0.99),
-    p999: at(0.999),
+    p50: percentile(0.5),
+    p99: percentile(0.99),
+    p999: percentile(0.999),
     max: sorted.at(-1) ?? NaN,
   }),
 );

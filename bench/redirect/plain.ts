@@ -1,6 +1,6 @@
 /**
- * What a redirect costs when it is written in the straightforward way: `Bun.serve`, a Map, a
- * `Response`, and a log line of each click buffered to a file. `constant` answers one static route.
+ * The baseline: a redirect in straightforward code with `Bun.serve`, a Map, a `Response`, and one log line per click
+ * buffered to a file. In mode `constant` it serves one static route.
  */
 import { openSync, readFileSync, writeSync } from "node:fs";
 

@@ -1,4 +1,4 @@
--- Aliases that do not exist: most from addresses that have asked for too many already, some from new ones.
+-- Aliases that do not exist: mostly from addresses that are already rate limited, some from new ones.
 local function request_of(address)
   local alias = {}
   for i = 1, 8 do alias[i] = string.char(math.random(97, 122)) end

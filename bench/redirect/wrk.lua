@@ -1,14 +1,14 @@
--- Requests as a browser sends them, for aliases drawn uniformly or by Zipf's law (exponent 1).
-local count, spread = 100000, "uniform"
+-- Requests with a browser's headers, for aliases drawn uniformly or by Zipf's law (exponent 1).
+local count, distribution = 100000, "uniform"
 local names = {}
 
 function init(args)
   count = tonumber(args[1]) or count
-  spread = args[2] or spread
+  distribution = args[2] or distribution
   math.randomseed(42)
   for i = 1, 65536 do
     local rank
-    if spread == "zipf" then
+    if distribution == "zipf" then
       rank = math.floor(count ^ math.random())
     else
       rank = math.random(1, count)

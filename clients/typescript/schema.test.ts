@@ -5,13 +5,13 @@ import { join } from "node:path";
 
 import { generateSchema, SCHEMA_PATH } from "./generate.ts";
 
-test("the client's types are those of the API as it is", async () => {
+test("the client's types match the API", async () => {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-schema-"));
   const path = join(dir, "schema.ts");
   writeFileSync(path, await generateSchema());
   writeFileSync(join(dir, "bunfig.toml"), readFileSync(join(import.meta.dir, "../../bunfig.toml")));
-  const formatting = Bun.spawn([process.execPath, "fmt", path], { cwd: dir });
-  expect(await formatting.exited).toBe(0);
+  const formatter = Bun.spawn([process.execPath, "fmt", path], { cwd: dir });
+  expect(await formatter.exited).toBe(0);
   expect(readFileSync(SCHEMA_PATH, "utf8")).toBe(readFileSync(path, "utf8"));
   rmSync(dir, { recursive: true });
 });

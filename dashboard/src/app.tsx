@@ -1,13 +1,13 @@
-/** Which page a path shows. Pages that are not everybody's first are loaded when they are opened. */
+/** Routes. All pages but links and sign-in are loaded when first opened. */
 import { lazy, Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 
-import { HereContext, type Session, useSession } from "./data/session.ts";
+import { AccountReactContext, type Session, useSession } from "./data/session.ts";
 import { LinksPage } from "./pages/links/page.tsx";
 import { NotFoundPage } from "./pages/not-found.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
-import { Empty, Failed, Loading } from "./ui/states.tsx";
+import { Empty, ErrorState, Loading } from "./ui/states.tsx";
 
 const AccountAnalytics = lazy(async () => {
   const { AccountAnalyticsPage } = await import("./pages/analytics/account-page.tsx");
@@ -51,35 +51,37 @@ export function App() {
   const [location] = useLocation();
   if (session.data === undefined) {
     return (
-      <main className="door">
+      <main className="auth-page">
         {session.error === null ? (
-          <Loading what="Shorthop" lines={2} />
+          <Loading label="Shorthop" lines={2} />
         ) : (
-          <Failed error={session.error} onRetry={() => void session.refetch()} />
+          <ErrorState error={session.error} onRetry={() => void session.refetch()} />
         )}
       </main>
     );
   }
   const { data } = session;
   return (
-    <Suspense fallback={<Loading what="the page" />}>
+    <Suspense fallback={<Loading label="the page" />}>
       <Switch>
         <Route path="/invite/:token">
           {({ token }) => <Invitation token={token} session={data} />}
         </Route>
-        <Route>{data === null ? <SignInPage key={location} /> : <SignedIn session={data} />}</Route>
+        <Route>
+          {data === null ? <SignInPage key={location} /> : <SignedInRoutes session={data} />}
+        </Route>
       </Switch>
     </Suspense>
   );
 }
 
-function SignedIn({ session }: { session: Session }) {
+function SignedInRoutes({ session }: { session: Session }) {
   const first = session.accounts[0];
   if (first === undefined) {
     return (
-      <main className="door">
-        <Empty title="You belong to no account">
-          <p>Ask an owner of an account to invite {session.user.email}.</p>
+      <main className="auth-page">
+        <Empty title="You are not a member of any account">
+          <p>Ask an account owner to invite {session.user.email}.</p>
         </Empty>
       </main>
     );
@@ -87,7 +89,7 @@ function SignedIn({ session }: { session: Session }) {
   return (
     <Switch>
       <Route path="/:account/:mode" nest>
-        {({ account, mode }) => <InAccount session={session} id={account} mode={mode} />}
+        {({ account, mode }) => <AccountRoutes session={session} id={account} mode={mode} />}
       </Route>
       <Route>
         <Redirect to={`/${first.id}/live/links`} replace />
@@ -96,15 +98,15 @@ function SignedIn({ session }: { session: Session }) {
   );
 }
 
-function InAccount({ session, id, mode }: { session: Session; id: string; mode: string }) {
-  const account = session.accounts.find((known) => known.id === id);
+function AccountRoutes({ session, id, mode }: { session: Session; id: string; mode: string }) {
+  const account = session.accounts.find((candidate) => candidate.id === id);
   if (account === undefined || (mode !== "live" && mode !== "test")) return <NotFoundPage />;
-  const place = { account: account.id, mode } as const;
+  const scope = { account: account.id, mode } as const;
   return (
-    <HereContext value={{ session, account, mode, place }}>
-      {/* Nothing of one account or mode is left over when another is shown. */}
+    <AccountReactContext value={{ session, account, mode, scope }}>
+      {/* The key resets all state when the account or the mode changes. */}
       <Shell key={`${id}/${mode}`}>
-        <Suspense fallback={<Loading what="the page" lines={8} />}>
+        <Suspense fallback={<Loading label="the page" lines={8} />}>
           <Switch>
             <Route path="/">
               <Redirect to="/links" replace />
@@ -122,6 +124,6 @@ function InAccount({ session, id, mode }: { session: Session; id: string; mode: 
           </Switch>
         </Suspense>
       </Shell>
-    </HereContext>
+    </AccountReactContext>
   );
 }

@@ -1,4 +1,4 @@
-/** Where the page starts. */
+/** Entry point of the page. */
 import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
@@ -11,7 +11,7 @@ import { ToastRegion } from "./ui/toast.tsx";
 
 const queryClient = new QueryClient({
   queryCache: new QueryCache({
-    // Whatever asked: when the session is over, the page goes back to the door.
+    // When any query finds the session expired, show the sign-in page.
     onError(error) {
       if (isSignedOut(error)) queryClient.setQueryData(SESSION_KEY, null);
     },

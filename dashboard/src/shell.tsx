@@ -1,4 +1,4 @@
-/** What is around every page: where one is, where one can go, and who one is. */
+/** Layout around every page: account switcher, navigation, theme and sign-out. */
 import {
   ChartSpline,
   FlaskConical,
@@ -15,36 +15,36 @@ import {
 import { type ComponentType, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { messageOf } from "./data/errors.ts";
-import { useHere, useSignOut } from "./data/session.ts";
+import { getErrorMessage } from "./data/errors.ts";
+import { useAccountContext, useSignOut } from "./data/session.ts";
 import { Button, IconButton } from "./ui/button.tsx";
 import { Logo } from "./ui/logo.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
 import { toast } from "./ui/toast.tsx";
 
-type Entry = { path: string; name: string; icon: ComponentType<{ "aria-hidden": true }> };
+type NavItem = { path: string; name: string; icon: ComponentType<{ "aria-hidden": true }> };
 
-const WORK: readonly Entry[] = [
+const MAIN_ITEMS: readonly NavItem[] = [
   { path: "/links", name: "Links", icon: Link2 },
   { path: "/analytics", name: "Analytics", icon: ChartSpline },
   { path: "/domains", name: "Domains", icon: Globe },
   { path: "/usage", name: "Usage", icon: Gauge },
 ];
 
-const KEYS: Entry = { path: "/settings/keys", name: "API keys", icon: KeyRound };
-const MEMBERS: Entry = { path: "/settings/members", name: "Members", icon: UsersRound };
-const PROFILE: Entry = { path: "/settings/profile", name: "Profile", icon: UserRound };
+const KEYS: NavItem = { path: "/settings/keys", name: "API keys", icon: KeyRound };
+const MEMBERS: NavItem = { path: "/settings/members", name: "Members", icon: UsersRound };
+const PROFILE: NavItem = { path: "/settings/profile", name: "Profile", icon: UserRound };
 
 export function Shell({ children }: { children: ReactNode }) {
-  const { mode, account } = useHere();
+  const { mode, account } = useAccountContext();
   const [open, setOpen] = useState(false);
   const [location] = useLocation();
   const main = useRef<HTMLElement>(null);
-  const shown = useRef(location);
+  const previousLocation = useRef(location);
   useEffect(() => {
-    if (shown.current === location) return;
-    // A new page is read from its beginning.
-    shown.current = location;
+    if (previousLocation.current === location) return;
+    // Screen readers start at the beginning of the new page.
+    previousLocation.current = location;
     setOpen(false);
     main.current?.focus();
   }, [location]);
@@ -56,12 +56,12 @@ export function Shell({ children }: { children: ReactNode }) {
   return (
     <div className="shell">
       <a className="skip" href="#main">
-        Skip to the page
+        Skip to main content
       </a>
       <header className="topbar">
         <Logo />
         <IconButton
-          label={open ? "Close the menu" : "Open the menu"}
+          label={open ? "Close menu" : "Open menu"}
           aria-expanded={open}
           aria-controls="sidebar"
           onClick={() => setOpen(!open)}
@@ -73,22 +73,22 @@ export function Shell({ children }: { children: ReactNode }) {
         <div className="sidebar-logo">
           <Logo />
         </div>
-        <AccountChoice />
+        <AccountSwitcher />
         <nav aria-label="Main">
-          {WORK.map((entry) => (
-            <NavEntry key={entry.path} {...entry} />
+          {MAIN_ITEMS.map((item) => (
+            <NavLink key={item.path} {...item} />
           ))}
           <h2 className="nav-heading">Settings</h2>
-          {settings.map((entry) => (
-            <NavEntry key={entry.path} {...entry} />
+          {settings.map((item) => (
+            <NavLink key={item.path} {...item} />
           ))}
         </nav>
-        <SidebarFoot />
+        <SidebarFooter />
       </aside>
       <main id="main" ref={main} tabIndex={-1}>
         {mode === "test" && (
           <p className="test-banner">
-            <FlaskConical aria-hidden /> Test mode: these links and keys are apart from the live
+            <FlaskConical aria-hidden /> Test mode: these links and keys are separate from your live
             ones.
           </p>
         )}
@@ -98,21 +98,21 @@ export function Shell({ children }: { children: ReactNode }) {
   );
 }
 
-function NavEntry({ path, name, icon: Icon }: Entry) {
+function NavLink({ path, name, icon: Icon }: NavItem) {
   const [location] = useLocation();
   const active = location === path || location.startsWith(`${path}/`);
   return (
-    <Link href={path} className="nav-entry" {...(active ? { "aria-current": "page" } : {})}>
+    <Link href={path} className="nav-link" {...(active ? { "aria-current": "page" } : {})}>
       <Icon aria-hidden />
       {name}
     </Link>
   );
 }
 
-function AccountChoice() {
-  const { session, account, mode } = useHere();
+function AccountSwitcher() {
+  const { session, account, mode } = useAccountContext();
   const [, navigate] = useLocation();
-  // "~" leaves the account that paths are within here.
+  // "~" makes the path absolute; paths here are relative to the account and mode.
   const goTo = (id: string, mode: string) => navigate(`~/${id}/${mode}/links`);
   return (
     <div className="account-choice">
@@ -127,15 +127,15 @@ function AccountChoice() {
           </option>
         ))}
       </select>
-      <div className="segments" role="group" aria-label="Mode">
-        {(["live", "test"] as const).map((choice) => (
+      <div className="segmented" role="group" aria-label="Mode">
+        {(["live", "test"] as const).map((option) => (
           <button
-            key={choice}
+            key={option}
             type="button"
-            aria-pressed={mode === choice}
-            onClick={() => goTo(account.id, choice)}
+            aria-pressed={mode === option}
+            onClick={() => goTo(account.id, option)}
           >
-            {choice === "live" ? "Live" : "Test"}
+            {option === "live" ? "Live" : "Test"}
           </button>
         ))}
       </div>
@@ -143,8 +143,8 @@ function AccountChoice() {
   );
 }
 
-function SidebarFoot() {
-  const { session } = useHere();
+function SidebarFooter() {
+  const { session } = useAccountContext();
   const signOut = useSignOut();
   const [theme, setTheme] = useState(readTheme);
   return (
@@ -153,21 +153,21 @@ function SidebarFoot() {
         aria-label="Theme"
         value={theme}
         onChange={(event) => {
-          const chosen = THEMES.find((known) => known === event.target.value) ?? "system";
-          applyTheme(chosen);
-          setTheme(chosen);
+          const selected = THEMES.find((candidate) => candidate === event.target.value) ?? "system";
+          applyTheme(selected);
+          setTheme(selected);
         }}
       >
         <option value="system">System theme</option>
         <option value="light">Light</option>
         <option value="dark">Dark</option>
       </select>
-      <div className="who">
+      <div className="user">
         <span title={session.user.email}>{session.user.email}</span>
         <Button
-          look="quiet"
+          variant="quiet"
           onClick={() =>
-            void signOut().catch((error: unknown) => toast(messageOf(error), "failed"))
+            void signOut().catch((error: unknown) => toast(getErrorMessage(error), "error"))
           }
         >
           <LogOut aria-hidden />

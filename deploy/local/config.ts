@@ -1,4 +1,4 @@
-/** What the local stack can be told: by environment variables and two options. */
+/** The local stack's configuration: environment variables. */
 import { join, resolve } from "node:path";
 
 import * as z from "zod";
@@ -8,17 +8,17 @@ import { envPort, envUrl } from "../../shared/env.ts";
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
 export const configSchema = z.object({
-  /** Where everything is kept. */
+  /** Where all data is stored. */
   SHORTHOP_DATA_DIR: z
     .string()
     .default(join(PROJECT_DIR, ".local"))
     .transform((path) => resolve(path)),
   LOG_LEVEL: z.string().default("info"),
-  /** Parts that run elsewhere; what is not set is started here. */
+  /** Services that run elsewhere; those not set are started here. */
   DATABASE_URL: envUrl(["postgres", "postgresql"]).optional(),
   NATS_URL: envUrl(["nats", "tls"]).optional(),
   CLICKHOUSE_URL: envUrl(["http", "https"]).optional(),
-  /** Ports to take when they are free; 0 takes any. */
+  /** Preferred ports; another one is chosen if one is in use. 0 chooses any. */
   API_PORT: envPort(3000),
   DASHBOARD_PORT: envPort(3001),
   REDIRECTOR_PORT: envPort(8080),

@@ -1,11 +1,11 @@
-/** The dashboard's files: built when its sources have changed, shared by all stacks of this folder. */
+/** The dashboard's files: rebuilt when their sources change, shared by all stacks of this checkout. */
 import { join } from "node:path";
 
 import { PROJECT_DIR } from "./config.ts";
-import { runScript } from "./script.ts";
+import type { RunScript } from "./run-script.ts";
 
-/** Gives the folder of the built dashboard. */
-export async function buildDashboard(): Promise<string> {
+/** Builds the dashboard if necessary; returns its folder. */
+export async function buildDashboard(runScript: RunScript): Promise<string> {
   const cache = join(PROJECT_DIR, ".local", "dashboard");
   return (await runScript("dashboard/build.ts", ["--cached", cache])).trim();
 }

@@ -1,45 +1,45 @@
-/** The account that the stack is tried out with. */
+/** The demo account and user. */
 import * as z from "zod";
 
-import { runScript } from "./script.ts";
+import type { RunScript } from "./run-script.ts";
 import type { StackFile, StackUrls } from "./stack.ts";
 
 const createdAccount = z.object({ key: z.string() });
 
-/** Whether the API takes the key: one of an earlier start may be of another database. */
+/** Whether the API accepts the key: one from an earlier start may belong to another database. */
 export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
-  const answer = await fetch(`${apiUrl}/v1/limits`, {
+  const response = await fetch(`${apiUrl}/v1/limits`, {
     headers: { authorization: `Bearer ${key}` },
   });
-  // A key that has used up its limits is still a key.
-  return answer.ok || answer.status === 429;
+  // A rate-limited key is valid.
+  return response.ok || response.status === 429;
 }
 
-/** Opens the demo account and gives its key, by the operator's command line. */
-export async function createDemoKey(databaseUrl: string): Promise<string> {
+/** Creates the demo account with the operator's command line; returns its key. */
+export async function createDemoKey(runScript: RunScript, databaseUrl: string): Promise<string> {
   const create = ["accounts", "create", "--name", DEMO, "--plan", "business", "--key", "--json"];
-  return createdAccount.parse(JSON.parse(await admin(databaseUrl, create))).key;
+  return createdAccount.parse(JSON.parse(await admin(runScript, databaseUrl, create))).key;
 }
 
-/** Makes sure that the demo user can sign in, to the account of that name. */
+/** Ensures that the demo user exists with this password and is a member of the demo account. */
 export async function prepareDemoUser(
+  runScript: RunScript,
   urls: Pick<StackUrls, "database" | "dashboard">,
   password: string,
 ): Promise<void> {
   if (await canSignIn(urls.dashboard, password)) return;
+  const run = (args: string[], input = "") => admin(runScript, urls.database, args, input);
   const email = ["--email", DEMO_EMAIL];
   const withPassword = [...email, "--password-stdin", "--json"];
-  const users = userList.parse(JSON.parse(await admin(urls.database, ["users", "list", "--json"])));
+  const users = userList.parse(JSON.parse(await run(["users", "list", "--json"])));
   if (users.some((user) => user.email === DEMO_EMAIL)) {
-    await admin(urls.database, ["users", "set-password", ...withPassword], password);
+    await run(["users", "set-password", ...withPassword], password);
   } else {
-    await admin(urls.database, ["users", "create", "--name", DEMO, ...withPassword], password);
+    await run(["users", "create", "--name", DEMO, ...withPassword], password);
   }
-  const accounts = accountList.parse(
-    JSON.parse(await admin(urls.database, ["accounts", "list", "--json"])),
-  );
+  const accounts = accountList.parse(JSON.parse(await run(["accounts", "list", "--json"])));
   for (const { id } of accounts.filter(({ name }) => name === DEMO)) {
-    await admin(urls.database, ["users", "join", ...email, "--account", id]);
+    await run(["users", "join", ...email, "--account", id]);
   }
 }
 
@@ -51,19 +51,24 @@ const userList = z.array(z.object({ email: z.string() }));
 const accountList = z.array(z.object({ id: z.string(), name: z.string() }));
 
 async function canSignIn(dashboardUrl: string, password: string): Promise<boolean> {
-  const answer = await fetch(`${dashboardUrl}/auth/sign-in`, {
+  const response = await fetch(`${dashboardUrl}/auth/sign-in`, {
     method: "POST",
     headers: { origin: dashboardUrl, "content-type": "application/json" },
     body: JSON.stringify({ email: DEMO_EMAIL, password }),
   });
-  return answer.ok;
+  return response.ok;
 }
 
-/** What a command of the operator's command line prints. */
-const admin = (databaseUrl: string, words: string[], input = ""): Promise<string> =>
-  runScript("api/admin/main.ts", words, { env: { DATABASE_URL: databaseUrl }, input });
+/** Runs the operator's command line; returns what it prints. */
+const admin = (
+  runScript: RunScript,
+  databaseUrl: string,
+  args: string[],
+  input = "",
+): Promise<string> =>
+  runScript("api/cli/main.ts", args, { env: { DATABASE_URL: databaseUrl }, input });
 
-/** What to show when everything runs. */
+/** The text printed when the stack is ready. */
 export const banner = (stack: Omit<StackFile, "pids">): string => `
   Shorthop is ready.
 
@@ -73,7 +78,7 @@ export const banner = (stack: Omit<StackFile, "pids">): string => `
     Dashboard     ${stack.dashboard_url}
                   sign in as ${stack.dashboard_email}, password ${stack.dashboard_password}
 
-  Make a short link:
+  Create a short link:
 
     curl -X POST ${stack.api_url}/v1/links \\
       -H 'Authorization: Bearer ${stack.api_key}' \\

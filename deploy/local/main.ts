@@ -1,5 +1,5 @@
-/** The local stack: `npm start` runs the whole of Shorthop on this machine. */
-import { mkdirSync, rmSync } from "node:fs";
+/** The local stack: `npm start` runs all of Shorthop on this machine. */
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { Command } from "commander";
@@ -9,28 +9,43 @@ import { runMain } from "../../shared/lifecycle.ts";
 import { configSchema } from "./config.ts";
 import { buildDashboard } from "./dashboard.ts";
 import { banner, createDemoKey, DEMO_EMAIL, keyWorks, prepareDemoUser } from "./demo.ts";
-import { createOutput } from "./output.ts";
-import { choosePortsFor, startParts } from "./parts.ts";
-import { removePlace } from "./postgres-place.ts";
-import { endLeftover, openProcessFile, type ProcessEntry, readLeftovers } from "./processes.ts";
+import { createLogger } from "./logger.ts";
+import { removeInstallation } from "./postgres-installation.ts";
+import { makePrivate, PRIVATE_UMASK } from "./private-files.ts";
+import {
+  endOrphan,
+  openProcessRegistry,
+  type ProcessEntry,
+  readOrphans,
+} from "./process-registry.ts";
+import { DASHBOARD_SERVICE, watchCode, withReload } from "./reload.ts";
+import { createRunScript } from "./run-script.ts";
 import { loadSecrets, saveSecrets, writePrivate } from "./secrets.ts";
+import { choosePortsFor, startServices } from "./services.ts";
 import { appServices, metricsUrl, migrationRuns, type StackFile, STOP_ORDER } from "./stack.ts";
 import { createSupervisor, seconds } from "./supervisor.ts";
+import { startWatchdog } from "./watchdog.ts";
 
-const LEFTOVER_PATIENCE_MS = 10_000;
+/** Folders of the data directory that `--fresh` removes. */
+const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "logs"];
 
-/** Within this a signal is the same one again: npm passes on what the terminal has told everybody. */
+const ORPHAN_GRACE_MS = 10_000;
+
+/** A second signal within this time is a duplicate: npm forwards the signal that the terminal sends to the whole group. */
 const SAME_SIGNAL_MS = 500;
 
-/** How often the stack looks whether whoever started it is still there. */
+/** How often the stack checks whether its parent process is still running. */
 const PARENT_POLL_MS = 1_000;
 
 async function run(): Promise<void> {
+  // Before anything is written, here or by a child: links, clicks and secrets are readable only by the user.
+  process.umask(PRIVATE_UMASK);
   const options = new Command("npm start --")
-    .description("Run the whole of Shorthop on this machine.")
-    .option("--fresh", "start empty: remove everything that was kept", false)
+    .description("Run all of Shorthop on this machine.")
+    .option("--fresh", "start empty: remove all stored data", false)
+    .option("--watch", "reload processes and the dashboard when their code changes", false)
     .parse()
-    .opts<{ fresh: boolean }>();
+    .opts<{ fresh: boolean; watch: boolean }>();
   const config = loadConfig(configSchema, process.env);
   const dataDir = config.SHORTHOP_DATA_DIR;
   const paths = {
@@ -40,43 +55,44 @@ async function run(): Promise<void> {
     postgres: join(dataDir, "postgres"),
   };
   const started = Date.now();
-  const leftovers = readLeftovers(paths.processes);
-  if (leftovers.supervisor !== undefined) {
+  const orphans = readOrphans(paths.processes);
+  if (orphans.supervisor !== undefined) {
     console.error(
-      `Shorthop is already running here (process ${leftovers.supervisor}, data in ${dataDir}).`,
+      `Shorthop is already running here (process ${orphans.supervisor}, data in ${dataDir}).`,
     );
     process.exit(1);
   }
-  for (const leftover of inStopOrder(leftovers.children)) {
-    console.log(
-      `Ending ${leftover.name} (process ${leftover.pid}), left running by an earlier start.`,
-    );
-    await endLeftover(leftover, LEFTOVER_PATIENCE_MS);
+  for (const orphan of inStopOrder(orphans.children)) {
+    console.log(`Ending ${orphan.name} (process ${orphan.pid}), left running by an earlier start.`);
+    await endOrphan(orphan, ORPHAN_GRACE_MS);
   }
   if (options.fresh) {
-    removePlace(paths.postgres);
-    // The programs that were fetched are no data.
-    for (const name of ["postgres", "nats", "clickhouse", "journal", "logs", "secrets.json"]) {
+    removeInstallation(paths.postgres);
+    // Downloaded programs are not data and stay.
+    for (const name of [...DATA_FOLDERS, "secrets.json"]) {
       rmSync(join(dataDir, name), { recursive: true, force: true });
     }
   }
   rmSync(paths.stack, { force: true });
-  mkdirSync(dataDir, { recursive: true });
+  makePrivate(dataDir, DATA_FOLDERS);
 
   const colour = process.stdout.isTTY && process.env["NO_COLOR"] === undefined;
-  const output = createOutput({ logDir: join(dataDir, "logs"), colour });
-  const processes = openProcessFile(paths.processes);
+  const logger = createLogger({ logDir: join(dataDir, "logs"), colour });
+  const processes = openProcessRegistry(paths.processes);
   const secrets = loadSecrets(paths.secrets);
+  const watchdog = startWatchdog();
+  const runScript = createRunScript(watchdog);
   const supervisor = createSupervisor({
-    output,
+    logger,
     processes,
+    watchdog,
     onRestart: writeStackFile,
     onFatal: (reason) => void stop(reason),
   });
   let stack: Omit<StackFile, "pids"> | undefined;
   let stopping = false;
 
-  /** Written when the stack is ready, and again whenever a process has got another number. */
+  /** Writes the stack file when the stack is ready, and again whenever a restarted process has a new pid. */
   function writeStackFile(): void {
     if (stack === undefined) return;
     const pids = {
@@ -94,18 +110,18 @@ async function run(): Promise<void> {
   async function stop(reason: string, code = 1): Promise<void> {
     if (stopping) return;
     stopping = true;
-    output.say(`Stopping: ${reason}`);
-    await supervisor.stop(STOP_ORDER);
+    logger.log(`Stopping: ${reason}`);
+    await supervisor.stop([DASHBOARD_SERVICE, ...STOP_ORDER]);
     rmSync(paths.stack, { force: true });
     processes.clear();
-    output.say("Stopped; nothing is left running.");
+    logger.log("Stopped; no process is left running.");
     process.exit(code);
   }
 
   let signalledAt = 0;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
-      // A second one is from somebody who will not wait; the next start ends what is left.
+      // A second signal means: do not wait. The watchdog ends the remaining processes.
       if (stopping && Date.now() - signalledAt > SAME_SIGNAL_MS) process.exit(1);
       signalledAt = Date.now();
       void stop(signal, 0);
@@ -113,20 +129,20 @@ async function run(): Promise<void> {
   }
   const parent = process.ppid;
   setInterval(() => {
-    if (process.ppid !== parent) void stop("whoever started this has ended", 0);
+    if (process.ppid !== parent) void stop("the parent process has ended", 0);
   }, PARENT_POLL_MS).unref();
 
   try {
-    const dashboard = buildDashboard();
-    const ports = await choosePortsFor(config, output);
-    const urls = await startParts({
+    const dashboard = buildDashboard(runScript);
+    const ports = await choosePortsFor(config, logger);
+    const urls = await startServices({
       config,
       ports,
       dataDir,
       postgresHome: paths.postgres,
       secrets,
       supervisor,
-      output,
+      logger,
     });
     for (const run of migrationRuns(urls)) await supervisor.runOnce(run);
     const metrics = {
@@ -142,12 +158,14 @@ async function run(): Promise<void> {
       secrets,
       dashboardDir: await dashboard,
     });
-    await Promise.all(services.map((service) => supervisor.start(service)));
+    const running = options.watch ? withReload(services) : services;
+    await Promise.all(running.map((service) => supervisor.start(service)));
+    if (options.watch) watchCode({ supervisor, logger });
     if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
-      secrets.demoKey = await createDemoKey(urls.database);
+      secrets.demoKey = await createDemoKey(runScript, urls.database);
       saveSecrets(paths.secrets, secrets);
     }
-    await prepareDemoUser(urls, secrets.demoPassword);
+    await prepareDemoUser(runScript, urls, secrets.demoPassword);
     stack = {
       api_url: urls.api,
       short_url: urls.short,
@@ -163,16 +181,18 @@ async function run(): Promise<void> {
       clickhouse_url: urls.clickhouse,
     };
     writeStackFile();
-    output.say(`Ready after ${seconds(Date.now() - started)}.`);
+    logger.log(`Ready after ${seconds(Date.now() - started)}.`);
     console.log(banner(stack));
   } catch (error) {
     await stop(error instanceof Error ? error.message : String(error));
   }
 }
 
-/** Whoever is to finish work must find its databases still running. */
-function inStopOrder(leftovers: readonly ProcessEntry[]): ProcessEntry[] {
-  return STOP_ORDER.flatMap((name) => leftovers.filter((leftover) => leftover.name === name));
+/** Orders processes for stopping: databases last, so that the others can finish their work. */
+function inStopOrder(orphans: readonly ProcessEntry[]): ProcessEntry[] {
+  return [DASHBOARD_SERVICE, ...STOP_ORDER].flatMap((name) =>
+    orphans.filter((orphan) => orphan.name === name),
+  );
 }
 
 await runMain({ "": run }, []);

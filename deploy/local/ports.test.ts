@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 
 import { choosePorts } from "./ports.ts";
 
-test("a free port is taken as wished, a used one is replaced and reported", async () => {
+test("a free preferred port is chosen, one in use is replaced and reported", async () => {
   const other = createServer();
   await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
   const address = other.address();
@@ -16,7 +16,7 @@ test("a free port is taken as wished, a used one is replaced and reported", asyn
   expect((await choosePorts({ a: used })).a).toEqual({ port: used, taken: false });
 });
 
-test("no port is given twice", async () => {
+test("no port is chosen twice", async () => {
   const chosen = await choosePorts({ a: 0, b: 0, c: 0, d: 0 });
   expect(new Set(Object.values(chosen).map(({ port }) => port)).size).toBe(4);
 });

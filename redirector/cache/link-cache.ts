@@ -1,267 +1,271 @@
 /**
- * The links in memory, within a bound of bytes; the newest state wins. States are written one behind the
- * other into segments of memory, and a table says where each is: a log-structured memory (Rumble et al.,
- * FAST 2014), which is nothing to the garbage collector, and for a redirect two places to look at.
+ * The link cache: link records in memory, within a bound of bytes. The newest version of a link wins. Records are
+ * appended to blocks of memory, and a hash index holds the offset of each: a log-structured memory (Rumble et al.,
+ * FAST 2014). The garbage collector does not see the records, and a redirect reads two places of memory.
  *
- * A segment is cleaned by writing what is still of use in it anew, the oldest segment first. When memory is
- * full, cleaning drops what nobody has asked for since it was written: the clock algorithm (Corbató, 1968).
+ * Blocks are compacted, the oldest first: live records are copied to the newest block, and the old block becomes
+ * free. When the cache is full, compaction also evicts. Eviction is CLOCK (Corbató, 1968), which approximates LRU:
+ * a hit only sets the record's REFERENCED bit, and eviction keeps only records whose bit is set.
  */
 import { randomInt } from "node:crypto";
 
-import type { Span } from "../../shared/bytes.ts";
+import type { ByteRange } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { createHashIndex, entriesThatFit } from "./hash-index.ts";
 import {
   ALIGNMENT,
   type CachedLink,
-  isUsed,
+  emptyLink,
+  isReferenced,
   KEY,
   keyEnd,
   keyOf,
-  newLink,
   readLink,
   readRecord,
-  setUsed,
+  setReferenced,
   sizeAt,
   sizeOf,
   versionAt,
   writeRecord,
 } from "./record.ts";
-import { createTable, entriesWithin } from "./table.ts";
 
 export type LinkCache = {
   /**
-   * The link at a path such as `/abc`, null when it is known to be deleted, undefined when it is not in
-   * memory. A link is good until the cache is next used: `keepLink` makes one that stays.
+   * The link at a path such as `/abc`; null when it is known to be deleted, undefined when it is not cached. The
+   * result is valid until the cache is next used; `copyLink` makes a copy that stays valid.
    */
-  get(domain: string, bytes: Buffer, path: Span): CachedLink | null | undefined;
-  /** Takes a state in unless a newer one is there. */
+  get(domain: string, bytes: Buffer, path: ByteRange): CachedLink | null | undefined;
+  /** Stores a record unless the cache has the same or a newer version. */
   put(record: LinkRecord): void;
-  /** Takes a state in if the short link is in memory already, or there is room. */
+  /** Stores a record, as `put` does, only if its link is cached already or there is room without evicting. */
   update(record: LinkRecord): void;
-  /** Every state in memory, as the feed told it. */
+  /** All cached records, as the feed delivered them. The cache may change while they are iterated. */
   records(): Iterable<LinkRecord>;
   clear(): void;
-  /** States in memory, and the bytes that are taken for them. */
+  /** Number of records, and the bytes of blocks and index. */
   stats(): { entries: number; bytes: number };
 };
 
-/** No record is longer than its message in the feed. Cleaning one segment takes some 0.1 ms. */
-const SEGMENT_BYTES = 64 * 1024;
+/** No record is longer than its message in the feed. Compacting one block takes about 0.1 ms. */
+const BLOCK_BYTES = 64 * 1024;
 
-/** A place is a segment's number, and where in the segment, in units of the alignment. */
-const PLACE_BITS = Math.log2(SEGMENT_BYTES / ALIGNMENT);
-const PLACE_MASK = 2 ** PLACE_BITS - 1;
-const placeOf = (number: number, at: number): number => (number << PLACE_BITS) | (at / ALIGNMENT);
-const offsetAt = (place: number): number => (place & PLACE_MASK) * ALIGNMENT;
+/** An offset is a block's number and a position in the block, in units of the alignment. */
+const OFFSET_BITS = Math.log2(BLOCK_BYTES / ALIGNMENT);
+const OFFSET_MASK = 2 ** OFFSET_BITS - 1;
+const toOffset = (number: number, at: number): number => (number << OFFSET_BITS) | (at / ALIGNMENT);
+const offsetInBlock = (offset: number): number => (offset & OFFSET_MASK) * ALIGNMENT;
 
-/** The most bytes that places reach. */
+/** The most bytes that offsets can address. */
 export const CACHE_BYTES_LIMIT = 2 ** 31 * ALIGNMENT;
 
-/** Cleaning needs somewhere to write to: full memory has so many segments left. */
-const SPARE = 1;
+/** Blocks that stay free when the cache is full, for compaction to write to. */
+const RESERVED_BLOCKS = 1;
 
-/** The part of the bound that the table may take, so that the smallest of records fill the segments too. */
-const TABLE_SHARE = 1 / 8;
+/** The share of the bound that the index may take: enough for blocks full of the smallest records. */
+const INDEX_SHARE = 1 / 8;
 
-/** Segments cleaned for a new one: on average half of each is free again where this is done. */
-const CLEANED_FOR_ONE = 2;
+/** Blocks compacted for a new one: on average compacting a block frees half of it. */
+const COMPACTIONS_PER_BLOCK = 2;
 
 /**
- * The part of the memory that may be in use before something has to go, and beyond which links that nobody
- * asked for are not taken in: the rest is what cleaning finds, and the less there is of it the more often
- * it is done.
+ * The share of the memory that live records may take. Beyond it, a full cache evicts, and links that nobody has
+ * requested are not stored. The rest is what compaction can free: the less of it, the more often compaction runs.
  */
-const IN_USE_MAX = 3 / 4;
+const LIVE_RATIO_MAX = 3 / 4;
 
-/** Segments cleaned in one go before something in use has to go after all. */
-const CLEANED_MAX = 8;
+/** Blocks compacted at a time before live records are evicted nevertheless. */
+const COMPACTIONS_MAX = 8;
 
 /** A domain name has 253 characters at most (RFC 1035), an alias 64. */
 const KEY_BYTES_MAX = 512;
 
-/** What is written, up to `end`. */
-type Segment = { number: number; bytes: Buffer; end: number };
+/** A block of memory, written up to `end`. */
+type Block = { number: number; bytes: Buffer; end: number };
 
 export function createLinkCache(bytesMax: number): LinkCache {
-  const segmentsMax =
-    Math.max(4, Math.floor((bytesMax * (1 - TABLE_SHARE)) / SEGMENT_BYTES)) - SPARE;
-  const entriesMax = entriesWithin(bytesMax * TABLE_SHARE);
-  const table = createTable();
-  /** By number, whether in use or not. */
+  const blocksMax =
+    Math.max(4, Math.floor((bytesMax * (1 - INDEX_SHARE)) / BLOCK_BYTES)) - RESERVED_BLOCKS;
+  const entriesMax = entriesThatFit(bytesMax * INDEX_SHARE);
+  const index = createHashIndex();
+  /** The memory of all blocks by number, in use or free. */
   const memory: Buffer[] = [];
-  const unused: number[] = [];
-  /** The oldest first; the last is being written. */
-  const segments = new Set<Segment>();
-  let last = begin();
-  /** Bytes of the records that the table points to. */
-  let live = 0;
-  const link = newLink();
+  const freeBlocks: number[] = [];
+  /** Blocks in use, the oldest first; the newest is being written. */
+  const blocks = new Set<Block>();
+  let newest = addBlock();
+  /** Bytes of the records that the index points to. */
+  let liveBytes = 0;
+  const link = emptyLink();
   const key = Buffer.alloc(KEY_BYTES_MAX);
 
-  function begin(): Segment {
-    const number = unused.pop() ?? memory.length;
-    const bytes = (memory[number] ??= Buffer.allocUnsafeSlow(SEGMENT_BYTES));
-    const segment = { number, bytes, end: 0 };
-    segments.add(segment);
-    return segment;
+  function addBlock(): Block {
+    const number = freeBlocks.pop() ?? memory.length;
+    const bytes = (memory[number] ??= Buffer.allocUnsafeSlow(BLOCK_BYTES));
+    const block = { number, bytes, end: 0 };
+    blocks.add(block);
+    return block;
   }
 
-  const bytesAt = (place: number): Buffer => memory[place >>> PLACE_BITS] ?? last.bytes;
+  const bytesAt = (offset: number): Buffer => memory[offset >>> OFFSET_BITS] ?? newest.bytes;
 
-  /** The slot of a key: of `domain`, and what follows in `bytes`. */
-  function find(domain: string, bytes: Buffer, start: number, end: number): number {
+  /** Finds the slot of a key, which is `domain` followed by the bytes from `start` to `end`; -1 when there is none. */
+  function findSlot(domain: string, bytes: Buffer, start: number, end: number): number {
     const hash = hashOf(domain, bytes, start, end);
-    let slot = table.first(hash);
-    while (slot >= 0 && !isKeyOf(table.placeAt(slot), domain, bytes, start, end)) {
-      slot = table.next(slot);
+    let slot = index.find(hash);
+    while (slot >= 0 && !hasKey(index.offsetAt(slot), domain, bytes, start, end)) {
+      slot = index.findNext(slot);
     }
     return slot;
   }
 
-  function isKeyOf(
-    place: number,
+  function hasKey(
+    offset: number,
     domain: string,
     bytes: Buffer,
     start: number,
     end: number,
   ): boolean {
-    const known = bytesAt(place);
-    let at = offsetAt(place);
-    const knownEnd = keyEnd(known, at);
+    const block = bytesAt(offset);
+    let at = offsetInBlock(offset);
+    const storedEnd = keyEnd(block, at);
     at += KEY;
-    if (knownEnd - at !== domain.length + end - start) return false;
-    for (let i = 0; i < domain.length; i++) if (known[at++] !== domain.charCodeAt(i)) return false;
-    for (let i = start; i < end; i++) if (known[at++] !== bytes[i]) return false;
+    if (storedEnd - at !== domain.length + end - start) return false;
+    for (let i = 0; i < domain.length; i++) if (block[at++] !== domain.charCodeAt(i)) return false;
+    for (let i = start; i < end; i++) if (block[at++] !== bytes[i]) return false;
     return true;
   }
 
-  const findKey = (record: LinkRecord): number => find("", key, 0, key.write(keyOf(record)));
+  const findRecord = (record: LinkRecord): number => findSlot("", key, 0, key.write(keyOf(record)));
 
-  const isFull = (): boolean => segments.size >= segmentsMax || table.size() >= entriesMax;
+  const isFull = (): boolean => blocks.size >= blocksMax || index.size() >= entriesMax;
 
   const hasRoom = (): boolean =>
-    live < segmentsMax * SEGMENT_BYTES * IN_USE_MAX && table.size() < entriesMax * IN_USE_MAX;
+    liveBytes < blocksMax * BLOCK_BYTES * LIVE_RATIO_MAX &&
+    index.size() < entriesMax * LIVE_RATIO_MAX;
 
-  /** Makes room for another segment, and for another entry. */
-  function makeRoom(): void {
-    for (let cleaned = 0; segments.size > 2; cleaned++) {
-      const total = segments.size * SEGMENT_BYTES;
+  /** Makes room for another block and another entry of the index. */
+  function reclaim(): void {
+    for (let compactions = 0; blocks.size > 2; compactions++) {
+      const total = blocks.size * BLOCK_BYTES;
       const full = isFull();
-      if (!full && (live >= total / 2 || cleaned >= CLEANED_FOR_ONE)) return;
-      clean(full && (!hasRoom() || cleaned >= CLEANED_MAX));
+      if (!full && (liveBytes >= total / 2 || compactions >= COMPACTIONS_PER_BLOCK)) return;
+      compact(full && (!hasRoom() || compactions >= COMPACTIONS_MAX));
     }
   }
 
   /**
-   * Writes what is of use in the oldest segment anew. When `dropping`, that is what was used, which is then
-   * to be used again to stay, and no more than half a segment, so that there is more room afterwards.
+   * Copies the live records of the oldest block to the newest and frees the oldest. When `evicting`, keeps only
+   * referenced records and clears their bit (second chance), up to half a block, so that room is gained.
    */
-  function clean(dropping: boolean): void {
-    const [oldest = last] = segments;
-    segments.delete(oldest);
-    let chances = SEGMENT_BYTES / 2;
+  function compact(evicting: boolean): void {
+    const [oldest = newest] = blocks;
+    blocks.delete(oldest);
+    let secondChanceBudget = BLOCK_BYTES / 2;
     const { bytes, end } = oldest;
     for (let at = 0, size = 0; at < end; at += size) {
       size = sizeAt(bytes, at);
-      const slot = slotOf(oldest, at);
+      const slot = findSlotAt(oldest, at);
       if (slot < 0) continue;
-      if (dropping) {
-        if (!isUsed(bytes, at) || chances < size) {
-          table.remove(slot);
-          live -= size;
+      if (evicting) {
+        if (!isReferenced(bytes, at) || secondChanceBudget < size) {
+          index.remove(slot);
+          liveBytes -= size;
           continue;
         }
-        chances -= size;
-        setUsed(bytes, at, false);
+        secondChanceBudget -= size;
+        setReferenced(bytes, at, false);
       }
-      const place = reserve(size);
-      bytes.copy(bytesAt(place), offsetAt(place), at, at + size);
-      table.move(slot, place);
+      const offset = reserve(size);
+      bytes.copy(bytesAt(offset), offsetInBlock(offset), at, at + size);
+      index.move(slot, offset);
     }
-    unused.push(oldest.number);
+    freeBlocks.push(oldest.number);
   }
 
-  /** The slot that points to a record; -1 when there is a newer one. */
-  function slotOf({ number, bytes }: Segment, at: number): number {
-    const place = placeOf(number, at);
-    let slot = table.first(hashAt(bytes, at));
-    while (slot >= 0 && table.placeAt(slot) !== place) slot = table.next(slot);
+  /** Finds the slot that points to the record at `at`; -1 when the record is not live. */
+  function findSlotAt({ number, bytes }: Block, at: number): number {
+    const offset = toOffset(number, at);
+    let slot = index.find(hashAt(bytes, at));
+    while (slot >= 0 && index.offsetAt(slot) !== offset) slot = index.findNext(slot);
     return slot;
   }
 
   function reserve(size: number): number {
-    if (last.end + size > SEGMENT_BYTES) last = begin();
-    const { number, end } = last;
-    last.end += size;
-    return placeOf(number, end);
+    if (newest.end + size > BLOCK_BYTES) newest = addBlock();
+    const { number, end } = newest;
+    newest.end += size;
+    return toOffset(number, end);
   }
 
   function put(record: LinkRecord): void {
     const size = sizeOf(record);
-    if (size > SEGMENT_BYTES || keyOf(record).length > KEY_BYTES_MAX) return;
-    if (last.end + size > SEGMENT_BYTES || table.size() >= entriesMax) makeRoom();
-    const slot = findKey(record);
-    const present = slot < 0 ? undefined : table.placeAt(slot);
-    if (present !== undefined && versionAt(bytesAt(present), offsetAt(present)) >= record.version)
+    if (size > BLOCK_BYTES || keyOf(record).length > KEY_BYTES_MAX) return;
+    if (newest.end + size > BLOCK_BYTES || index.size() >= entriesMax) reclaim();
+    const slot = findRecord(record);
+    const present = slot < 0 ? undefined : index.offsetAt(slot);
+    if (
+      present !== undefined &&
+      versionAt(bytesAt(present), offsetInBlock(present)) >= record.version
+    )
       return;
-    const place = reserve(size);
-    const [bytes, at] = [bytesAt(place), offsetAt(place)];
+    const offset = reserve(size);
+    const [bytes, at] = [bytesAt(offset), offsetInBlock(offset)];
     writeRecord(bytes, at, record);
-    live += size;
+    liveBytes += size;
     if (present === undefined) {
-      table.insert(hashAt(bytes, at), place);
+      index.insert(hashAt(bytes, at), offset);
       return;
     }
-    setUsed(bytes, at, isUsed(bytesAt(present), offsetAt(present)));
-    live -= sizeAt(bytesAt(present), offsetAt(present));
-    table.move(slot, place);
+    setReferenced(bytes, at, isReferenced(bytesAt(present), offsetInBlock(present)));
+    liveBytes -= sizeAt(bytesAt(present), offsetInBlock(present));
+    index.move(slot, offset);
   }
 
   return {
     get(domain, bytes, { start, end }) {
       if (domain.length + end - start > KEY_BYTES_MAX) return undefined;
-      const slot = find(domain, bytes, start, end);
+      const slot = findSlot(domain, bytes, start, end);
       if (slot < 0) return undefined;
-      const place = table.placeAt(slot);
-      const known = bytesAt(place);
-      const at = offsetAt(place);
-      setUsed(known, at, true);
-      return readLink(known, at, link);
+      const offset = index.offsetAt(slot);
+      const block = bytesAt(offset);
+      const at = offsetInBlock(offset);
+      setReferenced(block, at, true);
+      return readLink(block, at, link);
     },
     put,
     update(record) {
-      if (hasRoom() || findKey(record) >= 0) put(record);
+      if (hasRoom() || findRecord(record) >= 0) put(record);
     },
     *records() {
-      // What is written anew meanwhile comes last: beyond those that were there, all is known already.
-      let left = table.size();
-      for (const segment of segments) {
-        for (let at = 0, size = 0; at < segment.end && segments.has(segment); at += size) {
-          size = sizeAt(segment.bytes, at);
-          if (slotOf(segment, at) < 0) continue;
-          if (left-- === 0) return;
-          yield readRecord(segment.bytes, at);
+      // Records copied or written meanwhile come last: after as many as there were at first, the rest are repeats.
+      let remaining = index.size();
+      for (const block of blocks) {
+        for (let at = 0, size = 0; at < block.end && blocks.has(block); at += size) {
+          size = sizeAt(block.bytes, at);
+          if (findSlotAt(block, at) < 0) continue;
+          if (remaining-- === 0) return;
+          yield readRecord(block.bytes, at);
         }
       }
     },
     clear() {
-      for (const { number } of segments) unused.push(number);
-      segments.clear();
-      table.clear();
-      live = 0;
-      last = begin();
+      for (const { number } of blocks) freeBlocks.push(number);
+      blocks.clear();
+      index.clear();
+      liveBytes = 0;
+      newest = addBlock();
     },
     stats: () => ({
-      entries: table.size(),
-      bytes: memory.length * SEGMENT_BYTES + table.bytes(),
+      entries: index.size(),
+      bytes: memory.length * BLOCK_BYTES + index.bytes(),
     }),
   };
 }
 
-/** Random, so that nobody can choose aliases that all end in one place. */
+/** Random, so that nobody can choose aliases that all collide. */
 const SEED = randomInt(2 ** 32 - 1) | 0;
 
-/** FNV-1a (Fowler, Noll, Vo), and MurmurHash3's last step (Appleby) to bring the high bits down. */
+/** FNV-1a (Fowler, Noll, Vo), then MurmurHash3's last step (Appleby) to mix the high bits into the low ones. */
 function hashOf(domain: string, bytes: Buffer, start: number, end: number): number {
   let hash = SEED;
   for (let i = 0; i < domain.length; i++) {
@@ -272,6 +276,6 @@ function hashOf(domain: string, bytes: Buffer, start: number, end: number): numb
   return hash ^ (hash >>> 13);
 }
 
-/** The hash of the key of the record at `at`. */
+/** Hashes the key of the record at `at`. */
 const hashAt = (bytes: Buffer, at: number): number =>
   hashOf("", bytes, at + KEY, keyEnd(bytes, at));

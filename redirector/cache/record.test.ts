@@ -2,15 +2,16 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { passageText } from "../../shared/bytes.ts";
+import { sliceToString } from "../../shared/bytes.ts";
+import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import {
-  isUsed,
-  keepLink,
-  newLink,
+  copyLink,
+  emptyLink,
+  isReferenced,
   readLink,
   readRecord,
-  setUsed,
+  setReferenced,
   sizeAt,
   sizeOf,
   versionAt,
@@ -20,7 +21,7 @@ import {
 const anyName = {
   version: fc.nat(),
   domain: fc.constantFrom("", "go.example.com"),
-  alias: fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/),
+  alias: fc.stringMatching(ALIAS_PATTERN),
 };
 
 const anyRecord: fc.Arbitrary<LinkRecord> = fc.oneof(
@@ -55,16 +56,16 @@ const SECRET: LinkRecord = {
 };
 
 describe("a record", () => {
-  test("gives back the state that was written, used or not, and takes the bytes it said", () => {
+  test("is read as it was written, referenced or not, and takes the bytes that sizeOf returned", () => {
     fc.assert(
-      fc.property(anyRecord, fc.nat({ max: 10 }), fc.boolean(), (record, place, used) => {
-        const at = place * 8;
+      fc.property(anyRecord, fc.nat({ max: 10 }), fc.boolean(), (record, offset, referenced) => {
+        const at = offset * 8;
         const size = sizeOf(record);
         const bytes = Buffer.alloc(at + size + 8, 0xff);
         writeRecord(bytes, at, record);
-        setUsed(bytes, at, used);
+        setReferenced(bytes, at, referenced);
         expect(readRecord(bytes, at)).toEqual(record);
-        expect(isUsed(bytes, at)).toBe(used);
+        expect(isReferenced(bytes, at)).toBe(referenced);
         expect(versionAt(bytes, at)).toBe(record.version);
         expect([sizeAt(bytes, at), size % 8]).toEqual([size, 0]);
         expect(bytes.readBigUInt64LE(at + size)).toBe(0xffff_ffff_ffff_ffffn);
@@ -72,16 +73,16 @@ describe("a record", () => {
     );
   });
 
-  test("a link that is kept stays as it was when its bytes are used for another", () => {
+  test("a copied link stays unchanged when its bytes are reused", () => {
     const bytes = Buffer.alloc(sizeOf(SECRET));
     writeRecord(bytes, 0, SECRET);
-    const link = readLink(bytes, 0, newLink());
+    const link = readLink(bytes, 0, emptyLink());
     if (link === null) throw new Error("There is no link.");
-    const kept = keepLink(link);
-    const ids = passageText(link.ids);
+    const copy = copyLink(link);
+    const ids = sliceToString(link.ids);
     bytes.fill(0);
     link.version = 8;
-    expect(passageText(kept.destination)).toBe("https://example.com/");
-    expect([kept.version, kept.password_hash, passageText(kept.ids)]).toEqual([7, HASH, ids]);
+    expect(sliceToString(copy.destination)).toBe("https://example.com/");
+    expect([copy.version, copy.password_hash, sliceToString(copy.ids)]).toEqual([7, HASH, ids]);
   });
 });

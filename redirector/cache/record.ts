@@ -1,23 +1,23 @@
 /**
- * A short link's state in bytes: what a redirect needs of it lies side by side, so that an answer touches
- * few lines of memory.
+ * Encodes a short link's record in bytes. What a redirect needs of it is adjacent, so that a redirect touches few
+ * cache lines.
  *
  * Little-endian, padded to a multiple of 8 bytes:
  *   f64 version, f64 expiry in Unix milliseconds, u16 lengths of key, destination and password hash,
  *   u8 length of the key's domain, u8 flags, key;
- *   an active link's further: 16 bytes link id, 16 bytes account id, destination, password hash
+ *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
  */
-import { copyPassage, newPassage, type Passage } from "../../shared/bytes.ts";
-import { ID_BYTES, readUuid, writeUuid } from "../../shared/contracts/click-page.ts";
+import { type ByteSlice, copySlice, emptySlice } from "../../shared/bytes.ts";
+import { ID_BYTES, readUuid, writeUuid } from "../../shared/contracts/click-segment.ts";
 import type { LinkRecord, Mode } from "../../shared/contracts/link-record.ts";
 
-/** What a redirect and its click need of a link. */
+/** The part of a link that a redirect and its click need. */
 export type CachedLink = {
   version: number;
   /** The ids of link and account, as a click's record holds them. */
-  ids: Passage;
+  ids: ByteSlice;
   mode: Mode;
-  destination: Passage;
+  destination: ByteSlice;
   expires_at: number | null;
   password_hash: string | null;
   forward_query: boolean;
@@ -37,54 +37,54 @@ const TEST = 2;
 const EXPIRES = 4;
 const PASSWORD = 8;
 const FORWARD_QUERY = 16;
-/** Found since it was last looked at by whoever makes room. */
-const USED = 32;
+/** The link was requested since it was written, or since eviction last passed over it. */
+const REFERENCED = 32;
 
-/** Records begin where this divides. */
+/** Records begin at multiples of this. */
 export const ALIGNMENT = 8;
 
-/** A record's key: the domain, and the path of its short URL. No path begins like a domain. */
+/** A record's key: the domain and the path of its short URL. As a path begins with a slash, keys are unambiguous. */
 export const keyOf = ({ domain, alias }: LinkRecord): string => `${domain}/${alias}`;
 
-/** The bytes a record will take. */
+/** The bytes that a record takes once it is written. */
 export function sizeOf(record: LinkRecord): number {
-  const key = Buffer.byteLength(keyOf(record));
-  if (record.state === "deleted") return aligned(KEY + key);
+  const keyLength = Buffer.byteLength(keyOf(record));
+  if (record.state === "deleted") return align(KEY + keyLength);
   const { destination, password_hash } = record;
   const texts = Buffer.byteLength(destination) + Buffer.byteLength(password_hash ?? "");
-  return aligned(KEY + key + 2 * ID_BYTES + texts);
+  return align(KEY + keyLength + 2 * ID_BYTES + texts);
 }
 
-/** The bytes of the record at `at`. */
+/** The bytes that the record at `at` takes. */
 export function sizeAt(bytes: Buffer, at: number): number {
   const end = keyEnd(bytes, at);
-  if ((flagsAt(bytes, at) & ACTIVE) === 0) return aligned(end - at);
+  if ((flagsAt(bytes, at) & ACTIVE) === 0) return align(end - at);
   const texts = lengthAt(bytes, at + DESTINATION_LENGTH) + lengthAt(bytes, at + PASSWORD_LENGTH);
-  return aligned(end - at + 2 * ID_BYTES + texts);
+  return align(end - at + 2 * ID_BYTES + texts);
 }
 
-const aligned = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
+const align = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
 
-/** Writes a record; there must be room for it. */
+/** Writes a record at `at`; there must be {@link sizeOf} bytes. */
 export function writeRecord(bytes: Buffer, at: number, record: LinkRecord): void {
   const { version, domain, state } = record;
-  const key = bytes.write(keyOf(record), at + KEY);
+  const keyLength = bytes.write(keyOf(record), at + KEY);
   bytes.writeDoubleLE(version, at + VERSION);
-  bytes.writeUInt16LE(key, at + KEY_LENGTH);
+  bytes.writeUInt16LE(keyLength, at + KEY_LENGTH);
   bytes.writeUInt8(Buffer.byteLength(domain), at + DOMAIN_LENGTH);
   if (state === "deleted") {
     bytes.writeUInt8(0, at + FLAGS);
     return;
   }
   const { link_id, account_id, mode, destination, expires_at, password_hash } = record;
-  const ids = at + KEY + key;
+  const ids = at + KEY + keyLength;
   writeUuid(bytes, ids, link_id);
   writeUuid(bytes, ids + ID_BYTES, account_id);
   const texts = ids + 2 * ID_BYTES;
-  const length = bytes.write(destination, texts);
-  bytes.writeUInt16LE(length, at + DESTINATION_LENGTH);
-  const password = bytes.write(password_hash ?? "", texts + length);
-  bytes.writeUInt16LE(password, at + PASSWORD_LENGTH);
+  const destinationLength = bytes.write(destination, texts);
+  bytes.writeUInt16LE(destinationLength, at + DESTINATION_LENGTH);
+  const passwordLength = bytes.write(password_hash ?? "", texts + destinationLength);
+  bytes.writeUInt16LE(passwordLength, at + PASSWORD_LENGTH);
   bytes.writeDoubleLE(expires_at ?? 0, at + EXPIRY);
   const flags =
     ACTIVE |
@@ -95,22 +95,22 @@ export function writeRecord(bytes: Buffer, at: number, record: LinkRecord): void
   bytes.writeUInt8(flags, at + FLAGS);
 }
 
-/** The record as it was told by the feed. */
+/** Decodes the record at `at`, as the feed delivered it. */
 export function readRecord(bytes: Buffer, at: number): LinkRecord {
   const key = at + KEY;
   const slash = key + (bytes[at + DOMAIN_LENGTH] ?? 0);
   const ids = keyEnd(bytes, at);
-  const known = {
+  const common = {
     version: versionAt(bytes, at),
     domain: bytes.toString("utf8", key, slash),
     alias: bytes.toString("utf8", slash + 1, ids),
   };
-  const link = readLink(bytes, at, newLink());
-  if (link === null) return { state: "deleted", ...known };
+  const link = readLink(bytes, at, emptyLink());
+  if (link === null) return { state: "deleted", ...common };
   const { mode, destination, expires_at, password_hash, forward_query } = link;
   return {
     state: "active",
-    ...known,
+    ...common,
     link_id: readUuid(bytes, ids),
     account_id: readUuid(bytes, ids + ID_BYTES),
     mode,
@@ -121,25 +121,25 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
   };
 }
 
-/** A link of nothing, to be read into. */
-export const newLink = (): CachedLink => ({
+/** Creates an empty link, for {@link readLink} to fill in. */
+export const emptyLink = (): CachedLink => ({
   version: 0,
-  ids: newPassage(),
+  ids: emptySlice(),
   mode: "live",
-  destination: newPassage(),
+  destination: emptySlice(),
   expires_at: null,
   password_hash: null,
   forward_query: false,
 });
 
-/** A link that stays as it is while something is waited for. */
-export const keepLink = (link: CachedLink): CachedLink => ({
+/** Copies a link, so that it stays unchanged across an `await`. */
+export const copyLink = (link: CachedLink): CachedLink => ({
   ...link,
-  ids: copyPassage(link.ids),
-  destination: copyPassage(link.destination),
+  ids: copySlice(link.ids),
+  destination: copySlice(link.destination),
 });
 
-/** Reads the link of a record into `link`, whose passages point into `bytes`; null for a deleted one. */
+/** Reads the link at `at` into `link`, whose slices point into `bytes`; returns null for a deleted one. */
 export function readLink(bytes: Buffer, at: number, link: CachedLink): CachedLink | null {
   const flags = flagsAt(bytes, at);
   if ((flags & ACTIVE) === 0) return null;
@@ -167,14 +167,15 @@ export const versionAt = (bytes: Buffer, at: number): number => bytes.readDouble
 export const keyEnd = (bytes: Buffer, at: number): number =>
   at + KEY + lengthAt(bytes, at + KEY_LENGTH);
 
-export const isUsed = (bytes: Buffer, at: number): boolean => (flagsAt(bytes, at) & USED) !== 0;
+export const isReferenced = (bytes: Buffer, at: number): boolean =>
+  (flagsAt(bytes, at) & REFERENCED) !== 0;
 
-/** Marks a record as used, or as not used. */
-export function setUsed(bytes: Buffer, at: number, used: boolean): void {
+/** Sets or clears a record's REFERENCED bit. */
+export function setReferenced(bytes: Buffer, at: number, referenced: boolean): void {
   const flags = flagsAt(bytes, at);
-  const wanted = used ? flags | USED : flags & ~USED;
-  // Writing costs other processors their copy of the line, so it is not done for nothing.
-  if (wanted !== flags) bytes[at + FLAGS] = wanted;
+  const newFlags = referenced ? flags | REFERENCED : flags & ~REFERENCED;
+  // A write invalidates the cache line in other cores, so it is skipped when nothing changes.
+  if (newFlags !== flags) bytes[at + FLAGS] = newFlags;
 }
 
 const flagsAt = (bytes: Buffer, at: number): number => bytes[at + FLAGS] ?? 0;

@@ -1,4 +1,4 @@
-/** Bytes of HTTP heads: which may stand where, and how they are compared. */
+/** Bytes of HTTP heads: character classes, and fast comparison. */
 
 export const CR = 13;
 export const LF = 10;
@@ -10,85 +10,93 @@ export const SLASH = 47;
 export const ZERO = 48;
 export const NINE = 57;
 
-/** What a byte may be part of (RFC 9110 §5.5, §5.6.2; targets may hold raw UTF-8, as browsers send it). */
+/** Character classes (RFC 9110 §5.5, §5.6.2; a target may contain raw UTF-8, as browsers send it). */
 export const TOKEN = 1;
 export const TARGET = 2;
 const VALUE = 4;
 
-const CLASSES = new Uint8Array(256);
+const CLASSES_OF_BYTES = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) {
   const character = String.fromCharCode(byte);
-  CLASSES[byte] =
+  CLASSES_OF_BYTES[byte] =
     (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(character) ? TOKEN : 0) |
     (byte > SPACE && byte !== 127 ? TARGET : 0) |
     (byte === TAB || (byte >= SPACE && byte !== 127) ? VALUE : 0);
 }
 
-export const isA = (bytes: Buffer, at: number, kind: number): boolean =>
-  ((CLASSES[bytes[at] ?? 0] ?? 0) & kind) !== 0;
+/** Whether the byte at `at` belongs to a class. */
+export const isInClass = (bytes: Buffer, at: number, characterClass: number): boolean =>
+  ((CLASSES_OF_BYTES[bytes[at] ?? 0] ?? 0) & characterClass) !== 0;
 
-/** Bytes up to `limit`, and the same to be looked at four at a time. */
-export type Scan = { bytes: Buffer; words: DataView; limit: number };
+/** Bytes to parse, up to `limit`; `words` reads the same bytes four at a time. */
+export type ScanBuffer = { bytes: Buffer; words: DataView; limit: number };
 
-/** Room for `size` bytes to be scanned. */
-export function newScan(size: number): Scan {
+/** Creates a buffer for `size` bytes. */
+export function createScanBuffer(size: number): ScanBuffer {
   const bytes = Buffer.alloc(size);
   return { bytes, words: new DataView(bytes.buffer, bytes.byteOffset, size), limit: 0 };
 }
 
 const WORD = 4;
 
-/** Where what may stand in a field's value ends. */
-export function valueEnd({ bytes, words, limit }: Scan, from: number): number {
+/** Returns the position of the first byte that may not be in a field's value. */
+export function findValueEnd({ bytes, words, limit }: ScanBuffer, from: number): number {
   let at = from;
-  // Twice as many at a time, as it is all the same as long as there is nothing to be seen.
+  // Eight bytes per iteration: control characters are rare.
   while (at + 2 * WORD <= limit) {
-    const found = controls(words.getInt32(at, true)) | controls(words.getInt32(at + WORD, true));
+    const found =
+      findControls(words.getInt32(at, true)) | findControls(words.getInt32(at + WORD, true));
     if (found !== 0) break;
     at += 2 * WORD;
   }
-  while (at < limit && isA(bytes, at, VALUE)) at++;
+  while (at < limit && isInClass(bytes, at, VALUE)) at++;
   return at;
 }
 
 /**
- * Which of four bytes are below 32, or 127: their high bits. Without its own high bit, a byte has one after
- * the addition if it is 127, or is none the less without after the other if it is below 32; neither carries
- * into the next (after Anderson, Bit Twiddling Hacks, "determine if a word has a byte less than n").
+ * Finds control characters, which are bytes below 32 and 127, in four bytes: sets the high bit of each. With the
+ * high bits masked out, adding 1 sets the high bit of 127, and adding 96 leaves the high bit of bytes below 32
+ * clear; neither carries into the next byte (after Anderson, Bit Twiddling Hacks, "determine if a word has a byte
+ * less than n").
  */
-function controls(word: number): number {
+function findControls(word: number): number {
   const low = word & 0x7f7f7f7f;
   return ((low + 0x01010101) | ~(low + 0x60606060)) & ~word & 0x80808080;
 }
 
-/** Four letters, digits or hyphens at a time, in lower case; the last four may repeat some. */
-export type Name = readonly number[];
+/** A field name in lower case as words of four bytes; the last word may overlap the one before. */
+export type FieldName = readonly number[];
 
-/** A name to be looked for: it has four characters at least. */
-export const nameOf = (lower: string): Name =>
-  Array.from({ length: Math.ceil(lower.length / WORD) }, (_, i) =>
-    Buffer.from(lower).readInt32LE(Math.min(i * WORD, lower.length - WORD)),
+/** Encodes a lower-case name of at least four letters, digits or hyphens, to compare with {@link hasFieldName}. */
+export const toFieldName = (lowerCase: string): FieldName =>
+  Array.from({ length: Math.ceil(lowerCase.length / WORD) }, (_, i) =>
+    Buffer.from(lowerCase).readInt32LE(Math.min(i * WORD, lowerCase.length - WORD)),
   );
 
-/** Whether the token at `at`, of `length` bytes, is `expected`, which is as long; case does not matter. */
-export function isNamed({ words }: Scan, at: number, length: number, expected: Name): boolean {
+/** Whether the token of `length` bytes at `at` is `expected`, which has the same length; ignores case. */
+export function hasFieldName(
+  { words }: ScanBuffer,
+  at: number,
+  length: number,
+  expected: FieldName,
+): boolean {
   const last = expected.length - 1;
   for (let i = 0; i <= last; i++) {
     const word = words.getInt32(i < last ? at + i * WORD : at + length - WORD, true);
-    // Of what tokens are made of, this makes letters alone what these names have.
+    // Lower-cases letters; it makes no other token character equal to one of these names' characters.
     if ((word | 0x20202020) !== expected[i]) return false;
   }
   return true;
 }
 
-/** Whether the bytes at `at` are `text`, which must not be empty. */
-export function equal(bytes: Buffer, at: number, text: string): boolean {
+/** Whether the bytes at `at` are `text`; false for an empty text. */
+export function equalsText(bytes: Buffer, at: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (bytes[at + i] !== text.charCodeAt(i)) return false;
   }
   return text !== "";
 }
 
-/** Bytes as text, each a character: what is in a head means ASCII, or nothing to us. */
-export const textOf = (bytes: Buffer, start: number, end: number): string =>
+/** Decodes bytes one character each; everything in a head that has a meaning here is ASCII. */
+export const decodeLatin1 = (bytes: Buffer, start: number, end: number): string =>
   bytes.toString("latin1", start, end);

@@ -1,75 +1,96 @@
-/** The state of one connection, and the bounds it is held to. */
+/** The state of one connection, and its limits of time and memory. */
+import type { AddressGroups } from "../../shared/address-group.ts";
 
-/** How long a request may take to arrive, an answer to be taken, and a connection to be silent. */
+/** Timeouts: for a request to arrive, for the client to read a response, and for an idle connection. */
 const REQUEST_SECONDS = 5;
-const ANSWER_SECONDS = 30;
+const RESPONSE_SECONDS = 30;
 const IDLE_SECONDS = 60;
 
-/** Bytes that may wait for their turn; who sends more ahead is cut off. */
-const INPUT_BYTES_MAX = 64 * 1024;
+/**
+ * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a client that sends
+ * more is disconnected. Input that only waits for the connection's next turn may be as long as one read (512 KiB in
+ * Bun); beyond this bound the socket is paused.
+ */
+export const INPUT_BYTES_MAX = 64 * 1024;
 
 /** The state of one connection. */
 export type Connection = {
-  /** Whose connection it is, in the normal form of an address. */
+  /** The client's address, normalized. */
   peer: string;
-  /** Whether a proxy has still to say so. */
-  unannounced: boolean;
-  /** Bytes that are no whole request yet, or wait for their turn. */
+  /** Whether the PROXY header has not arrived yet. */
+  awaitingProxyHeader: boolean;
+  /** The groups that it is counted under; undefined when it is not counted. */
+  groups: AddressGroups | undefined;
+  /** Bytes of an incomplete request, or of requests that wait for their turn. */
   input: Buffer | undefined;
-  /** What the other end has not taken yet. */
+  /** Bytes of responses that the socket has not accepted yet. */
   unsent: Buffer | undefined;
-  /** Whether its bytes are being gone through. */
-  reading: boolean;
-  /** Whether an answer is waited for. */
-  waiting: boolean;
-  /** Whether nothing more is read. */
+  /** Whether its input is being parsed. */
+  parsing: boolean;
+  /** Whether the handler has returned a promise that is pending. */
+  awaitingResponse: boolean;
+  /** Whether no more requests are read. */
   closing: boolean;
-  /** Whether the other end has said all it will. */
-  ended: boolean;
-  /** Whether answers are in the outbox. */
-  answered: boolean;
-  /** When the present state began, in seconds of the sweep. */
+  /** Whether the peer has closed its sending side. */
+  peerEnded: boolean;
+  /** Whether a response is in the write buffer, to be sent at the end of this turn. */
+  responseBuffered: boolean;
+  /** Whether the socket is paused, as enough input is buffered. */
+  paused: boolean;
+  /** When the current state began, in seconds of the sweep's clock. */
   since: number;
 };
 
-/** A connection that has just begun. */
-export const newConnection = (peer: string, unannounced: boolean, seconds: number): Connection => ({
+/** Creates the state of a new connection. */
+export const createConnection = (
+  peer: string,
+  awaitingProxyHeader: boolean,
+  seconds: number,
+): Connection => ({
   peer,
-  unannounced,
+  awaitingProxyHeader,
+  groups: undefined,
   input: undefined,
   unsent: undefined,
-  reading: false,
-  waiting: false,
+  parsing: false,
+  awaitingResponse: false,
   closing: false,
-  ended: false,
-  answered: false,
+  peerEnded: false,
+  responseBuffered: false,
+  paused: false,
   since: seconds,
 });
 
-/** Whether the next request may be looked at. */
-export const mayRead = ({ waiting, closing, unsent }: Connection): boolean =>
-  !waiting && !closing && unsent === undefined;
+/** Whether the next request may be read. */
+export const canRead = ({ awaitingResponse, closing, unsent }: Connection): boolean =>
+  !awaitingResponse && !closing && unsent === undefined;
 
-/** Keeps what is left of `bytes` from `from` on until it is whole, or its turn has come. */
-export function keepInput(
+/** Buffers `bytes` from `from` on, until the request is complete or the connection's turn comes. */
+export function bufferInput(
   connection: Connection,
   bytes: Buffer,
   from: number,
   seconds: number,
 ): void {
-  const rest = bytes.length - from;
-  if (rest > INPUT_BYTES_MAX) connection.closing = true;
-  if (connection.closing || rest === 0) {
+  const length = bytes.length - from;
+  const waitsForTurn = connection.responseBuffered && canRead(connection);
+  if (length > INPUT_BYTES_MAX && !waitsForTurn) connection.closing = true;
+  if (connection.closing || length === 0) {
     connection.input = undefined;
     return;
   }
   if (connection.input === undefined || from > 0) connection.since = seconds;
-  connection.input = from === 0 ? bytes : Buffer.from(bytes.subarray(from));
+  // A copy frees the memory of requests already read; copying only when they are more than half bounds the work.
+  const isSmall = 2 * length < bytes.buffer.byteLength;
+  connection.input = isSmall ? Buffer.from(bytes.subarray(from)) : bytes.subarray(from);
 }
 
-/** Whether the present state has lasted longer than it may. */
-export function isOverdue({ unsent, waiting, input, since }: Connection, seconds: number): boolean {
+/** Whether the current state has lasted longer than its timeout. */
+export function isTimedOut(
+  { unsent, awaitingResponse, input, since }: Connection,
+  seconds: number,
+): boolean {
   const age = seconds - since;
-  if (unsent !== undefined) return age > ANSWER_SECONDS;
-  return age > (input !== undefined && !waiting ? REQUEST_SECONDS : IDLE_SECONDS);
+  if (unsent !== undefined) return age > RESPONSE_SECONDS;
+  return age > (input !== undefined && !awaitingResponse ? REQUEST_SECONDS : IDLE_SECONDS);
 }

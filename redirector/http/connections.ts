@@ -1,35 +1,75 @@
 /**
- * The connections: cuts their bytes into requests, has each answered in its turn, and sends answers
- * after the clicks of all that came in together are recorded. Nothing is read ahead of an answer that
- * is waited for, or that the other end does not take; everything has a bound and an end.
+ * Connections: parses their bytes into requests, passes each to the handler in order, and sends the responses of one
+ * turn of the event loop after all of its clicks are committed. No request is read while a response of its
+ * connection is awaited or not read by the client. All buffers are bounded, and all states time out.
+ *
+ * An error closes only the connection in which it occurred: no socket, request or response can make this code throw.
  */
 import type { Socket, SocketHandler } from "bun";
 
-import { newPassage } from "../../shared/bytes.ts";
-import type { Handler, Incoming } from "../handler.ts";
-import type { Answer, AnswerWriter, Terms } from "./answer.ts";
-import { type Connection, isOverdue, keepInput, mayRead, newConnection } from "./connection.ts";
-import { createHeadReader } from "./head.ts";
-import { createOutbox } from "./outbox.ts";
+import { emptySlice } from "../../shared/bytes.ts";
+import type { Handler, IncomingRequest } from "../handler.ts";
+import { type ConnectionCaps, REJECTION_REASONS, type RejectionReason } from "./connection-caps.ts";
+import {
+  bufferInput,
+  canRead,
+  type Connection,
+  createConnection,
+  INPUT_BYTES_MAX,
+  isTimedOut,
+} from "./connection.ts";
 import { readProxyHeader } from "./proxy-protocol.ts";
+import { createRequestHeadParser } from "./request-head-parser.ts";
+import {
+  type RedirectorResponse,
+  rejectionResponse,
+  type ResponseOptions,
+  type ResponseWriter,
+} from "./response-writer.ts";
+import { createWriteBuffer } from "./write-buffer.ts";
 
 export type ConnectionsDeps = {
   handle: Handler;
-  writer: AnswerWriter;
-  /** Writes the clicks of requests whose answers are about to be sent. */
+  writer: ResponseWriter;
+  /** Writes the clicks of the requests whose responses are about to be sent. */
   commit: () => void;
   /** The most bytes of a body. */
   bodyBytesMax: number;
-  /** Connections beyond which a new one is closed at once. */
+  /** The most open connections; further ones are closed at once. */
   connectionsMax: number;
-  /** Whether each connection begins with a proxy's word on whose it is. */
+  /** The caps on connections of one client. */
+  caps: ConnectionCaps;
+  /** Whether each connection begins with a PROXY header. */
   proxyProtocol: boolean;
-  /** The normal form of a peer's address. */
-  addressOf: (peer: string) => string;
-  onError: (error: unknown) => void;
+  /** Normalizes a peer's address. */
+  normalizeAddress: (peer: string) => string;
+  /** Called with the latency of responses that were sent together, in milliseconds, and their number. */
+  onSent: (latencyMs: number, responses: number) => void;
+  /** Called with every error; except for an error in `commit`, its connection is closed afterwards. */
+  onError: (reason: ConnectionErrorReason, error: unknown) => void;
 };
 
+/**
+ * Where an error occurred: in the socket, in the handler of a request, in a response that does not fit into the write
+ * buffer, in the commit of clicks, or in this code.
+ */
+export const CONNECTION_ERROR_REASONS = [
+  "socket",
+  "request",
+  "response",
+  "commit",
+  "internal",
+] as const;
+
+export type ConnectionErrorReason = (typeof CONNECTION_ERROR_REASONS)[number];
+
 const SWEEP_MS = 1_000;
+
+/**
+ * Requests of one connection that are handled in one turn of the event loop; further ones wait for the next turn, so
+ * that a read full of tiny requests (thousands fit into one) does not delay other connections for long.
+ */
+const REQUESTS_PER_TURN_MAX = 32;
 
 type Client = Socket<Connection>;
 
@@ -40,219 +80,338 @@ export function createConnections(deps: ConnectionsDeps) {
     commit,
     bodyBytesMax,
     connectionsMax,
+    caps,
     proxyProtocol,
-    addressOf,
+    normalizeAddress,
+    onSent,
     onError,
   } = deps;
   const open = new Set<Client>();
-  const outbox = createOutbox<Client>(writer);
-  // One of each for all requests, as each is answered, or copied, before the next is read.
-  const { head, read: readHead } = createHeadReader();
-  const incoming: Incoming = { head, body: newPassage(), now: 0, peer: "" };
-  const terms: Terms = { method: "", keepAlive: true, now: 0 };
+  const writeBuffer = createWriteBuffer<Client>(writer);
+  // Reused by all requests: the handler responds to each, or copies it, before the next is parsed.
+  const { head, parse } = createRequestHeadParser();
+  const incoming: IncomingRequest = { head, body: emptySlice(), now: 0, peer: "" };
+  const currentOptions: ResponseOptions = { method: "", keepAlive: true, now: 0 };
+  const rejected: Record<RejectionReason, number> = emptyCounts(REJECTION_REASONS);
+  /** Connections with a response in this turn of the event loop. */
+  let scheduled: Client[] = [];
+  /** Responses of this turn that have not been sent, and when the first of their requests was read. */
+  let turnResponses = 0;
+  let turnStartedMs = 0;
+  /** The clock of timeouts. */
   let seconds = 0;
   let now = 0;
-  let scheduled = false;
   let draining = false;
-  let refused = 0;
 
   function read(socket: Client, bytes: Buffer): void {
     const connection = socket.data;
-    // One look at the clock for all that came in together.
-    if (outbox.isEmpty()) now = Date.now();
-    connection.reading = true;
+    // Reads the clock once per turn.
+    if (turnResponses === 0) {
+      now = Date.now();
+      turnStartedMs = performance.now();
+    }
+    connection.parsing = true;
     let at = 0;
-    while (at < bytes.length && mayRead(connection)) {
-      const reading = readHead(bytes, at);
-      if (reading.kind === "partial") break;
-      if (reading.kind === "refused") {
-        refuse(socket, reading.status);
+    let requests = 0;
+    while (at < bytes.length && requests < REQUESTS_PER_TURN_MAX && canRead(connection)) {
+      const result = parse(bytes, at);
+      if (result.kind === "partial") break;
+      if (result.kind === "rejected") {
+        rejectRequest(socket, result.status);
         break;
       }
       const bodyEnd = at + head.length + head.contentLength;
       if (head.contentLength > bodyBytesMax) {
-        refuse(socket, 413);
+        rejectRequest(socket, 413);
         break;
       }
       if (bytes.length < bodyEnd) break;
       at = bodyEnd;
-      answer(socket, bytes, bodyEnd);
+      requests++;
+      handleRequest(socket, bytes, bodyEnd);
     }
-    keepInput(connection, bytes, at, seconds);
-    connection.reading = false;
-    // All was sent in between already: what follows on that is still to be done.
-    if (at > 0 && !connection.answered && !connection.waiting) {
-      outbox.touch(socket);
-      schedule(socket);
-    }
+    bufferRest(socket, bytes, at);
+    connection.parsing = false;
   }
 
-  /** What a proxy says first; who does not keep to it is no proxy, and gets no answer. */
-  function readAnnouncement(socket: Client, bytes: Buffer): void {
+  /** Buffers the rest of the input for a later turn; pauses the socket while there is much of it. */
+  function bufferRest(socket: Client, bytes: Buffer, from: number): void {
+    const connection = socket.data;
+    bufferInput(connection, bytes, from, seconds);
+    const shouldPause =
+      connection.responseBuffered && (connection.input?.length ?? 0) > INPUT_BYTES_MAX;
+    if (shouldPause === connection.paused) return;
+    connection.paused = shouldPause;
+    if (shouldPause) socket.pause();
+    else socket.resume();
+  }
+
+  function onData(socket: Client, chunk: Buffer): void {
+    const { input, closing, awaitingProxyHeader, responseBuffered } = socket.data;
+    if (closing) return;
+    const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
+    if (awaitingProxyHeader) applyProxyHeader(socket, bytes);
+    // It has had its turn; other connections come first.
+    else if (responseBuffered) bufferRest(socket, bytes, 0);
+    else read(socket, bytes);
+  }
+
+  /** Reads the PROXY header; a connection with an invalid one is closed without a response. */
+  function applyProxyHeader(socket: Client, bytes: Buffer): void {
     const header = readProxyHeader(bytes);
-    if (header.kind === "refused") {
-      socket.terminate();
+    if (header.kind === "rejected") {
+      reject(socket, "proxy_header");
       return;
     }
     if (header.kind === "partial") {
-      keepInput(socket.data, bytes, 0, seconds);
+      bufferRest(socket, bytes, 0);
       return;
     }
     const connection = socket.data;
-    connection.unannounced = false;
+    connection.awaitingProxyHeader = false;
     connection.input = undefined;
-    if (header.address !== undefined) connection.peer = addressOf(header.address);
+    if (header.address !== undefined) {
+      connection.peer = normalizeAddress(header.address);
+      if (!countUnderCaps(socket)) return;
+    }
     if (header.end < bytes.length) read(socket, bytes.subarray(header.end));
   }
 
-  function refuse(socket: Client, status: Parameters<AnswerWriter["refuse"]>[0]): void {
-    outbox.refuse(socket, status, now);
-    socket.data.closing = true;
-    schedule(socket);
+  function reject(socket: Client, reason: RejectionReason): void {
+    rejected[reason]++;
+    socket.terminate();
   }
 
-  function answer(socket: Client, bytes: Buffer, bodyEnd: number): void {
+  /** Counts a connection under its client's caps; rejects it and returns false when a cap is reached. */
+  function countUnderCaps(socket: Client): boolean {
+    const acquired = caps.acquire(socket.data.peer);
+    if (typeof acquired === "string") {
+      reject(socket, acquired);
+      return false;
+    }
+    socket.data.groups = acquired;
+    return true;
+  }
+
+  /** Sends the last response of a connection, whose further bytes cannot be trusted. */
+  function rejectRequest(socket: Client, status: Parameters<typeof rejectionResponse>[0]): void {
+    currentOptions.method = "GET";
+    currentOptions.keepAlive = false;
+    currentOptions.now = now;
+    respond(socket, rejectionResponse(status), currentOptions);
+  }
+
+  function handleRequest(socket: Client, bytes: Buffer, bodyEnd: number): void {
     const connection = socket.data;
     incoming.body.bytes = bytes;
     incoming.body.start = bodyEnd - head.contentLength;
     incoming.body.end = bodyEnd;
     incoming.now = now;
     incoming.peer = connection.peer;
-    terms.method = head.method;
-    terms.keepAlive = head.keepAlive && !draining;
-    terms.now = now;
-    const answered = handle(incoming);
-    if (answered instanceof Promise) {
-      answerLater(socket, answered, { ...terms });
-      return;
+    currentOptions.method = head.method;
+    currentOptions.keepAlive = head.keepAlive && !draining;
+    currentOptions.now = now;
+    try {
+      const response = handle(incoming);
+      if (response instanceof Promise) void respondLater(socket, response, { ...currentOptions });
+      else respondNow(socket, response);
+    } catch (error) {
+      fail(socket, "request", error);
     }
-    outbox.add(socket, answered, terms);
-    if (!terms.keepAlive) connection.closing = true;
+  }
+
+  function respondNow(socket: Client, response: RedirectorResponse): void {
+    respond(socket, response, currentOptions);
+    turnResponses++;
+  }
+
+  /** Never rejects: an error closes the connection. */
+  async function respondLater(
+    socket: Client,
+    pending: Promise<RedirectorResponse>,
+    options: ResponseOptions,
+  ): Promise<void> {
+    const connection = socket.data;
+    const startedMs = turnStartedMs;
+    connection.awaitingResponse = true;
+    try {
+      const response = await pending;
+      connection.awaitingResponse = false;
+      if (!open.has(socket)) return;
+      respond(socket, response, options);
+      onSent(performance.now() - startedMs, 1);
+    } catch (error) {
+      connection.awaitingResponse = false;
+      fail(socket, "request", error);
+    }
+  }
+
+  function respond(socket: Client, response: RedirectorResponse, options: ResponseOptions): void {
+    if (!writeBuffer.add(socket, response, options)) {
+      // The buffer is full: sends its contents first.
+      commitAndSend();
+      if (!writeBuffer.add(socket, response, options)) {
+        fail(socket, "response", new Error("A response is longer than the buffer."));
+        return;
+      }
+    }
+    if (!options.keepAlive) socket.data.closing = true;
     schedule(socket);
   }
 
-  function answerLater(socket: Client, answered: Promise<Answer>, terms: Terms): void {
-    const connection = socket.data;
-    connection.waiting = true;
-    answered
-      .then(
-        (later) => {
-          outbox.add(socket, later, terms);
-          if (!terms.keepAlive) connection.closing = true;
-        },
-        (error: unknown) => {
-          onError(error);
-          outbox.touch(socket);
-          connection.closing = true;
-        },
-      )
-      .finally(() => {
-        connection.waiting = false;
-        schedule(socket);
-      });
+  /** Closes a connection after its earlier responses; no more requests are read. */
+  function fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void {
+    onError(reason, error);
+    socket.data.closing = true;
+    schedule(socket);
   }
 
-  /** After the other requests that came in with this one: their clicks are written together. */
+  /** Closes a connection at once, after an error that leaves its state unknown. */
+  function abort(socket: Client, error: unknown): void {
+    onError("internal", error);
+    onClose(socket);
+    socket.terminate();
+  }
+
+  /** Wraps an event handler, so that an error closes only its connection. */
+  const guarded =
+    (run: (socket: Client) => void) =>
+    (socket: Client): void => {
+      try {
+        run(socket);
+      } catch (error) {
+        abort(socket, error);
+      }
+    };
+
+  /** Sends the connection's responses at the end of the turn, so that clicks of all connections are written together. */
   function schedule(socket: Client): void {
-    socket.data.answered = true;
-    if (outbox.isFull()) {
-      flush();
-    } else if (!scheduled) {
-      scheduled = true;
-      setImmediate(flush);
-    }
+    if (socket.data.responseBuffered) return;
+    socket.data.responseBuffered = true;
+    scheduled.push(socket);
+    if (scheduled.length === 1) setImmediate(flush);
   }
 
   function flush(): void {
-    scheduled = false;
-    commit();
-    outbox.flush(send, sent);
+    commitAndSend();
+    const sockets = scheduled;
+    scheduled = [];
+    for (const socket of sockets) endTurn(socket);
   }
 
-  function send(socket: Client, bytes: Buffer, start: number, end: number): void {
-    const connection = socket.data;
-    const length = end - start;
-    if (connection.unsent !== undefined) {
-      connection.unsent = Buffer.concat([connection.unsent, bytes.subarray(start, end)]);
-      return;
+  /** Commits clicks and sends the write buffer. Reads no further requests: they wait until the turn is over. */
+  function commitAndSend(): void {
+    try {
+      commit();
+    } catch (error) {
+      // Redirects are sent even if their clicks cannot be written.
+      onError("commit", error);
     }
-    const written = socket.write(bytes, start, length);
-    if (written >= 0 && written < length) {
-      connection.unsent = Buffer.from(bytes.subarray(start + written, end));
+    writeBuffer.send(sendTo);
+    if (turnResponses === 0) return;
+    onSent(performance.now() - turnStartedMs, turnResponses);
+    turnResponses = 0;
+  }
+
+  function sendTo(socket: Client, bytes: Buffer, start: number, end: number): void {
+    try {
+      const connection = socket.data;
+      const length = end - start;
+      if (connection.unsent !== undefined) {
+        connection.unsent = Buffer.concat([connection.unsent, bytes.subarray(start, end)]);
+        return;
+      }
+      const written = socket.write(bytes, start, length);
+      if (written >= 0 && written < length) {
+        connection.unsent = Buffer.from(bytes.subarray(start + written, end));
+      }
+    } catch (error) {
+      abort(socket, error);
     }
   }
 
-  function sent(socket: Client): void {
-    socket.data.answered = false;
+  const endTurn = guarded((socket) => {
+    socket.data.responseBuffered = false;
     socket.data.since = seconds;
-    proceed(socket);
-  }
+    resume(socket);
+  });
 
-  /** Goes on with what has come in meanwhile, or ends what has nothing more to say. */
-  function proceed(socket: Client): void {
+  /** Reads buffered input, or ends the connection when it is complete. */
+  function resume(socket: Client): void {
     const connection = socket.data;
-    if (connection.reading || connection.waiting || connection.unsent !== undefined) return;
+    if (connection.parsing || connection.awaitingResponse || connection.unsent !== undefined)
+      return;
     if (!connection.closing && connection.input !== undefined) read(socket, connection.input);
-    if (connection.waiting || connection.answered) return;
-    if (connection.closing || connection.ended) socket.end();
+    if (connection.awaitingResponse || connection.responseBuffered) return;
+    if (connection.closing || connection.peerEnded) socket.end();
   }
 
-  /** What a connection that is gone had still to say is not looked at any more. */
-  function forget(socket: Client): void {
-    // One that failed before it was open has no state yet.
+  /** Discards the state of a closed connection. */
+  function onClose(socket: Client): void {
+    // A connection that was rejected, or failed before it was open, is not counted.
     if (!open.delete(socket)) return;
-    socket.data.closing = true;
-    socket.data.input = undefined;
-    socket.data.unsent = undefined;
+    const connection = socket.data;
+    connection.closing = true;
+    connection.input = undefined;
+    connection.unsent = undefined;
+    if (connection.groups !== undefined) caps.release(connection.groups);
+    connection.groups = undefined;
   }
+
+  const closeTimedOut = guarded((socket) => {
+    if (isTimedOut(socket.data, seconds)) socket.terminate();
+  });
 
   const sweep = setInterval(() => {
     seconds++;
-    for (const socket of open) if (isOverdue(socket.data, seconds)) socket.terminate();
+    for (const socket of open) closeTimedOut(socket);
   }, SWEEP_MS);
 
   const handlers: SocketHandler<Connection> = {
-    open(socket) {
-      socket.data = newConnection(addressOf(socket.remoteAddress), proxyProtocol, seconds);
+    open: guarded((socket) => {
+      socket.data = createConnection(
+        normalizeAddress(socket.remoteAddress),
+        proxyProtocol,
+        seconds,
+      );
       if (open.size >= connectionsMax) {
-        refused++;
-        socket.terminate();
-        return;
+        reject(socket, "total");
+      } else if (proxyProtocol || countUnderCaps(socket)) {
+        open.add(socket);
       }
-      open.add(socket);
-    },
+    }),
     data(socket, chunk) {
-      const { input, closing, unannounced } = socket.data;
-      if (closing) return;
-      const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
-      if (unannounced) readAnnouncement(socket, bytes);
-      else read(socket, bytes);
+      try {
+        onData(socket, chunk);
+      } catch (error) {
+        abort(socket, error);
+      }
     },
-    drain(socket) {
+    drain: guarded((socket) => {
       const { unsent } = socket.data;
       if (unsent === undefined) return;
       const written = Math.max(0, socket.write(unsent));
       socket.data.unsent = written < unsent.length ? unsent.subarray(written) : undefined;
       socket.data.since = seconds;
-      proceed(socket);
-    },
-    end(socket) {
-      // What it has asked for is still answered.
-      socket.data.ended = true;
-      if (!socket.data.answered) proceed(socket);
-    },
-    close: forget,
+      resume(socket);
+    }),
+    end: guarded((socket) => {
+      // Requests that have arrived still get their responses.
+      socket.data.peerEnded = true;
+      if (!socket.data.responseBuffered) resume(socket);
+    }),
+    close: guarded(onClose),
     error(socket, error) {
-      onError(error);
-      forget(socket);
+      onError("socket", error);
+      guarded(onClose)(socket);
       socket.terminate();
     },
   };
 
   return {
     handlers,
-    stats: () => ({ open: open.size, refused }),
-    /** From now on each connection ends with its next answer; gives when none is left, or time is up. */
+    stats: () => ({ open: open.size, rejected }),
+    /** Closes each connection after its next response; resolves when none is open, or after `ms`. */
     async drain(ms: number): Promise<void> {
       draining = true;
       const deadline = Date.now() + ms;
@@ -262,3 +421,7 @@ export function createConnections(deps: ConnectionsDeps) {
     },
   };
 }
+
+const emptyCounts = <Reason extends string>(reasons: readonly Reason[]): Record<Reason, number> =>
+  // The type of Object.fromEntries loses the names of `reasons`.
+  Object.fromEntries(reasons.map((reason) => [reason, 0])) as Record<Reason, number>;

@@ -1,17 +1,26 @@
-/** Hosts as requests name them. */
-import { equal, textOf } from "./bytes.ts";
+/** Validates the hosts of requests. */
+import { decodeLatin1, equalsText } from "./bytes.ts";
 
-/** A registered name or an address, and a port (RFC 3986 §3.2.2, without what no host of ours has). */
-export const HOST_FORM = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+/** The longest host: a name of 253 characters (RFC 1035 §2.3.4), a trailing dot and a port. */
+const HOST_LENGTH_MAX = 253 + 1 + 6;
 
-/** The host that was read last: nearly always the next one as well. */
+/** A registered name or an address, and a port (RFC 3986 §3.2.2, without forms that no short domain has). */
+const HOST_FORM = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+
+/** Whether a text has the form of a host. */
+export const isHost = (text: string): boolean =>
+  text.length <= HOST_LENGTH_MAX && HOST_FORM.test(text);
+
+/** The last host read; nearly always the next request has the same. */
 let lastHost = "";
 
-/** A sound host; undefined when it is none. */
-export function hostAt(bytes: Buffer, start: number, end: number): string | undefined {
-  if (end - start === lastHost.length && equal(bytes, start, lastHost)) return lastHost;
-  const host = textOf(bytes, start, end);
-  if (!HOST_FORM.test(host)) return undefined;
+/** Reads a host; undefined when it is malformed. */
+export function readHost(bytes: Buffer, start: number, end: number): string | undefined {
+  if (end - start === lastHost.length && equalsText(bytes, start, lastHost)) return lastHost;
+  // Checked before a string is created, which `lastHost` would retain.
+  if (end - start > HOST_LENGTH_MAX) return undefined;
+  const host = decodeLatin1(bytes, start, end);
+  if (!isHost(host)) return undefined;
   lastHost = host;
   return host;
 }

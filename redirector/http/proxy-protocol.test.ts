@@ -7,7 +7,7 @@ import { readProxyHeader } from "./proxy-protocol.ts";
 const REQUEST = "GET /abc HTTP/1.1\r\nHost: a\r\n\r\n";
 const SIGNATURE = "0d0a0d0a000d0a515549540a";
 
-/** Version 2: command, family, and the rest. */
+/** Builds a header of version 2. */
 function binary(command: number, family: number, rest: Buffer): Buffer {
   const fixed = Buffer.concat([Buffer.from(SIGNATURE, "hex"), Buffer.alloc(4)]);
   fixed.writeUInt8(command, 12);
@@ -24,7 +24,7 @@ const V6 = Buffer.concat([
 ]);
 
 describe("a PROXY header", () => {
-  const sound: [string, Buffer, string | undefined][] = [
+  const valid: [string, Buffer, string | undefined][] = [
     [
       "of version 1, IPv4",
       Buffer.from("PROXY TCP4 203.0.113.9 10.0.0.1 5000 80\r\n"),
@@ -44,8 +44,8 @@ describe("a PROXY header", () => {
     ["of version 2, unspecified", binary(0x21, 0x00, Buffer.alloc(3)), undefined],
   ];
 
-  test.each(sound)(
-    "%s is read wherever it is cut, and ends where it ends",
+  test.each(valid)(
+    "%s is read when it is complete, wherever it is cut, up to its end",
     (_name, header, address) => {
       const bytes = Buffer.concat([header, Buffer.from(REQUEST)]);
       expect(readProxyHeader(bytes)).toEqual({ kind: "header", end: header.length, address });
@@ -69,11 +69,11 @@ describe("a PROXY header", () => {
     ["another transport", binary(0x21, 0x12, V4)],
     ["addresses cut short", binary(0x21, 0x11, V4.subarray(0, 8))],
     ["more than a header needs", binary(0x21, 0x11, Buffer.alloc(60_000))],
-  ])("is refused: %s", (_name, bytes) => {
-    expect(readProxyHeader(bytes)).toEqual({ kind: "refused" });
+  ])("is rejected: %s", (_name, bytes) => {
+    expect(readProxyHeader(bytes)).toEqual({ kind: "rejected" });
   });
 
-  test("of any bytes is read, waited for or refused, never beyond what there is", () => {
+  test("of any bytes never ends beyond them", () => {
     const start = fc.constantFrom(
       "",
       "PROXY ",
@@ -81,8 +81,8 @@ describe("a PROXY header", () => {
       Buffer.from(SIGNATURE, "hex").toString("latin1"),
     );
     fc.assert(
-      fc.property(start, fc.uint8Array({ maxLength: 200 }), (begun, rest) => {
-        const bytes = Buffer.concat([Buffer.from(begun, "latin1"), rest]);
+      fc.property(start, fc.uint8Array({ maxLength: 200 }), (beginning, rest) => {
+        const bytes = Buffer.concat([Buffer.from(beginning, "latin1"), rest]);
         const header = readProxyHeader(bytes);
         if (header.kind === "header") expect(header.end).toBeLessThanOrEqual(bytes.length);
       }),

@@ -1,56 +1,111 @@
 /**
- * The files of a journal: one a page, named for the page. `.open` is being written, `.page` is
- * sealed: its name, bytes and so its id never change again, which is what lets every later stage
- * recognise a repeat.
+ * The files of a journal, one per segment and named after it: `.open` while it is written, `.segment` once it is
+ * sealed. The name and bytes of a sealed segment, and so its id, never change again; every later stage recognises
+ * a repeat by that id.
  */
-import { readdirSync, readFileSync, renameSync, truncateSync, unlinkSync } from "node:fs";
-import { join } from "node:path";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  truncateSync,
+  unlinkSync,
+} from "node:fs";
+import { basename, join } from "node:path";
 
-import { type PageId, scanPage } from "../../shared/contracts/click-page.ts";
+import {
+  listQuarantine,
+  quarantinedPath,
+  quarantineSegment,
+} from "../../shared/clicks/quarantine.ts";
+import { scanSegment, type SegmentId } from "../../shared/contracts/click-segment.ts";
 
-const FILE_FORM = /^(?<journalId>[0-9a-f-]{36})-(?<page>\d{10})\.(?<state>open|page)$/;
+const FILE_NAME = /^(?<journalId>[0-9a-f-]{36})-(?<number>\d{10})\.(?<state>open|segment)$/;
 
-export type SealedPage = PageId & { path: string; bytes: number; clicks: number };
+/** How versions up to 0.2.0 named sealed segments. */
+const LEGACY_FILE_NAME = /^[0-9a-f-]{36}-\d{10}\.page$/;
 
-/** Path of a page's file. Page numbers have a fixed width, so names sort in order. */
-export const pagePath = (
+export type SealedSegment = SegmentId & { path: string; bytes: number; clicks: number };
+
+/** Path of a segment's file. Segment numbers have a fixed width, so that names sort in order. */
+export const segmentPath = (
   dir: string,
-  { journalId, page }: PageId,
-  state: "open" | "page",
-): string => join(dir, `${journalId}-${String(page).padStart(10, "0")}.${state}`);
+  { journalId, segment }: SegmentId,
+  state: "open" | "segment",
+): string => join(dir, `${journalId}-${String(segment).padStart(10, "0")}.${state}`);
 
 /**
- * Takes over the pages that an earlier process left: seals those it was still writing at the end of
- * their last whole click, and gives all in order. Files that are no pages are left alone and named.
+ * Recovers the segments that an earlier process left: seals those that were still open at the end of their last
+ * whole click, and returns all in order. Leaves files that hold no segment alone and returns their names;
+ * quarantines files that cannot be read and returns an error for each.
  */
-export function adoptPages(dir: string): { pages: SealedPage[]; foreign: string[] } {
-  const pages: SealedPage[] = [];
-  const foreign: string[] = [];
+export function recoverSegments(dir: string): {
+  segments: SealedSegment[];
+  unknown: string[];
+  unreadable: Error[];
+} {
+  const segments: SealedSegment[] = [];
+  const unknown = renameLegacyFiles(dir);
+  const unreadable: Error[] = [];
   for (const name of readdirSync(dir).toSorted()) {
-    const form = FILE_FORM.exec(name)?.groups;
-    if (form === undefined) continue;
+    const fields = FILE_NAME.exec(name)?.groups;
+    if (fields === undefined) continue;
     const path = join(dir, name);
-    const bytes = readFileSync(path);
-    const scan = scanPage(bytes);
+    let bytes: Buffer;
+    try {
+      bytes = readFileSync(path);
+    } catch (cause) {
+      unreadable.push(quarantineUnreadable(path, cause));
+      continue;
+    }
+    const scan = scanSegment(bytes);
     if (bytes.length === 0) {
-      // Emptied to be used again.
+      // It was published and truncated, to be reused.
       unlinkSync(path);
     } else if (
       scan === undefined ||
-      scan.journalId !== form["journalId"] ||
-      scan.page !== Number(form["page"])
+      scan.journalId !== fields["journalId"] ||
+      scan.segment !== Number(fields["number"])
     ) {
-      foreign.push(name);
+      unknown.push(name);
     } else if (scan.count === 0) {
       unlinkSync(path);
-    } else if (form["state"] === "open") {
+    } else if (fields["state"] === "open") {
       truncateSync(path, scan.end);
-      const sealed = pagePath(dir, scan, "page");
-      renameSync(path, sealed);
-      pages.push({ ...scan, path: sealed, bytes: scan.end, clicks: scan.count });
+      const sealedPath = segmentPath(dir, scan, "segment");
+      renameSync(path, sealedPath);
+      segments.push({ ...scan, path: sealedPath, bytes: scan.end, clicks: scan.count });
     } else {
-      pages.push({ ...scan, path, bytes: scan.end, clicks: scan.count });
+      segments.push({ ...scan, path, bytes: scan.end, clicks: scan.count });
     }
   }
-  return { pages, foreign };
+  return { segments, unknown, unreadable };
+}
+
+/**
+ * Renames the sealed segments that versions up to 0.2.0 left in the journal and its quarantine, so that they are recovered
+ * like others. Overwrites nothing: returns the names of files whose new name is taken.
+ */
+function renameLegacyFiles(dir: string): string[] {
+  const paths = [
+    ...readdirSync(dir).map((name) => join(dir, name)),
+    ...listQuarantine(dir).map((name) => quarantinedPath(dir, name)),
+  ];
+  const conflicts: string[] = [];
+  for (const path of paths) {
+    if (!LEGACY_FILE_NAME.test(basename(path))) continue;
+    const newPath = path.replace(/\.page$/, ".segment");
+    if (existsSync(newPath)) conflicts.push(basename(path));
+    else renameSync(path, newPath);
+  }
+  return conflicts;
+}
+
+/** Quarantines a file that cannot be read; one bad file must not keep a redirector from starting. */
+function quarantineUnreadable(path: string, cause: unknown): Error {
+  try {
+    return new Error(`${path} cannot be read; moved to ${quarantineSegment(path)}.`, { cause });
+  } catch (error) {
+    return new AggregateError([cause, error], `${path} can neither be read nor be moved.`);
+  }
 }

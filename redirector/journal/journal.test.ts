@@ -1,25 +1,27 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import {
   type Click,
-  decodePage,
-  PAGE_CLICKS_MAX,
+  decodeSegment,
+  SEGMENT_CLICKS_MAX,
   toRawClick,
-} from "../../shared/contracts/click-page.ts";
+} from "../../shared/contracts/click-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import type { SealedPage } from "./files.ts";
+import type { SealedSegment } from "./files.ts";
 import { openJournal } from "./journal.ts";
 
 const click = (change: Partial<Click> = {}): Click => ({
@@ -43,43 +45,60 @@ beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-journal-"))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 function open(bytesMax = 10_000_000) {
-  const sealed: SealedPage[] = [];
-  const foreign: string[] = [];
+  const sealed: SealedSegment[] = [];
+  const unknown: string[] = [];
   const errors: unknown[] = [];
   const journal = openJournal({
     dir,
     bytesMax,
-    onSealed: (page) => sealed.push(page),
+    onSealed: (segment) => sealed.push(segment),
     onError: (error) => errors.push(error),
-    onForeign: (name) => foreign.push(name),
+    onUnknownFile: (name) => unknown.push(name),
   });
-  const clicks = () => sealed.flatMap(({ path }) => decodePage(readFileSync(path))?.clicks ?? []);
-  return { journal, sealed, foreign, errors, clicks };
+  const clicks = () =>
+    sealed.flatMap(({ path }) => decodeSegment(readFileSync(path))?.clicks ?? []);
+  return { journal, sealed, unknown, errors, clicks };
+}
+
+/** Gives files in `folder` the names that versions up to 0.2.0 used, and returns these. */
+function renameToLegacy(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".segment"))
+    .toSorted()
+    .map((name) => {
+      const legacyName = name.replace(".segment", ".page");
+      renameSync(join(folder, name), join(folder, legacyName));
+      return legacyName;
+    });
 }
 
 describe("the click journal", () => {
-  test("a click is on disk when it has been recorded", () => {
+  test("a click is on disk once it is committed", () => {
     const { journal } = open();
     journal.append(toRawClick(click({ userAgent: "first" })));
     journal.commit();
     const [name = ""] = readdirSync(dir);
-    expect(decodePage(readFileSync(join(dir, name)))?.clicks).toEqual([
+    expect(decodeSegment(readFileSync(join(dir, name)))?.clicks).toEqual([
       click({ userAgent: "first" }),
     ]);
     journal.close();
   });
 
-  test("pages are sealed by count, numbered without gap, and hold every click once", () => {
+  test("segments are sealed when full, numbered without gaps, and hold every click once", () => {
     const { journal, sealed, clicks } = open();
-    const total = 2 * PAGE_CLICKS_MAX + 10;
+    const total = 2 * SEGMENT_CLICKS_MAX + 10;
     for (let i = 0; i < total; i++) journal.append(toRawClick(click({ time: i })));
     journal.close();
-    expect(sealed.map(({ page }) => page)).toEqual([0, 1, 2]);
-    expect(sealed.map((page) => page.clicks)).toEqual([PAGE_CLICKS_MAX, PAGE_CLICKS_MAX, 10]);
+    expect(sealed.map(({ segment }) => segment)).toEqual([0, 1, 2]);
+    expect(sealed.map((segment) => segment.clicks)).toEqual([
+      SEGMENT_CLICKS_MAX,
+      SEGMENT_CLICKS_MAX,
+      10,
+    ]);
     expect(clicks().map(({ time }) => time)).toEqual(Array.from({ length: total }, (_, i) => i));
   });
 
-  test("a page is sealed soon, however few clicks it holds", async () => {
+  test("a segment is sealed soon, however few clicks it holds", async () => {
     const { journal, sealed } = open();
     journal.append(toRawClick(click()));
     journal.commit();
@@ -87,121 +106,188 @@ describe("the click journal", () => {
     journal.close();
   });
 
-  test("what a killed process left is taken over, torn at whatever byte, under its old id", () => {
+  test("a segment that a killed process left open is recovered under its id, wherever it is torn", () => {
     const { journal } = open();
     for (let i = 0; i < 3; i++) journal.append(toRawClick(click({ time: i })));
     journal.commit();
     const [name = ""] = readdirSync(dir);
     const whole = readFileSync(join(dir, name));
-    // Killed: the page stays open. The directory of the next process holds a copy cut short.
-    const first = dir;
+    // Killed: the segment stays open. The next process finds a truncated copy of it.
+    const firstDir = dir;
     for (let cut = 0; cut <= whole.length; cut++) {
       dir = mkdtempSync(join(tmpdir(), "shorthop-journal-"));
       writeFileSync(join(dir, name), whole.subarray(0, cut));
       const next = open();
-      const expected = decodePage(whole.subarray(0, cut))?.clicks ?? [];
+      const expected = decodeSegment(whole.subarray(0, cut))?.clicks ?? [];
       expect(next.clicks()).toEqual(expected);
-      for (const page of next.sealed) {
-        expect(name).toStartWith(`${page.journalId}-`);
-        expect(statSync(page.path).size).toBe(page.bytes);
+      for (const segment of next.sealed) {
+        expect(name).toStartWith(`${segment.journalId}-`);
+        expect(statSync(segment.path).size).toBe(segment.bytes);
       }
       next.journal.close();
       rmSync(dir, { recursive: true });
     }
-    dir = first;
+    dir = firstDir;
     journal.close();
   });
 
-  test("sealed pages that were not published come first, in order, before new ones", () => {
+  test("sealed segments that were not published come before new ones, in order", () => {
     const before = open();
-    for (let i = 0; i < PAGE_CLICKS_MAX + 1; i++)
+    for (let i = 0; i < SEGMENT_CLICKS_MAX + 1; i++)
       before.journal.append(toRawClick(click({ time: i })));
     before.journal.close();
     const after = open();
     after.journal.append(toRawClick(click({ time: -1 })));
     after.journal.close();
     expect(after.clicks().map(({ time }) => time)).toEqual([
-      ...Array.from({ length: PAGE_CLICKS_MAX + 1 }, (_, i) => i),
+      ...Array.from({ length: SEGMENT_CLICKS_MAX + 1 }, (_, i) => i),
       -1,
     ]);
     expect(new Set(after.sealed.map(({ journalId }) => journalId)).size).toBe(2);
   });
 
-  test("the file of a page that was delivered is used again, for another page and nothing of the old", () => {
+  test("the file of a published segment is reused for a later one, and keeps nothing of the first", () => {
     const { journal, sealed, errors } = open();
     const fill = (time: number) => {
-      for (let i = 0; i < PAGE_CLICKS_MAX; i++) journal.append(toRawClick(click({ time })));
+      for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(click({ time })));
     };
     fill(1);
     const [first] = sealed;
-    if (first === undefined) throw new Error("No page was sealed.");
+    if (first === undefined) throw new Error("No segment was sealed.");
     const { ino } = statSync(first.path);
     truncateSync(first.path);
-    journal.released(first);
+    journal.recycle(first);
     journal.append(toRawClick(click({ time: 2 })));
     journal.commit();
     const [name = ""] = readdirSync(dir);
     expect(readdirSync(dir)).toEqual([name]);
     expect(statSync(join(dir, name)).ino).toBe(ino);
-    const page = decodePage(readFileSync(join(dir, name)));
-    expect([page?.page, page?.whole, page?.clicks]).toEqual([1, true, [click({ time: 2 })]]);
+    const decoded = decodeSegment(readFileSync(join(dir, name)));
+    expect([decoded?.segment, decoded?.whole, decoded?.clicks]).toEqual([
+      1,
+      true,
+      [click({ time: 2 })],
+    ]);
     expect(errors).toEqual([]);
     journal.close();
   });
 
-  test("what was emptied is deleted at the end, and by the next process after a crash", () => {
+  test("truncated files are deleted on close, and after a crash by the next process", () => {
     const { journal, sealed } = open();
-    for (let i = 0; i < 3 * PAGE_CLICKS_MAX; i++) journal.append(toRawClick(click()));
+    for (let i = 0; i < 3 * SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(click()));
     for (const { path } of sealed) truncateSync(path);
     const next = open();
-    expect([next.sealed, next.foreign, readdirSync(dir)]).toEqual([[], [], []]);
+    expect([next.sealed, next.unknown, readdirSync(dir)]).toEqual([[], [], []]);
     next.journal.close();
     for (const { path } of sealed) writeFileSync(path, "");
-    for (const page of sealed) journal.released(page);
+    for (const segment of sealed) journal.recycle(segment);
     journal.close();
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test("a file that cannot be used again costs no click", () => {
+  test("a file that cannot be reused drops no click", () => {
     const { journal, sealed, clicks, errors } = open();
-    for (let i = 0; i < PAGE_CLICKS_MAX; i++) journal.append(toRawClick(click()));
+    for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(click()));
     const [first] = sealed.splice(0);
-    if (first === undefined) throw new Error("No page was sealed.");
+    if (first === undefined) throw new Error("No segment was sealed.");
     rmSync(first.path);
-    journal.released(first);
+    journal.recycle(first);
     journal.append(toRawClick(click({ time: 2 })));
     journal.close();
     expect(clicks()).toEqual([click({ time: 2 })]);
     expect(errors).toHaveLength(1);
   });
 
-  test("files that are no pages are left alone and named", () => {
+  test("files that hold no segment are left alone and reported", () => {
     writeFileSync(join(dir, "notes.txt"), "mine");
-    const name = "0190a5a2-0000-7000-8000-000000000001-0000000000.page";
-    writeFileSync(join(dir, name), "not a page");
-    const { journal, sealed, foreign } = open();
+    const name = "0190a5a2-0000-7000-8000-000000000001-0000000000.segment";
+    writeFileSync(join(dir, name), "not a segment");
+    const { journal, sealed, unknown } = open();
     journal.close();
     expect(sealed).toEqual([]);
-    expect(foreign).toEqual([name]);
+    expect(unknown).toEqual([name]);
     expect(readdirSync(dir).toSorted()).toEqual([name, "notes.txt"].toSorted());
   });
 
-  test("a page under another's name is not published under that name", () => {
+  test("segments that version 0.2.0 left, sealed, open or quarantined, are recovered under their ids", () => {
+    const before = open();
+    for (let i = 0; i < SEGMENT_CLICKS_MAX + 1; i++)
+      before.journal.append(toRawClick(click({ time: i })));
+    before.journal.commit();
+    const [sealed] = before.sealed;
+    const quarantine = join(dir, "quarantine");
+    mkdirSync(quarantine);
+    copyFileSync(sealed?.path ?? "", join(quarantine, basename(sealed?.path ?? "")));
+    const names = renameToLegacy(dir);
+    expect(names).toHaveLength(1);
+    expect(renameToLegacy(quarantine)).toEqual(names);
+
+    const after = open();
+    expect(after.clicks().map(({ time }) => time)).toEqual(
+      Array.from({ length: SEGMENT_CLICKS_MAX + 1 }, (_, i) => i),
+    );
+    expect(after.sealed.map(({ journalId, segment }) => ({ journalId, segment }))).toEqual([
+      { journalId: before.journal.id, segment: 0 },
+      { journalId: before.journal.id, segment: 1 },
+    ]);
+    expect([after.unknown, after.errors]).toEqual([[], []]);
+    expect(readdirSync(quarantine)).toEqual([basename(sealed?.path ?? "")]);
+    after.journal.close();
+    before.journal.close();
+  });
+
+  test("a legacy file whose new name is taken is left alone and reported", () => {
+    const before = open();
+    before.journal.append(toRawClick(click()));
+    before.journal.close();
+    const [legacyName = ""] = renameToLegacy(dir);
+    const path = join(dir, legacyName.replace(".page", ".segment"));
+    copyFileSync(join(dir, legacyName), path);
+    const after = open();
+    expect(after.unknown).toEqual([legacyName]);
+    expect(after.sealed.map((segment) => segment.path)).toEqual([path]);
+    expect(readdirSync(dir)).toContain(legacyName);
+    after.journal.close();
+  });
+
+  test("a file that cannot be read is quarantined at the start, and the others are recovered", () => {
+    const before = open();
+    before.journal.append(toRawClick(click()));
+    before.journal.close();
+    const name = "0190a5a2-0000-7000-8000-000000000001-0000000000.segment";
+    mkdirSync(join(dir, name));
+    const { journal, sealed, errors } = open();
+    expect(sealed).toHaveLength(1);
+    expect(errors).toHaveLength(1);
+    expect(readdirSync(join(dir, "quarantine"))).toEqual([name]);
+    expect(journal.stats().quarantined).toBe(1);
+    journal.close();
+  });
+
+  test("quarantined bytes count against the journal's limit, so that they cannot fill the disk", () => {
+    const bytes = 5_000;
+    mkdirSync(join(dir, "quarantine"));
+    writeFileSync(join(dir, "quarantine", "x.segment"), Buffer.alloc(bytes));
+    const { journal } = open(6_000);
+    expect(journal.stats().pendingBytes).toBe(bytes);
+    journal.append(toRawClick(click()));
+    expect(journal.stats().dropped.journal_full).toBe(1);
+    journal.close();
+  });
+
+  test("a segment in a file named after another is not published under that name", () => {
     const { journal, sealed } = open();
     journal.append(toRawClick(click()));
     journal.close();
-    const [page] = sealed;
-    copyFileSync(
-      page?.path ?? "",
-      (page?.path ?? "").replace("-0000000000.page", "-0000000007.page"),
-    );
-    const { foreign, sealed: adopted, journal: next } = open();
+    const path = sealed[0]?.path ?? "";
+    copyFileSync(path, path.replace("-0000000000.segment", "-0000000007.segment"));
+    const { unknown, sealed: recovered, journal: next } = open();
     next.close();
-    expect(foreign).toHaveLength(1);
-    expect(adopted).toHaveLength(1);
+    expect(unknown).toHaveLength(1);
+    expect(recovered).toHaveLength(1);
   });
 
-  test("a full journal drops clicks, counts them, and takes new ones when there is room again", () => {
+  test("a full journal drops and counts clicks, and takes new ones when there is room again", () => {
     const { journal, sealed } = open(6_000);
     for (let i = 0; i < 20; i++) {
       journal.append(toRawClick(click({ userAgent: "x".repeat(500) })));
@@ -212,11 +298,11 @@ describe("the click journal", () => {
     expect(dropped).toEqual({ journal_full: 20 - recorded, disk_error: 0 });
     expect(dropped.journal_full).toBeGreaterThan(2);
     journal.close();
-    for (const page of sealed) journal.released(page);
+    for (const segment of sealed) journal.recycle(segment);
     expect(journal.stats().pendingBytes).toBe(0);
   });
 
-  test("a directory that is gone costs clicks, counted, and never throws", () => {
+  test("a deleted directory drops and counts clicks, and never throws", () => {
     const { journal, errors } = open();
     rmSync(dir, { recursive: true });
     journal.append(toRawClick(click()));
@@ -238,9 +324,9 @@ describe("the click journal", () => {
   });
 
   test.skipIf(!mounted)(
-    "a full disk costs clicks, counted, and keeps those before them whole",
+    "a full disk drops and counts clicks, and keeps earlier ones intact",
     () => {
-      const own = dir;
+      const previousDir = dir;
       dir = small;
       const { journal, sealed, clicks } = open();
       for (let i = 0; i < 400; i++) {
@@ -251,15 +337,15 @@ describe("the click journal", () => {
       expect(dropped.disk_error).toBeGreaterThan(0);
       expect(recorded + dropped.disk_error).toBe(400);
       expect(clicks()).toHaveLength(recorded);
-      // There is room again when JetStream has them.
-      for (const page of sealed.splice(0)) {
-        rmSync(page.path);
-        journal.released(page);
+      // There is room again once segments are published.
+      for (const segment of sealed.splice(0)) {
+        rmSync(segment.path);
+        journal.recycle(segment);
       }
       journal.append(toRawClick(click({ time: 1_000 })));
       journal.close();
       expect(clicks().map(({ time }) => time)).toContain(1_000);
-      dir = own;
+      dir = previousDir;
     },
   );
 });

@@ -1,11 +1,11 @@
 /**
- * The click journal: a click is in the file system before its redirect is answered, so that killing
- * this process loses none. Clicks that come in together are written together: `append` takes one in,
- * `commit` writes all that were taken in, and only then may their redirects be answered. Pages are
- * cut and numbered here, before anything is published.
+ * The click journal. A click is in the file system before its redirect is sent, so killing this process loses
+ * none. Clicks of requests that arrive together are written together: `append` buffers a click, `commit` writes
+ * all buffered clicks, and their redirects may be sent only after that. Clicks are divided into numbered segments
+ * here, before anything is published.
  *
- * Never throws and never waits: a full disk or a full journal costs clicks, counted by reason, and
- * never a redirect.
+ * While redirects are served, the journal never throws and never waits: a full disk or a full journal drops
+ * clicks, counted by reason, and never fails a redirect.
  */
 import {
   closeSync,
@@ -18,139 +18,147 @@ import {
   writeSync,
 } from "node:fs";
 
+import { countQuarantine, quarantineBytes } from "../../shared/clicks/quarantine.ts";
 import {
-  encodePageHeader,
   encodeRawClick,
-  PAGE_BYTES_MAX,
-  PAGE_CLICKS_MAX,
-  PAGE_HEADER_BYTES,
-  type PageId,
+  encodeSegmentHeader,
   type RawClick,
   RECORD_BYTES_MAX,
-} from "../../shared/contracts/click-page.ts";
+  SEGMENT_BYTES_MAX,
+  SEGMENT_CLICKS_MAX,
+  SEGMENT_HEADER_BYTES,
+  type SegmentId,
+} from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { adoptPages, pagePath, type SealedPage } from "./files.ts";
+import { recoverSegments, type SealedSegment, segmentPath } from "./files.ts";
 
 /**
- * A page is sealed at this age, however few clicks it holds. It bounds how late a click is seen, and what a
- * loss of power costs; and as a page is an insert, how many inserts a redirector without much to do makes.
+ * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click shows up, how many
+ * clicks a power failure loses, and how many segments per second a redirector with little traffic publishes.
  */
-const PAGE_AGE_MAX_MS = 250;
+const SEGMENT_AGE_MAX_MS = 250;
 
 /**
- * Empty files kept for pages to come. A file system is slow to make a file while many are being deleted (ext4
- * looks through all that were in the last five seconds), and the redirect that needs it would wait.
+ * Empty files kept for later segments. A file system creates files slowly while many are being deleted (ext4
+ * scans all that were deleted in the last five seconds), and the redirect that needs the file would wait.
  */
-const SPARES_MAX = 64;
+const FREE_FILES_MAX = 64;
 
-/** Why a click could not be recorded. */
-export const DROP_REASONS = ["journal_full", "disk_error"] as const;
-
-type DropReason = (typeof DROP_REASONS)[number];
+/** Why a click was dropped. */
+type DropReason = "journal_full" | "disk_error";
 
 type JournalStats = {
-  /** Clicks taken in, and clicks lost by reason, since the start. */
+  /** Clicks written, and clicks dropped by reason, since the start. */
   recorded: number;
   dropped: Record<DropReason, number>;
-  /** Bytes on disk that wait for their acknowledgement. */
+  /** Bytes on disk that JetStream has not acknowledged, including those in quarantine. */
   pendingBytes: number;
+  /** Files quarantined at the start because they could not be read. */
+  quarantined: number;
 };
 
 export type Journal = {
-  /** What its pages are numbered under. */
+  /** With a segment's number, this makes up the segment's id. */
   id: Uuid;
-  /** Takes a click in. */
+  /** Buffers a click; seals the segment when it is full. */
   append(click: RawClick): void;
-  /** Writes what was taken in. */
+  /** Writes the buffered clicks. */
   commit(): void;
-  /** Tells that a sealed page's file is empty. */
-  released(page: Pick<SealedPage, "bytes" | "path">): void;
+  /** Reuses or deletes the file of a sealed segment, which the caller has truncated. */
+  recycle(segment: Pick<SealedSegment, "bytes" | "path">): void;
   stats(): JournalStats;
-  /** Seals the page being written; nothing may be appended, and no file used again, afterwards. */
+  /** Number of files in the quarantine now. */
+  countQuarantine(): Promise<number>;
+  /** Seals the open segment. Neither `append` nor `recycle` may be called afterwards. */
   close(): void;
 };
 
 type JournalOptions = {
   dir: string;
   bytesMax: number;
-  /** Told of every page that is ready to be published, those of earlier processes first. */
-  onSealed: (page: SealedPage) => void;
+  /** Called with every segment that is ready to be published, first those recovered from earlier processes. */
+  onSealed: (segment: SealedSegment) => void;
   onError: (error: unknown) => void;
-  onForeign: (name: string) => void;
+  /** Called with the name of a file in the directory that holds no segment, or not the one it is named after. */
+  onUnknownFile: (name: string) => void;
 };
 
-type OpenPage = PageId & { fd: number; end: number; clicks: number; openedAt: number };
+type OpenSegment = SegmentId & { fd: number; end: number; clicks: number; openedAt: number };
 
-/** Opens the journal in `dir`, which must be this process's alone. Throws when it cannot be used. */
+/** Opens the journal in `dir`, which only this process may use. Throws when the directory cannot be used. */
 export function openJournal({
   dir,
   bytesMax,
   onSealed,
   onError,
-  onForeign,
+  onUnknownFile,
 }: JournalOptions): Journal {
-  // Addresses of people are in there until a page is delivered.
+  // Segments hold people's IP addresses until they are delivered.
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Random, never a host name or a process id: a repeated id would make new clicks look like old ones.
+  // Random, never a host name or a process id: with a repeated id, new clicks would be discarded as duplicates.
   const journalId = newUuid();
-  const batch = Buffer.allocUnsafe(PAGE_BYTES_MAX);
+  const batch = Buffer.allocUnsafe(SEGMENT_BYTES_MAX);
   let batchEnd = 0;
   let batchClicks = 0;
   const stats: JournalStats = {
     recorded: 0,
     dropped: { journal_full: 0, disk_error: 0 },
     pendingBytes: 0,
+    quarantined: 0,
   };
-  const spares: string[] = [];
-  let open: OpenPage | undefined;
-  let nextPage = 0;
+  const freeFiles: string[] = [];
+  let open: OpenSegment | undefined;
+  let nextSegment = 0;
 
-  const { pages, foreign } = adoptPages(dir);
-  foreign.forEach(onForeign);
-  for (const page of pages) {
-    stats.pendingBytes += page.bytes;
-    onSealed(page);
+  const { segments, unknown, unreadable } = recoverSegments(dir);
+  unknown.forEach(onUnknownFile);
+  unreadable.forEach(onError);
+  stats.quarantined = unreadable.length;
+  stats.pendingBytes += quarantineBytes(dir);
+  for (const segment of segments) {
+    stats.pendingBytes += segment.bytes;
+    onSealed(segment);
   }
 
-  function openPage(): OpenPage {
-    const id = { journalId, page: nextPage };
-    const path = pagePath(dir, id, "open");
-    const fd = makeFile(path);
+  function openSegment(): OpenSegment {
+    const id = { journalId, segment: nextSegment };
+    const path = segmentPath(dir, id, "open");
+    const fd = createFile(path);
     try {
-      if (writeSync(fd, encodePageHeader(id)) !== PAGE_HEADER_BYTES)
+      if (writeSync(fd, encodeSegmentHeader(id)) !== SEGMENT_HEADER_BYTES)
         throw new Error("Short write.");
     } catch (error) {
       closeSync(fd);
       unlinkSync(path);
       throw error;
     }
-    nextPage++;
-    stats.pendingBytes += PAGE_HEADER_BYTES;
-    return { ...id, fd, end: PAGE_HEADER_BYTES, clicks: 0, openedAt: Date.now() };
+    nextSegment++;
+    stats.pendingBytes += SEGMENT_HEADER_BYTES;
+    return { ...id, fd, end: SEGMENT_HEADER_BYTES, clicks: 0, openedAt: Date.now() };
   }
 
-  function makeFile(path: string): number {
-    const spare = spares.pop();
-    if (spare !== undefined) {
+  function createFile(path: string): number {
+    const freeFile = freeFiles.pop();
+    if (freeFile !== undefined) {
       try {
-        renameSync(spare, path);
+        renameSync(freeFile, path);
         return openSync(path, "r+");
       } catch (error) {
         onError(error);
-        remove(path);
+        removeFile(path);
       }
     }
     return openSync(path, "wx", 0o600);
   }
 
-  function release({ bytes, path }: Pick<SealedPage, "bytes" | "path">): void {
+  function recycleFile({ bytes, path }: Pick<SealedSegment, "bytes" | "path">): void {
     stats.pendingBytes -= bytes;
-    if (spares.length < SPARES_MAX) spares.push(path);
-    else remove(path);
+    if (freeFiles.length < FREE_FILES_MAX) freeFiles.push(path);
+    else removeFile(path);
   }
 
-  function remove(path: string): void {
-    // It may have been deleted by whoever emptied it, on its way out.
+  function removeFile(path: string): void {
+    // A publisher that stops has deleted it already.
     try {
       rmSync(path, { force: true });
     } catch (error) {
@@ -158,17 +166,17 @@ export function openJournal({
     }
   }
 
-  function seal(): void {
+  function sealSegment(): void {
     if (open === undefined) return;
     const { fd, end, clicks, openedAt: _, ...id } = open;
     open = undefined;
     try {
       closeSync(fd);
-      const path = pagePath(dir, id, "page");
-      renameSync(pagePath(dir, id, "open"), path);
+      const path = segmentPath(dir, id, "segment");
+      renameSync(segmentPath(dir, id, "open"), path);
       onSealed({ ...id, path, bytes: end, clicks });
     } catch (error) {
-      // The file stays, and the next start of a process adopts it.
+      // The file stays; the next process recovers it.
       onError(error);
     }
   }
@@ -181,17 +189,17 @@ export function openJournal({
     batchEnd = encodeRawClick(batch, batchEnd, click);
     batchClicks++;
     const clicks = (open?.clicks ?? 0) + batchClicks;
-    const bytes = (open?.end ?? PAGE_HEADER_BYTES) + batchEnd;
-    if (clicks >= PAGE_CLICKS_MAX || bytes + RECORD_BYTES_MAX > PAGE_BYTES_MAX) {
+    const bytes = (open?.end ?? SEGMENT_HEADER_BYTES) + batchEnd;
+    if (clicks >= SEGMENT_CLICKS_MAX || bytes + RECORD_BYTES_MAX > SEGMENT_BYTES_MAX) {
       commit();
-      seal();
+      sealSegment();
     }
   }
 
   function commit(): void {
     if (batchClicks === 0) return;
     try {
-      open ??= openPage();
+      open ??= openSegment();
       if (writeSync(open.fd, batch, 0, batchEnd, open.end) !== batchEnd)
         throw new Error("Short write.");
       open.end += batchEnd;
@@ -201,37 +209,38 @@ export function openJournal({
     } catch (error) {
       onError(error);
       stats.dropped.disk_error += batchClicks;
-      if (open !== undefined) cutTail(open);
-      seal();
+      if (open !== undefined) truncateTail(open);
+      sealSegment();
     }
     batchEnd = 0;
     batchClicks = 0;
   }
 
   const timer = setInterval(() => {
-    if (open !== undefined && Date.now() - open.openedAt >= PAGE_AGE_MAX_MS) seal();
-  }, PAGE_AGE_MAX_MS / 5);
+    if (open !== undefined && Date.now() - open.openedAt >= SEGMENT_AGE_MAX_MS) sealSegment();
+  }, SEGMENT_AGE_MAX_MS / 5);
 
   return {
     id: journalId,
     append,
     commit,
-    released: release,
+    recycle: recycleFile,
     stats: () => stats,
+    countQuarantine: () => countQuarantine(dir),
     close() {
       clearInterval(timer);
       commit();
-      seal();
-      for (const spare of spares.splice(0)) remove(spare);
+      sealSegment();
+      for (const path of freeFiles.splice(0)) removeFile(path);
     },
   };
 }
 
-/** Drops half a batch behind the last whole one; should that fail too, readers stop there anyway. */
-function cutTail({ fd, end }: OpenPage): void {
+/** Truncates a partly written batch. If that fails too, readers stop at the torn record. */
+function truncateTail({ fd, end }: OpenSegment): void {
   try {
     ftruncateSync(fd, end);
   } catch {
-    // The disk is failing: the page ends at the torn record by its checksum.
+    // The disk is failing. The torn record's checksum does not match, which ends the segment.
   }
 }

@@ -1,10 +1,10 @@
 /**
- * One process a journal: two would adopt each other's open pages. The lock is a name in Linux's abstract
- * socket namespace, which the kernel takes back when the process ends, however it ends.
+ * Locks a journal for one process: two would recover each other's open segments. The lock is a name in Linux's
+ * abstract socket namespace, which the kernel releases when the process ends, however it ends.
  */
 import { realpathSync } from "node:fs";
 
-/** Locks a directory until the process ends; throws when another process has it. */
+/** Locks a directory until the process ends; throws when another process holds the lock. */
 export function lockJournal(dir: string): void {
   const name = `\0shorthop-journal:${new Bun.CryptoHasher("sha256").update(realpathSync(dir)).digest("hex")}`;
   try {

@@ -1,8 +1,8 @@
 /**
- * Carries sealed pages from the journal to JetStream, oldest first. It only ever reads what is on disk, so
- * the normal path is the recovery path. A page's file stays for a while after its acknowledgement: a NATS
- * server that loses power, or is set back to a backup, forgets what it has acknowledged, so whenever it
- * comes back all of these are published again. What it still has, it knows by the page's id.
+ * Publishes sealed segments from the journal to JetStream, oldest first. It reads only what is on disk, so the
+ * normal path is the recovery path. A segment's file is retained for a while after its acknowledgement: a NATS
+ * server that loses power or is restored from a backup loses messages that it has acknowledged, so after every
+ * reconnect all retained segments are published again. JetStream discards those it still has, by the segment's id.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { open as openFile, truncate, unlink } from "node:fs/promises";
@@ -10,36 +10,49 @@ import { dirname } from "node:path";
 
 import { Events, type JetStreamClient, type NatsConnection } from "nats";
 
-import { PAGE_BYTES_MAX, pageIdText } from "../../shared/contracts/click-page.ts";
+import { createBackoff } from "../../shared/backoff.ts";
+import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
+import {
+  formatSegmentId,
+  readSegmentId,
+  SEGMENT_BYTES_MAX,
+} from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
-import type { SealedPage } from "./files.ts";
+import type { SealedSegment } from "./files.ts";
 
-/** Pages on their way at once. */
+/** Segments being published at a time. */
 const IN_FLIGHT_MAX = 8;
 
-/** Longer than NATS takes by default until it forces what it has to the disk (`sync_interval`, 2 minutes). */
-const GRACE_MS = 150_000;
+/** Longer than the interval at which NATS syncs to disk by default (`sync_interval`, 2 minutes). */
+const ACKED_RETENTION_MS = 150_000;
 
-/** Beyond so many bytes the oldest acknowledged pages go sooner. */
-const GRACE_BYTES_MAX = 256 * 1024 ** 2;
+/** Beyond these bytes the oldest acknowledged segments are removed sooner. */
+const ACKED_RETENTION_BYTES_MAX = 256 * 1024 ** 2;
 
 /**
- * How often pages that JetStream does not have are forced to the disk: with the age of an open page this
- * bounds what a loss of power costs. Pages that are delivered sooner cost no `fsync`.
+ * How often segments that JetStream has not acknowledged are synced to disk. Together with the age of an open
+ * segment this bounds what a power failure loses. Segments that are acknowledged sooner cost no `fsync`.
  */
 const SWEEP_MS = 200;
 
 const PUBLISH_TIMEOUT_MS = 5_000;
-const BACKOFF_MS = { first: 100, max: 5_000 };
+const BACKOFF = { firstMs: 100, maxMs: 5_000 };
 
-/** In place of a time: the page is being published once more. */
-const AGAIN = -1;
+/**
+ * Attempts to read a segment's file before it is quarantined, and the time between two attempts, in which other
+ * segments are published: a disk error that passes within four seconds has no effect.
+ */
+const READ_ATTEMPTS_MAX = 5;
+const READ_RETRY_MS = 1_000;
+
+/** The value of `until` while a retained segment is being published again. */
+const REPUBLISHING = -1;
 
 export type Publisher = {
-  /** Takes a sealed page; it will be published, however long that takes. */
-  add(page: SealedPage): void;
-  /** Ends: what is acknowledged is deleted, what is left stays in the journal. */
+  /** Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be read. */
+  add(segment: SealedSegment): void;
+  /** Stops publishing and deletes the files of acknowledged segments; the others stay in the journal. */
   stop(): Promise<void>;
 };
 
@@ -47,10 +60,12 @@ type PublisherDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   log: Log;
-  /** Told of a page's first acknowledgement. */
+  /** Called on a segment's first acknowledgement. */
   onDelivered: () => void;
-  /** Told after a page's file is emptied, so that it may be used again, or deleted. */
-  onReleased: (page: SealedPage) => void;
+  /** Called when a segment is quarantined because its file cannot be read; `pending` unless it was delivered before. */
+  onQuarantined: (segment: { pending: boolean }) => void;
+  /** Called when a segment's file is truncated, and can be reused or deleted. */
+  onReleased: (segment: SealedSegment) => void;
 };
 
 export function startPublisher({
@@ -58,119 +73,168 @@ export function startPublisher({
   streamBytesMax,
   log,
   onDelivered,
+  onQuarantined,
   onReleased,
 }: PublisherDeps): Publisher {
-  const queue: SealedPage[] = [];
-  const delivered = new Map<string, { page: SealedPage; until: number }>();
+  const queue: SealedSegment[] = [];
+  /** Acknowledged segments whose files still exist, by path; the oldest first. */
+  const retained = new Map<string, { segment: SealedSegment; until: number }>();
+  /** Paths of segments to sync. */
   const unsynced = new Set<string>();
-  /** Memory that pages are read into, over and over. */
-  const rooms: Buffer[] = [];
-  let graceBytes = 0;
+  /** Failed attempts to read a file, by its path. */
+  const readFailures = new Map<string, number>();
+  /** Buffers that segments are read into, reused. */
+  const bufferPool: Buffer[] = [];
+  let ackedBytes = 0;
   let inFlight = 0;
   let stopped = false;
   let sweeping = Promise.resolve();
   let jetStream: Promise<JetStreamClient> | undefined;
 
-  async function open(): Promise<JetStreamClient> {
+  async function openJetStream(): Promise<JetStreamClient> {
     const connection = await nats;
     await ensureClicksStream(await connection.jetstreamManager(), streamBytesMax);
     return connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
   }
 
-  async function publish(page: SealedPage): Promise<void> {
-    for (let wait = BACKOFF_MS.first; !stopped; wait = Math.min(wait * 2, BACKOFF_MS.max)) {
+  async function publish(segment: SealedSegment): Promise<void> {
+    const backoff = createBackoff(BACKOFF);
+    while (!stopped) {
       try {
-        jetStream ??= open();
+        jetStream ??= openJetStream();
         const client = await jetStream;
-        const room = rooms.pop() ?? Buffer.allocUnsafeSlow(PAGE_BYTES_MAX);
-        await client.publish(CLICKS_SUBJECT, readPage(page, room), { msgID: pageIdText(page) });
-        // Without an acknowledgement the client may still have to send it.
-        rooms.push(room);
-        keep(page);
+        const buffer = bufferPool.pop() ?? Buffer.allocUnsafeSlow(SEGMENT_BYTES_MAX);
+        await client.publish(CLICKS_SUBJECT, readSegment(segment, buffer), {
+          msgID: formatSegmentId(segment),
+        });
+        // Only after the acknowledgement: until then the client may still have to send the buffer.
+        bufferPool.push(buffer);
+        retain(segment);
         return;
       } catch (error) {
-        // The stream may be gone or full, or NATS away: the page waits in its file, under its id.
+        if (error instanceof UnreadableSegmentError) {
+          onUnreadable(segment, error);
+          return;
+        }
+        // The stream is missing or full, or NATS is down: the segment is retried under the same id.
         jetStream = undefined;
-        log.warn({ error, page: pageIdText(page) }, "page_publish_failed");
-        await Bun.sleep(wait);
+        log.warn({ error, segment: formatSegmentId(segment) }, "segment_publish_failed");
+        await backoff.wait();
       }
     }
   }
 
-  function keep(page: SealedPage): void {
-    unsynced.delete(page.path);
-    if (!delivered.has(page.path)) onDelivered();
-    delivered.set(page.path, { page, until: Date.now() + GRACE_MS });
-    graceBytes += page.bytes;
+  /** Requeues the segment after a delay, so that others are published first; after the last attempt, quarantines it. */
+  function onUnreadable(segment: SealedSegment, error: UnreadableSegmentError): void {
+    const { path } = segment;
+    const attempts = (readFailures.get(path) ?? 0) + 1;
+    const id = formatSegmentId(segment);
+    if (attempts < READ_ATTEMPTS_MAX) {
+      log.warn({ error, segment: id, attempts }, "segment_unreadable");
+      readFailures.set(path, attempts);
+      setTimeout(() => {
+        queue.push(segment);
+        pump();
+      }, READ_RETRY_MS).unref();
+      return;
+    }
+    readFailures.delete(path);
+    unsynced.delete(path);
+    const pending = !retained.delete(path);
+    try {
+      log.error({ error, segment: id, path: quarantineSegment(path) }, "segment_quarantined");
+    } catch (cause) {
+      // The file stays in the journal; the next process tries to read it.
+      log.error({ error, segment: id, cause }, "segment_quarantine_failed");
+    }
+    onQuarantined({ pending });
   }
 
-  /** Their folder as well, for a file that nobody finds is none. */
+  function retain(segment: SealedSegment): void {
+    readFailures.delete(segment.path);
+    unsynced.delete(segment.path);
+    if (!retained.has(segment.path)) onDelivered();
+    retained.set(segment.path, { segment, until: Date.now() + ACKED_RETENTION_MS });
+    ackedBytes += segment.bytes;
+  }
+
+  /** Also syncs the directory, or the files' entries in it may be lost. */
   async function sync(): Promise<void> {
     const paths = [...unsynced];
     unsynced.clear();
     for (const path of [...paths, ...new Set(paths.map(dirname))]) {
-      const file = await openFile(path, "r");
       try {
-        await file.sync();
-      } finally {
-        await file.close();
+        const file = await openFile(path, "r");
+        try {
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+      } catch (error) {
+        // One bad file must not leave the others unsynced.
+        log.error({ error, path }, "journal_sync_failed");
       }
     }
   }
 
-  /** Removes what has been kept for long enough; in a map the oldest come first. */
-  async function sweep(now: number, remove: (path: string) => Promise<void>): Promise<void> {
-    for (const { page, until } of delivered.values()) {
-      if (until > now && graceBytes <= GRACE_BYTES_MAX) return;
-      if (until === AGAIN) continue;
-      delivered.delete(page.path);
-      graceBytes -= page.bytes;
-      await remove(page.path);
-      onReleased(page);
+  /** Releases retained segments that have expired or exceed the bound of bytes, the oldest first. */
+  async function sweep(now: number, removeFile: (path: string) => Promise<void>): Promise<void> {
+    for (const { segment, until } of retained.values()) {
+      if (until > now && ackedBytes <= ACKED_RETENTION_BYTES_MAX) return;
+      if (until === REPUBLISHING) continue;
+      retained.delete(segment.path);
+      ackedBytes -= segment.bytes;
+      await removeFile(segment.path);
+      onReleased(segment);
     }
   }
 
-  /** All that was acknowledged by a server that may have forgotten it. */
-  function publishAgain(): void {
-    for (const [path, { page, until }] of delivered) {
-      if (until === AGAIN) continue;
-      delivered.set(path, { page, until: AGAIN });
-      graceBytes -= page.bytes;
-      queue.push(page);
+  /** Queues all retained segments again: the server may have lost them since it acknowledged them. */
+  function republish(): void {
+    for (const [path, { segment, until }] of retained) {
+      if (until === REPUBLISHING) continue;
+      retained.set(path, { segment, until: REPUBLISHING });
+      ackedBytes -= segment.bytes;
+      queue.push(segment);
     }
     pump();
   }
 
-  async function watch(): Promise<void> {
+  async function watchConnection(): Promise<void> {
     for await (const { type } of (await nats).status()) {
-      if (type === Events.Reconnect) publishAgain();
+      if (type === Events.Reconnect) republish();
     }
   }
 
   function pump(): void {
     while (inFlight < IN_FLIGHT_MAX && !stopped) {
-      const page = queue.shift();
-      if (page === undefined) return;
+      const segment = queue.shift();
+      if (segment === undefined) return;
       inFlight++;
-      void publish(page).finally(() => {
-        inFlight--;
-        pump();
-      });
+      publish(segment)
+        // The segment is still in the journal; the next process publishes it.
+        .catch((error: unknown) =>
+          log.error({ error, segment: formatSegmentId(segment) }, "segment_not_published"),
+        )
+        .finally(() => {
+          inFlight--;
+          pump();
+        });
     }
   }
 
-  void watch().catch((error: unknown) => log.warn({ error }, "connection_not_watched"));
+  void watchConnection().catch((error: unknown) => log.warn({ error }, "connection_not_watched"));
   const timer = setInterval(() => {
     sweeping = sweeping
       .then(() => sweep(Date.now(), truncate))
       .then(sync)
-      .catch((error: unknown) => log.error({ error }, "journal_not_kept_in_order"));
+      .catch((error: unknown) => log.error({ error }, "journal_sync_failed"));
   }, SWEEP_MS);
 
   return {
-    add(page) {
-      queue.push(page);
-      unsynced.add(page.path);
+    add(segment) {
+      queue.push(segment);
+      unsynced.add(segment.path);
       pump();
     },
     async stop() {
@@ -182,14 +246,32 @@ export function startPublisher({
   };
 }
 
-/** This thread has nothing else to do: it may wait for the disk. */
-function readPage({ path, bytes }: SealedPage, room: Buffer): Buffer {
-  const file = openSync(path, "r");
+/** A segment's file cannot be read, or does not hold that segment. */
+class UnreadableSegmentError extends Error {
+  override name = "UnreadableSegmentError";
+}
+
+/**
+ * Reads a segment into `buffer`. Blocks on the disk: this thread has nothing else to do. Does not check the
+ * records: each has a checksum that the worker verifies. Throws {@link UnreadableSegmentError}.
+ */
+function readSegment(segment: SealedSegment, buffer: Buffer): Buffer {
+  const { path, bytes } = segment;
+  const expectedId = formatSegmentId(segment);
+  let read: number;
   try {
-    const read = readSync(file, room, 0, bytes, 0);
-    if (read < bytes) throw new Error(`${path} has ${read} bytes of ${bytes}.`);
-    return room.subarray(0, bytes);
-  } finally {
-    closeSync(file);
+    const file = openSync(path, "r");
+    try {
+      read = readSync(file, buffer, 0, bytes, 0);
+    } finally {
+      closeSync(file);
+    }
+  } catch (cause) {
+    throw new UnreadableSegmentError(`${path} cannot be read.`, { cause });
   }
+  if (read < bytes) throw new UnreadableSegmentError(`${path} has only ${read} bytes of ${bytes}.`);
+  const id = readSegmentId(buffer);
+  if (id === undefined || formatSegmentId(id) !== expectedId)
+    throw new UnreadableSegmentError(`${path} does not hold segment ${expectedId}.`);
+  return buffer.subarray(0, bytes);
 }

@@ -1,2 +1,2 @@
-/** The number of PostgreSQL's advisory lock under which rollups are repaired: one process at a time. */
+/** PostgreSQL's advisory lock for rebuilding rollups: only one process may do so at a time. */
 export const REPAIR_LOCK = 7_302_114;

@@ -1,8 +1,9 @@
-/** The rules for aliases that are chosen: the same in the dashboard's forms and in the API. */
+/** Rules for custom aliases, shared by the API and the dashboard's forms. */
 
-const FORM = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
+/** The form of every alias, generated or chosen: a single path segment and a single NATS subject token. */
+export const ALIAS_PATTERN = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 
-/** Paths the short domain or a later feature needs for itself; compared without case. */
+/** Paths that the short domain or a later feature needs; compared case-insensitively. */
 const RESERVED = new Set([
   "v1",
   "v2",
@@ -33,9 +34,9 @@ const RESERVED = new Set([
   "well-known",
 ]);
 
-/** Why an alias is not allowed; undefined when it is. */
+/** Returns why an alias is not allowed, as a sentence; undefined when it is allowed. */
 export function aliasProblem(alias: string): string | undefined {
-  if (!FORM.test(alias)) {
+  if (!ALIAS_PATTERN.test(alias)) {
     return "An alias has 1 to 64 characters of A–Z, a–z, 0–9, _ and -, and does not start with -.";
   }
   return RESERVED.has(alias.toLowerCase()) ? `The alias "${alias}" is reserved.` : undefined;

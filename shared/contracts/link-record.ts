@@ -1,18 +1,18 @@
 /**
- * What the links feed says of one short link: the whole of what a redirector needs, so that a
- * redirect needs no other source. One NATS subject a short link holds the last state alone.
+ * The state of a short link in the links feed: all that a redirector needs, so that a redirect depends on no other
+ * source. Each short link has its own NATS subject, which keeps only the last state.
  */
 import type { Uuid } from "../ids.ts";
 
-/** The domain name that stands for the service's own short domain, whatever its hosts are. */
+/** The domain name of the service's own short domain, whatever its hosts are. */
 export const DEFAULT_DOMAIN = "";
 
-/** A link's mode: test links redirect and count like live ones, and never mix with them. */
+/** A link's mode: test links redirect and count like live ones, but are separate from them. */
 export type Mode = "live" | "test";
 
 export type ActiveLink = {
   state: "active";
-  /** From one PostgreSQL sequence for all links: of two states of a short link the higher wins. */
+  /** From one PostgreSQL sequence for all links. Of two states of a short link the one with the higher version is valid. */
   version: number;
   /** {@link DEFAULT_DOMAIN} or a custom domain's host in lower case. */
   domain: string;
@@ -20,31 +20,31 @@ export type ActiveLink = {
   link_id: Uuid;
   account_id: Uuid;
   mode: Mode;
-  /** Where the redirect goes, UTM parameters already set. */
+  /** The URL to redirect to, with its UTM parameters. */
   destination: string;
   /** Unix milliseconds, or null when the link does not expire. */
   expires_at: number | null;
-  /** Argon2id hash in PHC form, or null when the link asks for no password. */
+  /** Argon2id hash in PHC format, or null when the link has no password. */
   password_hash: string | null;
-  /** Whether the short URL's own query is passed on to the destination. */
+  /** Whether the query of the short URL is forwarded to the destination. */
   forward_query: boolean;
 };
 
-/** A short link that is gone: its alias was freed by a deletion or a rename. */
+/** A short link that no longer exists: a deletion or a rename freed its alias. */
 type DeletedLink = { state: "deleted"; version: number; domain: string; alias: string };
 
 export type LinkRecord = ActiveLink | DeletedLink;
 
-/** The most bytes the record of one link may take on the wire: far above what the limits allow. */
+/** Most bytes of an encoded record: far more than the limits of its fields allow. */
 export const LINK_RECORD_BYTES_MAX = 64 * 1024;
 
-/** Writes a record as it travels in the feed. */
+/** Encodes a record for the feed. */
 export const encodeLinkRecord = (record: LinkRecord): Uint8Array =>
   new TextEncoder().encode(JSON.stringify(record));
 
 /**
- * Reads a record from the feed; undefined when the bytes are not one. Only processes of ours
- * publish here, so the check guards against foreign messages rather than hostile ones.
+ * Decodes a record of the feed; undefined when the bytes are not one. Only our own processes publish here, so this
+ * detects foreign messages, not hostile ones.
  */
 export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
   try {

@@ -1,6 +1,7 @@
 /**
- * The two JetStream streams: `LINKS` carries the state of every short link to the redirectors,
- * `CLICKS` carries pages of clicks to the workers. Core settings need nats-server 2.9 alone.
+ * The JetStream streams: `LINKS` carries the state of every short link to the redirectors, `CLICKS` carries segments
+ * of clicks to the workers, `CLICKS_DLQ` is the dead-letter queue. The stream settings used here need only
+ * nats-server 2.9.
  */
 import {
   DiscardPolicy,
@@ -17,26 +18,26 @@ import { DEFAULT_DOMAIN, LINK_RECORD_BYTES_MAX } from "./link-record.ts";
 export const LINKS_STREAM = "LINKS";
 export const CLICKS_STREAM = "CLICKS";
 
-/** Subject of every page of clicks. */
-export const CLICKS_SUBJECT = "clicks.page";
+/** Subject of every segment of clicks. */
+export const CLICKS_SUBJECT = "clicks.segment";
 
-/** The consumer that all workers share. */
+/** The durable consumer that all workers share. It filters no subjects, so it consumes the whole stream. */
 export const CLICKS_WORKER = "worker";
 
-/** Pages that can never be stored, kept for an operator to look at. */
-export const DEAD_CLICKS_STREAM = "CLICKS_DLQ";
-export const DEAD_CLICKS_SUBJECT = "clicks_dlq.page";
+/** The dead-letter queue: segments that can never be stored, for an operator to inspect. */
+export const DEAD_LETTERS_STREAM = "CLICKS_DLQ";
+export const DEAD_LETTERS_SUBJECT = "clicks_dlq.segment";
 
 /** All subjects of the links feed. */
 const LINKS_SUBJECTS = "links.>";
 
-/** How long a page of clicks waits for a worker before it expires. */
+/** How long a segment waits for a worker before it expires. */
 const CLICKS_MAX_AGE_HOURS = 72;
 
-/** An operator may choose less, but no less than leaves time to notice that no worker runs. */
+/** The shortest expiry that an operator may set: it leaves time to notice that no worker runs. */
 const CLICKS_AGE_HOURS_MIN = 12;
 
-/** How long JetStream remembers a page's id; the ClickHouse token catches what is older. */
+/** How long JetStream recognises a segment's id. ClickHouse's deduplication token covers older duplicates. */
 const CLICKS_DUPLICATE_WINDOW_MINUTES = 60;
 
 const MINUTE_MS = 60_000;
@@ -47,14 +48,19 @@ const STREAM_NOT_FOUND = 10_059;
 /** JetStream's error code for a stream name in use with another configuration. */
 const STREAM_NAME_IN_USE = 10_058;
 
+/** A stream lacks a subject, and this process may not add it. Messages in the stream can still be consumed. */
+export class MissingSubjectError extends Error {
+  override name = "MissingSubjectError";
+}
+
 /**
- * The feed subject of a short link. Host names hold letters, digits, `-` and `.` alone, so writing
- * `.` as `_` keeps domains apart in one subject token; `_` by itself is the default domain.
+ * The feed subject of a short link. `_` instead of `.` makes a domain one subject token; host names have only
+ * letters, digits, `-` and `.`, so domains stay distinct. `_` by itself is the default domain.
  */
 export const linkSubject = (domain: string, alias: string): string =>
   `links.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
 
-/** Creates the links feed where it does not exist; an existing one is left as its operator set it. */
+/** Creates the links feed unless it exists. Settings of an existing one are the operator's. */
 export const ensureLinksStream = (manager: JetStreamManager): Promise<void> =>
   ensureStream(manager, {
     name: LINKS_STREAM,
@@ -66,14 +72,14 @@ export const ensureLinksStream = (manager: JetStreamManager): Promise<void> =>
     max_msgs_per_subject: 1,
     max_msg_size: LINK_RECORD_BYTES_MAX,
     allow_direct: true,
-    // Updates carry versions and an expected sequence; the shortest window saves the server memory.
+    // Updates carry versions and an expected sequence, so the shortest window is enough; it saves server memory.
     duplicate_window: nanos(1_000),
   });
 
 /**
- * Creates the stream of click pages where it does not exist. `discard: new` refuses pages when the
- * stream is full: redirectors then keep them in their journals, and nothing is silently deleted.
- * Throws when the one that exists could lose clicks silently.
+ * Creates the stream of segments unless it exists, and adds {@link CLICKS_SUBJECT} to one that lacks it. With
+ * `discard: new` a full stream rejects segments, so redirectors keep them in their journals and none is silently
+ * deleted. Throws {@link MissingSubjectError}, or an error when the existing stream could lose clicks silently.
  */
 export async function ensureClicksStream(
   manager: JetStreamManager,
@@ -81,7 +87,7 @@ export async function ensureClicksStream(
 ): Promise<void> {
   await ensureStream(manager, {
     name: CLICKS_STREAM,
-    description: "Pages of clicks on their way to ClickHouse",
+    description: "Segments of clicks on their way to ClickHouse",
     subjects: [CLICKS_SUBJECT],
     storage: StorageType.File,
     retention: RetentionPolicy.Limits,
@@ -97,51 +103,78 @@ export async function ensureClicksStream(
   }
 }
 
-/** Why clicks could be lost in a stream, or counted twice, without anybody being told. */
+/** Returns why a stream could lose clicks silently or count them twice; undefined when it cannot. */
 export function clicksStreamProblem(config: StreamConfig): string | undefined {
-  if (!config.subjects.includes(CLICKS_SUBJECT)) return `it does not take ${CLICKS_SUBJECT}`;
-  if (config.storage !== StorageType.File) return "it keeps messages in memory alone";
+  if (!config.subjects.includes(CLICKS_SUBJECT)) return `it does not accept ${CLICKS_SUBJECT}`;
+  if (config.storage !== StorageType.File) return "it keeps messages only in memory";
   if (config.retention !== RetentionPolicy.Limits)
-    return "it keeps messages for present readers alone";
+    return "it keeps messages only for connected consumers";
   if (config.discard !== DiscardPolicy.New) return "it drops old messages when it is full";
-  if (config.max_msgs_per_subject > 0) return "it drops messages beyond a number";
+  if (config.max_msgs_per_subject > 0) return "it limits the messages of a subject";
   const hours = config.max_age / nanos(60 * MINUTE_MS);
   if (hours > 0 && hours < CLICKS_AGE_HOURS_MIN) {
     return `it drops messages after ${hours} hours`;
   }
-  if (config.duplicate_window < nanos(MINUTE_MS)) return "it forgets too soon what it was sent";
+  if (config.duplicate_window < nanos(MINUTE_MS)) return "its duplicate window is too short";
   return undefined;
 }
 
-/** Creates the stream of pages that were set aside, where it does not exist. Nothing there expires. */
-export const ensureDeadClicksStream = (manager: JetStreamManager): Promise<void> =>
+/**
+ * Creates the dead-letter queue unless it exists, and adds {@link DEAD_LETTERS_SUBJECT} to one that lacks it. Dead
+ * letters do not expire. Throws {@link MissingSubjectError}.
+ */
+export const ensureDeadLettersStream = (manager: JetStreamManager): Promise<void> =>
   ensureStream(manager, {
-    name: DEAD_CLICKS_STREAM,
-    description: "Pages of clicks that ClickHouse refused, with the reason",
-    subjects: [DEAD_CLICKS_SUBJECT],
+    name: DEAD_LETTERS_STREAM,
+    description: "Segments of clicks that ClickHouse rejected, with the reason",
+    subjects: [DEAD_LETTERS_SUBJECT],
     storage: StorageType.File,
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.New,
     duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
   });
 
-async function ensureStream(
-  manager: JetStreamManager,
-  config: Partial<StreamConfig> & { name: string },
-): Promise<void> {
+type WantedStream = Partial<StreamConfig> & { name: string; subjects: string[] };
+
+async function ensureStream(manager: JetStreamManager, wanted: WantedStream): Promise<void> {
   try {
-    await manager.streams.info(config.name);
+    const { config } = await manager.streams.info(wanted.name);
+    await addSubjects(manager, wanted, config.subjects);
   } catch (error) {
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
     try {
-      await manager.streams.add(config);
+      await manager.streams.add(wanted);
     } catch (addError) {
-      // Another process created it in between, perhaps with other operator settings: as good.
+      // Another process created it in between, perhaps with the operator's settings.
       if (jetStreamErrorCode(addError) !== STREAM_NAME_IN_USE) throw addError;
     }
   }
 }
 
-/** The error code JetStream's API answered with, when the error is one of its answers. */
+/**
+ * Adds missing subjects to an existing stream, so that a stream of an earlier version is carried over. Its old
+ * subjects stay: messages stored under them are still consumed, and processes of the earlier version can publish.
+ */
+async function addSubjects(
+  manager: JetStreamManager,
+  { name, subjects }: WantedStream,
+  present: readonly string[],
+): Promise<void> {
+  const missing = subjects.filter((subject) => !present.includes(subject));
+  if (missing.length === 0) return;
+  const all = [...present, ...missing];
+  try {
+    await manager.streams.update(name, { subjects: all });
+  } catch (cause) {
+    // With the permissions of deploy/nats only an operator may update a stream.
+    if (!(cause instanceof NatsError && cause.isPermissionError())) throw cause;
+    throw new MissingSubjectError(
+      `The stream ${name} does not accept ${missing.join(", ")}. Run: nats stream edit ${name} --subjects=${all.join(",")}`,
+      { cause },
+    );
+  }
+}
+
+/** The error code of JetStream's API; undefined when the error is not an API error. */
 export const jetStreamErrorCode = (error: unknown): number | undefined =>
   error instanceof NatsError ? error.api_error?.err_code : undefined;

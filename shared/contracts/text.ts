@@ -1,9 +1,17 @@
-/** Text that people type. */
+/** Rules for text that people enter. */
 import * as z from "zod";
 
-/** Text of one line: control characters are refused. */
+/** Control characters, and bidirectional controls, which can make a text look like another one. */
+const INVISIBLE = /[\p{Cc}\p{Bidi_Control}]/u;
+
+export const hasControlCharacter = (text: string): boolean => INVISIBLE.test(text);
+
+/** A single line of text, without control characters. */
 export const plainText = (lengthMax: number) =>
   z
     .string()
     .max(lengthMax)
-    .refine((text) => !/\p{Cc}/u.test(text), "must not hold control characters");
+    .refine((text) => !hasControlCharacter(text), "must not hold control characters");
+
+/** Beginnings that a spreadsheet can interpret as a formula, also in full width (OWASP, "CSV injection"). */
+export const FORMULA = /^[=+\-@\t\r＝＋－＠]/;

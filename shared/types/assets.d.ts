@@ -1,4 +1,4 @@
-/** Files that are bundled as they are; the import gives their path. */
+/** Files that are bundled unchanged; the import returns their path. */
 declare module "swagger-ui-dist/swagger-ui-bundle.js" {
   const path: string;
   export default path;

@@ -1,6 +1,6 @@
 /**
- * `bun run test:chaos [--long] [--seed N] [--without PROTECTION]`: clicks equal answers whatever goes
- * wrong. Without one of its protections it must fail, which `--without` shows.
+ * `bun run test:chaos [--long] [--seed N] [--without PROTECTION]`: checks that stored clicks equal redirects under any
+ * fault. `--without` removes one of the protections and expects the check to fail.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { parseArgs } from "node:util";
 import { copyWithout } from "./mutations.ts";
 import { runChaos } from "./run.ts";
 
-const SHORT = { faults: 39, pauseMs: 10_000, answersMax: 400_000 };
-const LONG = { faults: 200, pauseMs: 90_000, answersMax: 4_000_000 };
+const SHORT = { faults: 39, pauseMs: 10_000, redirectsMax: 400_000 };
+const LONG = { faults: 200, pauseMs: 90_000, redirectsMax: 4_000_000 };
 
 const { values } = parseArgs({
   options: {
@@ -35,8 +35,8 @@ if (values.without === undefined) {
   rmSync(copy, { recursive: true });
   console.log(
     code === 0
-      ? `It passed without ${values.without}: it does not test that.`
-      : `It failed without ${values.without}, as it must.`,
+      ? `Passed without ${values.without}: the test does not cover it.`
+      : `Failed without ${values.without}, as expected.`,
   );
   process.exit(code === 0 ? 1 : 0);
 }

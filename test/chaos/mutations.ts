@@ -1,70 +1,54 @@
 /**
- * The protections, each taken away in a copy of the project: a test that passes without one of them
- * would prove nothing of it.
+ * Mutations of a copy of the project, each of which removes one protection of clicks. A chaos test that passes
+ * without it would not prove anything about it.
  */
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { copyProject } from "../harness/project-copy.ts";
 
 type Mutation = { file: string; replace: [from: string, to: string][] };
 
 const MUTATIONS: Record<string, Mutation> = {
   "dedup-id": {
     file: "redirector/journal/publisher.ts",
-    replace: [["msgID: pageIdText(page)", ""]],
+    replace: [["msgID: formatSegmentId(segment)", ""]],
   },
   token: {
     file: "worker/store.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
-      ["insert_deduplication_token: pageIdText(page),", ""],
+      ["insert_deduplication_token: formatSegmentId(segment),", ""],
       ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
     ],
   },
   replay: {
     file: "redirector/journal/journal.ts",
     replace: [
-      ["const { pages, foreign } = adoptPages(dir);", "const { foreign } = adoptPages(dir);"],
-      ["for (const page of pages) {", "for (const page of new Array<SealedPage>()) {"],
+      [
+        "const { segments, unknown, unreadable } = recoverSegments(dir);",
+        "const { unknown, unreadable } = recoverSegments(dir);",
+      ],
+      ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
     ],
   },
   grace: {
     file: "redirector/journal/publisher.ts",
-    replace: [["if (type === Events.Reconnect) publishAgain();", ""]],
+    replace: [["if (type === Events.Reconnect) republish();", ""]],
   },
 };
 
-/** Copies the project without the protection, and gives the folder. Throws when it is not where it was. */
+/** Copies the project without the protection; returns the folder. Throws unless each code line occurs exactly once. */
 export function copyWithout(root: string, name: string): string {
   const mutation = MUTATIONS[name];
   if (mutation === undefined)
     throw new Error(`There is no protection "${name}": ${Object.keys(MUTATIONS).join(", ")}.`);
-  const copy = mkdtempSync(join(tmpdir(), "shorthop-without-"));
-  const { stdout } = Bun.spawnSync(
-    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-    { cwd: root },
-  );
-  for (const path of stdout.toString().trim().split("\n")) {
-    // Deleted, and not committed yet.
-    if (!existsSync(join(root, path))) continue;
-    mkdirSync(dirname(join(copy, path)), { recursive: true });
-    cpSync(join(root, path), join(copy, path));
-  }
-  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  symlinkSync(join(root, ".local"), join(copy, ".local"));
+  const copy = copyProject(root);
   const path = join(copy, mutation.file);
   let text = readFileSync(path, "utf8");
   for (const [from, to] of mutation.replace) {
     if (text.split(from).length !== 2)
-      throw new Error(`"${from}" is not in ${mutation.file} once.`);
+      throw new Error(`"${from}" must occur exactly once in ${mutation.file}.`);
     text = text.replace(from, () => to);
   }
   writeFileSync(path, text);

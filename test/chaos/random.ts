@@ -1,12 +1,12 @@
-/** Random choices that a seed repeats. */
+/** Pseudorandom choices, reproducible by seed. */
 
 export type Random = {
-  /** A whole number from `min` to `max`, both included. */
+  /** An integer from `min` to `max`, inclusive. */
   between(min: number, max: number): number;
   pick<T>(choices: readonly [T, ...T[]]): T;
 };
 
-/** Mulberry32 (Tommy Ettinger, public domain): small, and even enough for choosing. */
+/** Mulberry32 (Tommy Ettinger, public domain): small, and uniform enough for this. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   function next(): number {

@@ -1,6 +1,6 @@
 /**
- * Goal: whoever may not, cannot; whoever may, can exactly as often as the plan says, whatever the
- * number of API processes; and what is secret stays secret.
+ * Goal: only authorized callers get access, exactly as often as their plan allows, regardless of the number of API
+ * processes; and secrets stay secret.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import * as z from "zod";
 
 import { generateKey } from "../../api/auth/api-key.ts";
 import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
-import { type Answer, call, errorAnswer, linkAnswer } from "../harness/api.ts";
+import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
@@ -20,7 +20,7 @@ import { type Stack, startStack } from "../harness/stack.ts";
 const ALL_SCOPES =
   "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write";
 
-/** Longest patience with a service whose database has gone. */
+/** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
 
 let stack: Stack;
@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: Answer) => [status, errorAnswer.parse(body).error.code];
+const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
 
 async function keyWith(
   scopes: string,
@@ -63,7 +63,7 @@ async function keyWith(
   return key;
 }
 
-/** Every endpoint, with the scope it asks for; `:link`, `:domain` and `:key` stand for ids. */
+/** Every endpoint with its required scope; `:link`, `:domain` and `:key` stand for ids. */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
   ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],
@@ -95,26 +95,26 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/limits", null],
 ];
 
-async function createTargets(owner: string, type: "live" | "test" = "live") {
+async function createResources(owner: string, type: "live" | "test" = "live") {
   const { body } = await call(api("/v1/links"), {
     key: owner,
     body: { url: "https://example.com/target" },
   });
-  const made = await call(api("/v1/keys"), {
+  const created = await call(api("/v1/keys"), {
     key: owner,
     body: { name: "target", type, scopes: ["links:read"] },
   });
-  const key = z.object({ id: z.string(), key: z.string() }).parse(made.body);
+  const key = z.object({ id: z.string(), key: z.string() }).parse(created.body);
   secrets.push(key.key);
   const { body: added } = await call(api("/v1/domains"), {
     key: owner,
     body: { domain: `target-${key.id.replace("_", "-")}.example.com` },
   });
   const domain = z.object({ id: z.string() }).parse(added).id;
-  return { link: linkAnswer.parse(body).id, domain, key: key.id };
+  return { link: linkSchema.parse(body).id, domain, key: key.id };
 }
 
-function expectLimitHeaders({ headers }: Answer): void {
+function expectLimitHeaders({ headers }: ApiResponse): void {
   for (const name of ["limit", "remaining", "reset"]) {
     expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/);
   }
@@ -122,7 +122,7 @@ function expectLimitHeaders({ headers }: Answer): void {
   expect(headers.get("x-request-id")).toBeTruthy();
 }
 
-test("every endpoint that is documented is judged here", async () => {
+test("these tests cover every documented endpoint", async () => {
   const { body } = await call(api("/v1/openapi.json"));
   const { paths } = z
     .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
@@ -130,20 +130,20 @@ test("every endpoint that is documented is judged here", async () => {
   const documented = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const judged = ENDPOINTS.map(([method, path]) => `${method} ${path.replace(/:\w+/, "{id}")}`);
-  expect(judged.toSorted()).toEqual(
+  const covered = ENDPOINTS.map(([method, path]) => `${method} ${path.replace(/:\w+/, "{id}")}`);
+  expect(covered.toSorted()).toEqual(
     documented.map((operation) => operation.replace("{link_id}", "{id}")).toSorted(),
   );
 });
 
-const NO_TARGETS = { link: "link_none", domain: "dom_none", key: "key_none" };
+const NO_RESOURCES = { link: "link_none", domain: "dom_none", key: "key_none" };
 
 describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
-  // Strangers are limited by address: each endpoint has its own.
+  // Unauthenticated requests are limited by address, so each endpoint uses its own.
   const headers = {
     "x-forwarded-for": `198.51.100.${ENDPOINTS.findIndex(([m, p]) => m === method && p === path)}`,
   };
-  const send = (key: string | undefined, { link, domain, key: id } = NO_TARGETS) =>
+  const send = (key: string | undefined, { link, domain, key: id } = NO_RESOURCES) =>
     call(api(path.replace(":link", link).replace(":domain", domain).replace(":key", id)), {
       method,
       key,
@@ -151,41 +151,41 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       headers,
     });
 
-  test("takes no stranger", async () => {
+  test("rejects missing, malformed and unknown keys", async () => {
     const unknown = generateKey("live").key;
     for (const key of [undefined, "nonsense", account.key.slice(0, -1), unknown]) {
-      const answer = await send(key);
-      expect(codeOf(answer)).toEqual([401, "unauthorized"]);
-      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
-      expectLimitHeaders(answer);
+      const response = await send(key);
+      expect(codeOf(response)).toEqual([401, "unauthorized"]);
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
+      expectLimitHeaders(response);
     }
   });
 
-  test("takes no key that was revoked or has expired", async () => {
+  test("rejects a revoked or expired key", async () => {
     const { id, key: revoked } = await createKey(stack, account.id, ALL_SCOPES);
     await admin(stack, ["keys", "revoke", id]);
-    const refused = await send(revoked);
-    expect(codeOf(refused)).toEqual([403, "key_revoked"]);
-    expectLimitHeaders(refused);
+    const rejected = await send(revoked);
+    expect(codeOf(rejected)).toEqual([403, "key_revoked"]);
+    expectLimitHeaders(rejected);
     const expired = await keyWith(ALL_SCOPES, { more: ["--expires", "2020-01-01T00:00:00Z"] });
     expect(codeOf(await send(expired))).toEqual([401, "unauthorized"]);
     secrets.push(revoked);
   });
 
-  test("takes no key without its scope", async () => {
+  test("rejects a key without its scope", async () => {
     if (scope === null) return expect((await send(await keyWith("links:read"))).status).toBe(200);
     const others = ALL_SCOPES.split(",").filter((other) => other !== scope);
-    const answer = await send(await keyWith(others.join(",")));
-    expect(codeOf(answer)).toEqual([403, "forbidden"]);
-    expect(JSON.stringify(answer.body)).toContain(scope);
-    expectLimitHeaders(answer);
+    const response = await send(await keyWith(others.join(",")));
+    expect(codeOf(response)).toEqual([403, "forbidden"]);
+    expect(JSON.stringify(response.body)).toContain(scope);
+    expectLimitHeaders(response);
   });
 
-  test("knows nothing of other accounts and of the other mode", async () => {
+  test("hides the resources of other accounts and of the other mode", async () => {
     if (!path.includes(":")) return;
     const stranger = await createAccount(stack, "pro");
     secrets.push(stranger.key);
-    const own = await createTargets(account.key);
+    const own = await createResources(account.key);
     expect(codeOf(await send(stranger.key, own))).toEqual([404, "not_found"]);
     expect(codeOf(await send(await keyWith(ALL_SCOPES, { type: "test" }), own))).toEqual([
       404,
@@ -194,12 +194,12 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
     expect(codeOf(await send(account.key))).toEqual([404, "not_found"]);
   });
 
-  test("takes its owner", async () => {
-    const answer = await send(account.key, await createTargets(account.key));
-    expect([200, 201]).toContain(answer.status);
-    const made = z.object({ key: z.string() }).safeParse(answer.body).data;
-    if (made !== undefined) secrets.push(made.key);
-    expectLimitHeaders(answer);
+  test("accepts its owner's key", async () => {
+    const response = await send(account.key, await createResources(account.key));
+    expect([200, 201]).toContain(response.status);
+    const created = z.object({ key: z.string() }).safeParse(response.body).data;
+    if (created !== undefined) secrets.push(created.key);
+    expectLimitHeaders(response);
   });
 });
 
@@ -216,9 +216,9 @@ const keyRecord = z.strictObject({
 });
 const newKeyRecord = keyRecord.extend({ key: z.string() });
 
-describe("keys", () => {
-  test("are made, shown without their value, used, and revoked", async () => {
-    const { key, ...record } = await make({
+describe("API keys", () => {
+  test("are created, shown without their secret, used and revoked", async () => {
+    const { key, ...record } = await createKeyByApi({
       name: "CI",
       scopes: ["links:read", "links:read"],
       expires_at: "2099-01-01T00:00:00Z",
@@ -243,44 +243,47 @@ describe("keys", () => {
     expect((await call(path, { key: account.key, method: "DELETE" })).status).toBe(200);
   });
 
-  test("can only grant what their maker has, in its own mode", async () => {
+  test("can only grant scopes that their creator has, in the creator's mode", async () => {
     const narrow = await keyWith("keys:write,links:read");
-    const ask = (body: Record<string, unknown>) => call(api("/v1/keys"), { key: narrow, body });
-    expect((await ask({ name: "n", scopes: ["links:read"] })).status).toBe(201);
-    expect(codeOf(await ask({ name: "n", scopes: ["links:write"] }))).toEqual([403, "forbidden"]);
-    expect(codeOf(await ask({ name: "n", type: "test", scopes: ["links:read"] }))).toEqual([
+    const create = (body: Record<string, unknown>) => call(api("/v1/keys"), { key: narrow, body });
+    expect((await create({ name: "n", scopes: ["links:read"] })).status).toBe(201);
+    expect(codeOf(await create({ name: "n", scopes: ["links:write"] }))).toEqual([
       403,
       "forbidden",
     ]);
-    const wide = await make({ name: "wide", scopes: ["links:write"] });
+    expect(codeOf(await create({ name: "n", type: "test", scopes: ["links:read"] }))).toEqual([
+      403,
+      "forbidden",
+    ]);
+    const wide = await createKeyByApi({ name: "wide", scopes: ["links:write"] });
     const rotated = await call(api(`/v1/keys/${wide.id}/rotate`), { key: narrow, method: "POST" });
     expect(codeOf(rotated)).toEqual([403, "forbidden"]);
   });
 
-  test("are rotated: the old one works for its grace and no longer, the new one at once", async () => {
-    const old = await make({ name: "rotating", scopes: ["links:read"] });
-    const answer = await call(api(`/v1/keys/${old.id}/rotate`), {
+  test("can be rotated: the old key works until its grace period ends, the new one at once", async () => {
+    const old = await createKeyByApi({ name: "rotating", scopes: ["links:read"] });
+    const response = await call(api(`/v1/keys/${old.id}/rotate`), {
       key: account.key,
       body: { grace_seconds: 1 },
     });
-    const made = newKeyRecord.parse(answer.body);
-    secrets.push(made.key);
-    expect(made).toMatchObject({ name: "rotating", scopes: ["links:read"] });
-    expect(made.id).not.toBe(old.id);
-    expect((await call(api("/v1/limits"), { key: made.key })).status).toBe(200);
+    const created = newKeyRecord.parse(response.body);
+    secrets.push(created.key);
+    expect(created).toMatchObject({ name: "rotating", scopes: ["links:read"] });
+    expect(created.id).not.toBe(old.id);
+    expect((await call(api("/v1/limits"), { key: created.key })).status).toBe(200);
     expect((await call(api("/v1/limits"), { key: old.key })).status).toBe(200);
     await eventually(
       async () => expect((await call(api("/v1/limits"), { key: old.key })).status).toBe(403),
       3_000,
     );
-    const again = await call(api(`/v1/keys/${old.id}/rotate`), {
+    const repeated = await call(api(`/v1/keys/${old.id}/rotate`), {
       key: account.key,
       method: "POST",
     });
-    expect(codeOf(again)).toEqual([400, "invalid_request"]);
+    expect(codeOf(repeated)).toEqual([400, "invalid_request"]);
   });
 
-  test("are listed by pages, newest first", async () => {
+  test("are listed in pages, newest first", async () => {
     const owner = await createAccount(stack, "business");
     secrets.push(owner.key);
     const names = ["a", "b", "c"];
@@ -312,7 +315,7 @@ describe("keys", () => {
     { name: "n", scopes: ["links:read"], type: "prod" },
     { name: "n", scopes: ["links:read"], expires_at: "2020-01-01T00:00:00Z" },
     { name: "n", scopes: ["links:read"], colour: "red" },
-  ])("are not made of %o", async (body) => {
+  ])("are not created from the invalid body %o", async (body) => {
     expect(codeOf(await call(api("/v1/keys"), { key: account.key, body }))).toEqual([
       400,
       "invalid_request",
@@ -320,24 +323,24 @@ describe("keys", () => {
   });
 });
 
-describe("revocation", () => {
-  test("is at once, on every process, under fifty connections", async () => {
+describe("the revocation of a key", () => {
+  test("takes effect at once on every process, under fifty connections", async () => {
     const { id, key } = await createKey(stack, account.id, "links:read");
     secrets.push(key);
     let revokedAt = Infinity;
     let late = 0;
     let before = 0;
-    let refused = 0;
+    let rejected = 0;
     await Promise.all([
       ...Array.from({ length: 50 }, async (_, i) => {
         const url = `${i % 2 === 0 ? stack.info().api_url : second.url}/v1/links/link_none`;
-        while (refused < 500) {
+        while (rejected < 500) {
           const startedAt = performance.now();
           const { status } = await call(url, { key });
           if (status === 404) {
             if (startedAt > revokedAt) late++;
             else before++;
-          } else if (status === 403) refused++;
+          } else if (status === 403) rejected++;
         }
       }),
       (async () => {
@@ -353,7 +356,7 @@ describe("revocation", () => {
   });
 });
 
-describe("limits", () => {
+describe("rate limits", () => {
   test.each([
     ["free", 2],
     ["pro", 4],
@@ -364,11 +367,11 @@ describe("limits", () => {
     secrets.push(key);
     const more = await Promise.all(Array.from({ length: processes - 2 }, () => startApi(stack)));
     const urls = [stack.info().api_url, second.url, ...more.map(({ url }) => url)];
-    const { granted, refused } = await useUp(urls, key, "/v1/links/link_none");
+    const { granted, rejected } = await useUp(urls, key, "/v1/links/link_none");
     await Promise.all(more.map((process) => process.stop()));
     expect(granted).toBe(perMinute);
     expect(
-      refused.some(({ headers }) => headers.get("x-ratelimit-policy") === `${perMinute};w=60`),
+      rejected.some(({ headers }) => headers.get("x-ratelimit-policy") === `${perMinute};w=60`),
     ).toBe(true);
   });
 
@@ -376,38 +379,41 @@ describe("limits", () => {
     ["GET /v1/analytics/*", "GET", "/v1/analytics/link_none", 120, 60],
     ["POST /v1/links", "POST", "/v1/links", 100, 3_600],
     ["POST /v1/analytics/bulk", "POST", "/v1/analytics/bulk", 10, 60],
-  ] as const)("of the endpoint %s are exact", async (_name, method, path, allowed, seconds) => {
-    const { key } = await createAccount(stack, "enterprise", { minute: 10_000, burst: 10_000 });
-    secrets.push(key);
-    const bodies: Record<string, unknown> = {
-      "/v1/links": { url: "https://example.com/limited" },
-      "/v1/analytics/bulk": { link_ids: ["link_none"] },
-    };
-    const body = bodies[path];
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, i) =>
-        call(`${i % 2 === 0 ? stack.info().api_url : second.url}${path}`, { method, key, body }),
-      ),
-    );
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(refused).toHaveLength(200 - allowed);
-    for (const { headers } of refused)
-      expect(headers.get("x-ratelimit-policy")).toBe(`${allowed};w=${seconds}`);
-    // The rest of the API goes on.
-    expect((await call(api("/v1/links/link_none"), { key })).status).toBe(404);
-  });
+  ] as const)(
+    "of the endpoint %s are exact over two processes",
+    async (_name, method, path, limit, seconds) => {
+      const { key } = await createAccount(stack, "enterprise", { minute: 10_000, burst: 10_000 });
+      secrets.push(key);
+      const bodies: Record<string, unknown> = {
+        "/v1/links": { url: "https://example.com/limited" },
+        "/v1/analytics/bulk": { link_ids: ["link_none"] },
+      };
+      const body = bodies[path];
+      const responses = await Promise.all(
+        Array.from({ length: 200 }, (_, i) =>
+          call(`${i % 2 === 0 ? stack.info().api_url : second.url}${path}`, { method, key, body }),
+        ),
+      );
+      const rejected = responses.filter(({ status }) => status === 429);
+      expect(rejected).toHaveLength(200 - limit);
+      for (const { headers } of rejected)
+        expect(headers.get("x-ratelimit-policy")).toBe(`${limit};w=${seconds}`);
+      // Other endpoints are not affected.
+      expect((await call(api("/v1/links/link_none"), { key })).status).toBe(404);
+    },
+  );
 
-  test("let whoever waits as told go on at once", async () => {
+  test("accept a client again once it has waited as long as Retry-After says", async () => {
     const { key } = await createAccount(stack, "enterprise", { burst: 3, minute: 1_000 });
     secrets.push(key);
     const hit = () => call(api("/v1/links/link_none"), { key });
-    let answer = await hit();
-    while (answer.status !== 429) answer = await hit();
-    await Bun.sleep(1_000 * Number(answer.headers.get("retry-after")));
+    let response = await hit();
+    while (response.status !== 429) response = await hit();
+    await Bun.sleep(1_000 * Number(response.headers.get("retry-after")));
     expect((await hit()).status).toBe(404);
   });
 
-  test("are told without being spent", async () => {
+  test("can be read without consuming them", async () => {
     const { key } = await createAccount(stack, "free");
     secrets.push(key);
     const limitsNow = async () =>
@@ -423,20 +429,22 @@ describe("limits", () => {
     expect(minute).toEqual({ name: "minute", limit: 60, remaining: 59 });
   });
 
-  test("of requests without a key are kept by address", async () => {
-    const answers = await Promise.all(Array.from({ length: 70 }, () => limitsFrom("203.0.113.77")));
-    expect(answers.filter(({ status }) => status === 401)).toHaveLength(60);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
+  test("apply by address to requests without a key", async () => {
+    const responses = await Promise.all(
+      Array.from({ length: 70 }, () => limitsFrom("203.0.113.77")),
+    );
+    expect(responses.filter(({ status }) => status === 401)).toHaveLength(60);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(10);
     expect((await limitsFrom("203.0.113.78")).status).toBe(401);
   });
 
-  test("that are exceeded again and again lead to a suspension, which an operator can lift", async () => {
+  test("lead to a suspension when they are exceeded repeatedly, which an operator can lift", async () => {
     const { id, key } = await createAccount(stack, "enterprise", { minute: 2, burst: 1_000 });
     secrets.push(key);
     const hit = () => call(api("/v1/links/link_none"), { key });
     const suspended = await eventually(async () => {
-      const answers = await Promise.all(Array.from({ length: 10 }, hit));
-      const found = answers.find(({ body }) => JSON.stringify(body).includes("suspended"));
+      const responses = await Promise.all(Array.from({ length: 10 }, hit));
+      const found = responses.find(({ body }) => JSON.stringify(body).includes("suspended"));
       if (found === undefined) throw new Error("Not suspended yet.");
       return found;
     }, 20_000);
@@ -450,8 +458,8 @@ describe("limits", () => {
   });
 });
 
-describe("the command line", () => {
-  test("lists accounts and keys without their values, and rotates", async () => {
+describe("the operator's command line", () => {
+  test("lists accounts and keys without secrets, and rotates a key", async () => {
     const accounts = await admin<{ id: string; plan: string }[]>(stack, ["accounts", "list"]);
     expect(accounts).toContainEqual(
       expect.objectContaining({ id: account.id, plan: "enterprise" }),
@@ -462,9 +470,9 @@ describe("the command line", () => {
     expect(Object.keys(rotated)).toEqual(["id", "key"]);
     expect((await call(api("/v1/limits"), { key })).status).toBe(403);
     expect((await call(api("/v1/limits"), { key: rotated.key })).status).toBe(200);
-    const { out } = await runAdmin(stack, ["keys", "list", "--account", account.id]);
-    expect(out).toContain(rotated.id);
-    expect(out).not.toContain(rotated.key);
+    const { stdout } = await runAdmin(stack, ["keys", "list", "--account", account.id]);
+    expect(stdout).toContain(rotated.id);
+    expect(stdout).not.toContain(rotated.key);
   });
 
   test.each([
@@ -485,59 +493,59 @@ describe("the command line", () => {
     [["nonsense"], 2, "nonsense"],
     [["--help"], 0, ""],
   ] as const)("%p exits with %i", async (args, code, problem) => {
-    const ran = await runAdmin(stack, args);
-    expect(ran.code).toBe(code);
-    expect(ran.problem).toContain(problem);
-    if (code !== 0) expect(ran.out).toBe("");
+    const result = await runAdmin(stack, args);
+    expect(result.code).toBe(code);
+    expect(result.stderr).toContain(problem);
+    if (code !== 0) expect(result.stdout).toBe("");
   });
 });
 
-describe("without PostgreSQL", () => {
-  test("the API says so in time, and recovers by itself", async () => {
-    await using parts = await startStack();
-    const { api_url, api_key, pids } = parts.info();
+describe("while PostgreSQL is unavailable", () => {
+  test("the API responds with 503 in time, and recovers by itself", async () => {
+    await using separate = await startStack();
+    const { api_url, api_key, pids } = separate.info();
     const postmaster = Number(pids.postgres);
     const family = [postmaster, ...childrenOf(postmaster)];
     for (const pid of family) process.kill(pid, "SIGSTOP");
     const started = performance.now();
-    const answer = await call(`${api_url}/v1/links/link_none`, { key: api_key });
+    const response = await call(`${api_url}/v1/links/link_none`, { key: api_key });
     const took = performance.now() - started;
     for (const pid of family) process.kill(pid, "SIGCONT");
-    expect(codeOf(answer)).toEqual([503, "unavailable"]);
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
-    expectLimitHeaders(answer);
+    expect(codeOf(response)).toEqual([503, "unavailable"]);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+    expectLimitHeaders(response);
     expect(took).toBeLessThan(UNAVAILABLE_WITHIN_MS);
     await eventually(async () => {
       expect((await call(`${api_url}/v1/links/link_none`, { key: api_key })).status).toBe(404);
     }, 10_000);
   });
 
-  test("that is not there at all, the API says so too", async () => {
-    const alone = await startApi(stack, { DATABASE_URL: "postgres://u:p@127.0.0.1:9/x" });
+  test("an API process that never reached it responds with 503 too", async () => {
+    const unreachable = await startApi(stack, { DATABASE_URL: "postgres://u:p@127.0.0.1:9/x" });
     const started = performance.now();
-    const answer = await call(`${alone.url}/v1/limits`, { key: account.key });
+    const response = await call(`${unreachable.url}/v1/limits`, { key: account.key });
     expect(performance.now() - started).toBeLessThan(UNAVAILABLE_WITHIN_MS);
-    expect(codeOf(answer)).toEqual([503, "unavailable"]);
-    expect((await call(`${alone.url}/v1/limits`, { key: "nonsense" })).status).toBe(401);
-    await alone.stop();
+    expect(codeOf(response)).toEqual([503, "unavailable"]);
+    expect((await call(`${unreachable.url}/v1/limits`, { key: "nonsense" })).status).toBe(401);
+    await unreachable.stop();
   });
 });
 
-test("no key and no password is anywhere in the database or the logs", async () => {
+test("no API key and no password appears in the database or the logs", async () => {
   const password = "correct-horse-battery-staple";
   await call(api("/v1/links"), {
     key: account.key,
     body: { url: "https://example.com/secret", password },
   });
-  const made = newKeyRecord.parse(
+  const created = newKeyRecord.parse(
     (await call(api("/v1/keys"), { key: account.key, body: { name: "n", scopes: ["links:read"] } }))
       .body,
   );
   const rotated = newKeyRecord.parse(
-    (await call(api(`/v1/keys/${made.id}/rotate`), { key: account.key, method: "POST" })).body,
+    (await call(api(`/v1/keys/${created.id}/rotate`), { key: account.key, method: "POST" })).body,
   );
-  secrets.push(made.key, rotated.key, await keyWith("links:read"));
-  // Used, refused and answered with an error as well: whatever is logged then must not hold them.
+  secrets.push(created.key, rotated.key, await keyWith("links:read"));
+  // Also used in rejected requests, whose log lines must not contain them either.
   for (const key of secrets) await call(api("/v1/links"), { key, body: { url: "nonsense" } });
   const sql = postgres(stack.info().database_url, { max: 1 });
   const tables = await sql<{ name: string }[]>`
@@ -554,11 +562,11 @@ test("no key and no password is anywhere in the database or the logs", async () 
   dump += second.output();
   expect(dump).toContain("example.com/secret");
   expect(dump).not.toContain(password);
-  // The secret part, whole or in good part: the public part may well be there.
+  // The secret part, whole or in large part; the public prefix may appear.
   for (const key of secrets) expect(dump).not.toContain(key.slice(20, 40));
 });
 
-/** Processes that a process has started (Linux). */
+/** Child processes of a process (Linux). */
 function childrenOf(parent: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -573,42 +581,42 @@ function childrenOf(parent: number): number[] {
     });
 }
 
-/** Makes a key by the API. */
-async function make(body: Record<string, unknown>) {
-  const answer = await call(api("/v1/keys"), { key: account.key, body });
-  expect(answer.status).toBe(201);
-  const made = newKeyRecord.parse(answer.body);
-  expect(answer.headers.get("location")).toBe(`/v1/keys/${made.id}`);
-  secrets.push(made.key);
-  return made;
+/** Creates a key through the API. */
+async function createKeyByApi(body: Record<string, unknown>) {
+  const response = await call(api("/v1/keys"), { key: account.key, body });
+  expect(response.status).toBe(201);
+  const created = newKeyRecord.parse(response.body);
+  expect(response.headers.get("location")).toBe(`/v1/keys/${created.id}`);
+  secrets.push(created.key);
+  return created;
 }
 
-/** Fifty clients over all processes, each waiting as long as it is told, until a minute is used up. */
+/** Sends requests from fifty clients to all processes, respecting Retry-After, until a minute's limit is used up. */
 async function useUp(urls: readonly string[], key: string, path: string) {
-  const granted: Answer[] = [];
-  const refused: Answer[] = [];
+  const granted: ApiResponse[] = [];
+  const rejected: ApiResponse[] = [];
   const clients = Array.from({ length: 50 }, async (_, i) => {
     for (;;) {
-      const answer = await call(`${urls[i % urls.length]}${path}`, { key });
-      expectLimitHeaders(answer);
-      if (answer.status !== 429) {
-        granted.push(answer);
+      const response = await call(`${urls[i % urls.length]}${path}`, { key });
+      expectLimitHeaders(response);
+      if (response.status !== 429) {
+        granted.push(response);
         continue;
       }
-      refused.push(answer);
-      const { error } = errorAnswer.parse(answer.body);
+      rejected.push(response);
+      const { error } = errorSchema.parse(response.body);
       expect(error.code).toBe("rate_limited");
-      expect(answer.headers.get("retry-after")).toBe(String(error.retry_after));
-      expect(answer.headers.get("x-ratelimit-remaining")).toBe("0");
-      expect(answer.headers.get("content-type")).toStartWith("application/json");
+      expect(response.headers.get("retry-after")).toBe(String(error.retry_after));
+      expect(response.headers.get("x-ratelimit-remaining")).toBe("0");
+      expect(response.headers.get("content-type")).toStartWith("application/json");
       if ((error.retry_after ?? 0) > 1) return;
       await Bun.sleep(1_000);
     }
   });
   await Promise.all(clients);
-  return { granted: granted.length, refused };
+  return { granted: granted.length, rejected };
 }
 
-/** A request without a key from an address. */
-const limitsFrom = (address: string): Promise<Answer> =>
+/** Sends a request without a key from an address. */
+const limitsFrom = (address: string): Promise<ApiResponse> =>
   call(api("/v1/limits"), { headers: { "x-forwarded-for": address } });

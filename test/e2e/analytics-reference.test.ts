@@ -1,6 +1,6 @@
 /**
- * Goal: every figure is right, in any zone and over any range. Method: clicks around changes of clocks and
- * midnights, and a reference that counts them one by one with another library's idea of time zones.
+ * Goal: every number is correct, in any time zone and over any range. Method: clicks around clock changes and
+ * midnights, and a reference implementation that counts them one by one with another time zone library.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -11,7 +11,7 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { createAccount, type NewAccount } from "../harness/admin.ts";
-import { call, linkAnswer } from "../harness/api.ts";
+import { call, linkSchema } from "../harness/api.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const LINKS = 5;
@@ -20,7 +20,7 @@ const COMBINATIONS = 500;
 const PARAMETER_SETS = 5_000;
 const DAY_MS = 86_400_000;
 
-/** A link with more clicks than are counted one by one, and its visitors. */
+/** A link with more clicks than are counted exactly, and its visitors. */
 const MANY = { clicks: 1_300_000, visitors: 400_009 };
 
 const ZONES = [
@@ -41,7 +41,7 @@ const ZONES = [
   "Asia/Tehran",
 ];
 
-/** Instants at which clocks change in one of them. */
+/** Instants at which clocks change in one of these zones. */
 const CHANGES = [
   "2024-04-06T15:00Z",
   "2025-04-05T15:00Z",
@@ -57,7 +57,7 @@ const CHANGES = [
   "2026-11-01T06:00Z",
 ].map((text) => Date.parse(text));
 
-/** Region and city within their country: Springfield is several places. */
+/** Region and city within their country: there is more than one Springfield. */
 const PLACES = [
   ["DE", "BE", "Berlin", "Berlin"],
   ["DE", "BY", "Bavaria", "Munich"],
@@ -96,20 +96,22 @@ beforeAll(async () => {
     day: 10_000_000,
     endpoints: { "GET /v1/analytics/*": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
   });
-  const made = [];
+  const createdLinks = [];
   for (let i = 0; i < LINKS + 1; i++) {
     const body = { url: `https://example.com/${i}` };
-    made.push(linkAnswer.parse((await call(api("/v1/links"), { key: account.key, body })).body));
+    createdLinks.push(
+      linkSchema.parse((await call(api("/v1/links"), { key: account.key, body })).body),
+    );
   }
   const sql = postgres(stack.info().database_url, { max: 1 });
-  links = made.map(({ id }, i) => ({
+  links = createdLinks.map(({ id }, i) => ({
     id,
     uuid: decodeId("link", id) ?? "",
     created: Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS,
   }));
   for (const [i, { uuid, created }] of links.entries()) {
     await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
-    // What has many clicks is asked of the rollups: here most of them.
+    // Links with many clicks are read from the rollups: here most of them.
     await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
   }
   await sql.end();
@@ -120,7 +122,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
-/** Around changes of clocks, around midnights somewhere, and lately. */
+/** Clicks around clock changes, around midnights of some zone, and recent ones. */
 const anyClick = (now: number): fc.Arbitrary<Click> =>
   fc.record({
     at: fc
@@ -147,8 +149,8 @@ const anyClick = (now: number): fc.Arbitrary<Click> =>
 
 async function insert(query: string, body: string): Promise<void> {
   const url = `${stack.info().clickhouse_url}/?query=${encodeURIComponent(query)}`;
-  const answer = await fetch(url, { method: "POST", body });
-  if (!answer.ok) throw new Error(await answer.text());
+  const response = await fetch(url, { method: "POST", body });
+  if (!response.ok) throw new Error(await response.text());
 }
 
 async function insertClicks(): Promise<void> {
@@ -159,7 +161,7 @@ async function insertClicks(): Promise<void> {
     link_id: links[link]?.uuid,
     account_id,
     mode: "live",
-    // A visitor of one link is another one's on the next.
+    // Visitor ids are scoped to a link.
     visitor: link * 1_000 + visitor,
     country: place[0],
     region: place[1],
@@ -196,8 +198,8 @@ type Query = {
 
 type Span = { from: number; to: number; labels: string[]; labelOf: (at: number) => string };
 
-/** What a query covers, and its axis, by luxon's rules. */
-function spanOf(
+/** The range and axis of a query, by luxon's rules. */
+function toSpan(
   { period, start_date, end_date, timezone }: Query,
   created: number,
   now: number,
@@ -239,37 +241,37 @@ function spanOf(
   return { from, to, labels, labelOf };
 }
 
-const unique = (found: readonly Click[]): number =>
+const countUnique = (found: readonly Click[]): number =>
   new Set(found.map(({ visitor, link }) => `${link} ${visitor}`)).size;
 
-function summaryOf(found: readonly Click[], { labels, labelOf }: Span, hours: boolean) {
+function summarize(found: readonly Click[], { labels, labelOf }: Span, hours: boolean) {
   const humans = found.filter((click) => click.class === "human");
   const byLabel = Map.groupBy(humans, ({ at }) => labelOf(at));
   return {
     summary: {
       total_clicks: humans.length,
-      unique_clicks: unique(humans),
+      unique_clicks: countUnique(humans),
       avg_daily_clicks: Math.round(humans.length / (hours ? 1 : labels.length)),
       bot_clicks: found.filter((click) => click.class === "bot").length,
       prefetch_clicks: found.filter((click) => click.class === "prefetch").length,
     },
     clicks_over_time: labels.map((date) => {
-      const inIt = byLabel.get(date) ?? [];
-      return { date, clicks: inIt.length, unique: unique(inIt) };
+      const clicksAt = byLabel.get(date) ?? [];
+      return { date, clicks: clicksAt.length, unique: countUnique(clicksAt) };
     }),
   };
 }
 
-/** By the first name that differs, byte by byte. */
+/** Compares the first names that differ, byte by byte. */
 function compareNames(a: string[], b: string[]): number {
   const i = a.findIndex((name, at) => name !== b[at]);
   return i < 0 ? 0 : Buffer.compare(Buffer.from(a[i] ?? ""), Buffer.from(b[i] ?? ""));
 }
 
-const named = (text: string): string => (text === "" ? "Unknown" : text);
+const orUnknown = (text: string): string => (text === "" ? "Unknown" : text);
 
-/** Rows with their share, most clicks first, of equals by the names. */
-function breakdownOf(
+/** Groups clicks into rows with their share, most clicks first, ties in order of names. */
+function breakDown(
   found: readonly Click[],
   read: (click: Click) => Record<string, string>,
   limit: number,
@@ -296,7 +298,7 @@ const DAY_TEXT = fc
   .integer({ min: 0, max: 800 })
   .map((day) => new Date(Date.parse("2024-09-01") + day * DAY_MS).toISOString().slice(0, 10));
 
-/** Near a change of clocks: to the quarter of an hour, or to the millisecond. */
+/** Instants near clock changes, to the quarter of an hour or to the millisecond. */
 const INSTANT_TEXT = fc
   .tuple(
     fc.constantFrom(...CHANGES),
@@ -314,7 +316,7 @@ const anyRange = fc.oneof(
     .map(([start_date = "", end_date = ""]) => ({ start_date, end_date })),
 );
 
-const anyQuestion = fc.record({
+const anyQuery = fc.record({
   link: fc.integer({ min: 0, max: LINKS - 1 }),
   range: anyRange,
   timezone: fc.constantFrom(...ZONES),
@@ -322,54 +324,54 @@ const anyQuestion = fc.record({
   group_by: fc.constantFrom("country", "region", "city"),
 });
 
-const place = (group: string) => (click: Click) => {
+const readLocation = (group: string) => (click: Click) => {
   const [country, region, region_name, city] = click.place;
   if (group === "country") return { country };
   return group === "region"
-    ? { region: named(region), region_name: named(region_name), country }
-    : { city: named(city), region: named(region), country };
+    ? { region: orUnknown(region), region_name: orUnknown(region_name), country }
+    : { city: orUnknown(city), region: orUnknown(region), country };
 };
 
-test(`every figure of ${COMBINATIONS} questions is what a count of the clicks gives`, async () => {
+test(`every number of ${COMBINATIONS} queries equals a count of the clicks`, async () => {
   let seen = 0;
   await fc.assert(
-    fc.asyncProperty(anyQuestion, async ({ link, range, timezone, limit, group_by }) => {
+    fc.asyncProperty(anyQuery, async ({ link, range, timezone, limit, group_by }) => {
       const query: Query = { ...range, timezone };
       const { id, created } = links[link] ?? { id: "", created: 0 };
       const now = Date.now();
-      const span = spanOf(query, created, now);
+      const span = toSpan(query, created, now);
       const found = clicks.filter(
         (click) => click.link === link && click.at >= span.from && click.at < span.to,
       );
       const text = new URLSearchParams({ ...query }).toString();
-      const figures = summaryOf(found, span, query.period === "24h");
+      const expected = summarize(found, span, query.period === "24h");
       const [summary, geo, devices, referrers] = await Promise.all([
         get(`/${id}?${text}`),
         get(`/${id}/geo?${text}&group_by=${group_by}&limit=${limit}`),
         get(`/${id}/devices?${text}`),
         get(`/${id}/referrers?${text}&limit=${limit}`),
       ]);
-      seen += figures.summary.total_clicks;
-      expect(summary.body).toMatchObject(figures);
+      seen += expected.summary.total_clicks;
+      expect(summary.body).toMatchObject(expected);
       const { clicks_over_time } = overTime.parse(summary.body);
-      expect(clicks_over_time).toHaveLength(figures.clicks_over_time.length);
+      expect(clicks_over_time).toHaveLength(expected.clicks_over_time.length);
       expect(clicks_over_time.reduce((sum, day) => sum + day.clicks, 0)).toBe(
-        figures.summary.total_clicks,
+        expected.summary.total_clicks,
       );
       const { data } = z
         .object({ data: z.array(z.record(z.string(), z.unknown())) })
         .parse(geo.body);
-      const places = breakdownOf(found, place(group_by), limit);
-      expect(data).toHaveLength(places.length);
-      expect(data).toMatchObject(places);
+      const locations = breakDown(found, readLocation(group_by), limit);
+      expect(data).toHaveLength(locations.length);
+      expect(data).toMatchObject(locations);
       const all = LINKS * CLICKS;
       expect(devices.body).toMatchObject({
-        devices: breakdownOf(found, ({ device }) => ({ type: device }), all),
-        browsers: breakdownOf(found, ({ browser }) => ({ name: browser }), all),
-        os: breakdownOf(found, ({ os }) => ({ name: os }), all),
+        devices: breakDown(found, ({ device }) => ({ type: device }), all),
+        browsers: breakDown(found, ({ browser }) => ({ name: browser }), all),
+        os: breakDown(found, ({ os }) => ({ name: os }), all),
       });
       expect(referrers.body).toMatchObject({
-        referrers: breakdownOf(found, ({ referrer }) => ({ source: referrer }), limit),
+        referrers: breakDown(found, ({ referrer }) => ({ source: referrer }), limit),
       });
     }),
     { numRuns: COMBINATIONS },
@@ -379,8 +381,8 @@ test(`every figure of ${COMBINATIONS} questions is what a count of the clicks gi
 
 const overTime = z.object({ clicks_over_time: z.array(z.object({ clicks: z.number() })) });
 
-test("every breakdown of the account is what a count of all its clicks gives", async () => {
-  // A link of the stack's own has clicks by the million, which are not among those that are counted here.
+test("every breakdown of an account equals a count of all its clicks", async () => {
+  // Another link of the account has more than a million recent clicks, which this reference does not count.
   const before = {
     start_date: "2024-08-01",
     end_date: new Date(Date.now() - 40 * DAY_MS).toISOString(),
@@ -397,7 +399,7 @@ test("every breakdown of the account is what a count of all its clicks gives", a
       fc.constantFrom("country", "region", "city"),
       async (range, timezone, group_by) => {
         const query: Query = { ...range, timezone };
-        const span = spanOf(query, 0, Date.now());
+        const span = toSpan(query, 0, Date.now());
         const found = clicks.filter(({ at }) => at >= span.from && at < span.to);
         const text = new URLSearchParams({ ...query }).toString();
         const [geo, devices, referrers] = await Promise.all([
@@ -405,14 +407,17 @@ test("every breakdown of the account is what a count of all its clicks gives", a
           get(`/devices?${text}`),
           get(`/referrers?${text}&limit=10`),
         ]);
-        expect(geo.body).toMatchObject({ group_by, data: breakdownOf(found, place(group_by), 10) });
+        expect(geo.body).toMatchObject({
+          group_by,
+          data: breakDown(found, readLocation(group_by), 10),
+        });
         expect(devices.body).toMatchObject({
-          devices: breakdownOf(found, ({ device }) => ({ type: device }), found.length),
-          browsers: breakdownOf(found, ({ browser }) => ({ name: browser }), found.length),
-          os: breakdownOf(found, ({ os }) => ({ name: os }), found.length),
+          devices: breakDown(found, ({ device }) => ({ type: device }), found.length),
+          browsers: breakDown(found, ({ browser }) => ({ name: browser }), found.length),
+          os: breakDown(found, ({ os }) => ({ name: os }), found.length),
         });
         expect(referrers.body).toEqual({
-          referrers: breakdownOf(found, ({ referrer }) => ({ source: referrer }), 10),
+          referrers: breakDown(found, ({ referrer }) => ({ source: referrer }), 10),
         });
       },
     ),
@@ -420,55 +425,57 @@ test("every breakdown of the account is what a count of all its clicks gives", a
   );
 });
 
-describe("many links at once", () => {
+describe("analytics of several links", () => {
   test.each(["24h", "7d", "30d", "90d", "all"])(
-    "are told as each alone is, over %s",
+    "in bulk equal those of each link, over %s",
     async (period) => {
       const link_ids = links.map(({ id }) => id);
       const bulk = await call(api("/v1/analytics/bulk"), {
         key: account.key,
         body: { link_ids, period },
       });
-      // All of them begin where the first one does.
+      // In bulk, the period "all" starts with the first link.
       const created = Math.min(...links.map((link) => link.created));
-      const span = spanOf({ period }, created, Date.now());
+      const span = toSpan({ period }, created, Date.now());
       expect(bulk.body).toEqual({
         data: links.map(({ id }, link) => {
           const found = clicks.filter(
             (click) => click.link === link && click.at >= span.from && click.at < span.to,
           );
-          const { summary } = summaryOf(found, span, false);
+          const { summary } = summarize(found, span, false);
           return {
             link_id: id,
             clicks: summary.total_clicks,
             unique_clicks: summary.unique_clicks,
-            top_countries: breakdownOf(found, place("country"), 5).map(({ country }) => country),
+            top_countries: breakDown(found, readLocation("country"), 5).map(
+              ({ country }) => country,
+            ),
           };
         }),
       });
     },
   );
 
-  test.each(ZONES)("are told together by the account, in %s", async (timezone) => {
+  test.each(ZONES)("are summed up for the account, in %s", async (timezone) => {
     const query = { start_date: "2024-09-01", end_date: "2026-04-30", timezone };
     const { body } = await get(`?${new URLSearchParams(query).toString()}`);
-    const span = spanOf(query, 0, Date.now());
+    const span = toSpan(query, 0, Date.now());
     const found = clicks.filter(({ at }) => at >= span.from && at < span.to);
     const humans = found.filter((click) => click.class === "human");
     expect(body).toMatchObject({
-      ...summaryOf(found, span, false),
+      ...summarize(found, span, false),
       top_links: links
         .map(({ id, uuid }, link) => ({
           uuid,
-          told: { link_id: id, clicks: humans.filter((click) => click.link === link).length },
+          entry: { link_id: id, clicks: humans.filter((click) => click.link === link).length },
         }))
-        .toSorted((a, b) => b.told.clicks - a.told.clicks || (a.uuid < b.uuid ? -1 : 1))
-        .map(({ told }) => told),
+        .toSorted((a, b) => b.entry.clicks - a.entry.clicks || (a.uuid < b.uuid ? -1 : 1))
+        .map(({ entry }) => entry),
     });
   });
 });
 
-test("visitors of more clicks than are counted one by one are right within 1.5 percent", async () => {
+test("visitors of a link with more clicks than are counted exactly are correct within 1.5 percent", async () => {
   const { body } = await get(`/${many}?period=90d`);
   const { summary } = z
     .object({ summary: z.object({ total_clicks: z.number(), unique_clicks: z.number() }) })
@@ -477,10 +484,10 @@ test("visitors of more clicks than are counted one by one are right within 1.5 p
   expect(Math.abs(summary.unique_clicks / MANY.visitors - 1)).toBeLessThan(0.015);
 });
 
-/** Breakdowns of the account, apart from those of a link. */
-const OF_ACCOUNT = ["/account/geo", "/account/devices", "/account/referrers"];
+/** Breakdowns of the account instead of a link. */
+const ACCOUNT_PATHS = ["/account/geo", "/account/devices", "/account/referrers"];
 
-test(`${PARAMETER_SETS} sets of parameters are answered or refused, and never fail`, async () => {
+test(`each of ${PARAMETER_SETS} random sets of query parameters succeeds or is rejected with 400`, async () => {
   const text = fc.oneof(
     fc.string({ maxLength: 30 }),
     DAY_TEXT,
@@ -491,45 +498,45 @@ test(`${PARAMETER_SETS} sets of parameters are answered or refused, and never fa
   const names = ["period", "start_date", "end_date", "timezone", "limit", "group_by"];
   const anySet = fc.record({
     id: fc.constantFrom(links[0]?.id ?? "", many),
-    path: fc.constantFrom("", "/", "/geo", "/devices", "/referrers", ...OF_ACCOUNT),
+    path: fc.constantFrom("", "/", "/geo", "/devices", "/referrers", ...ACCOUNT_PATHS),
     query: fc.dictionary(fc.constantFrom(...names), text),
   });
   const sets = fc.sample(anySet, PARAMETER_SETS);
-  const answered = new Set<number>();
+  const statuses = new Set<number>();
   const failed: string[] = [];
-  const ask = async (worker: number): Promise<void> => {
+  const sendQueries = async (worker: number): Promise<void> => {
     for (let i = worker; i < sets.length; i += 8) {
       const { id = "", path = "", query = {} } = sets[i] ?? {};
-      const ofLink = path === "" ? "" : `/${id}${path === "/" ? "" : path}`;
-      const at = OF_ACCOUNT.includes(path) ? path.replace("/account", "") : ofLink;
-      const question = `${at}?${new URLSearchParams(query).toString()}`;
-      const { status } = await get(question);
-      answered.add(status);
-      if (status >= 500) failed.push(question);
+      const linkPath = path === "" ? "" : `/${id}${path === "/" ? "" : path}`;
+      const at = ACCOUNT_PATHS.includes(path) ? path.replace("/account", "") : linkPath;
+      const request = `${at}?${new URLSearchParams(query).toString()}`;
+      const { status } = await get(request);
+      statuses.add(status);
+      if (status >= 500) failed.push(request);
     }
   };
-  await Promise.all(Array.from({ length: 8 }, (_, worker) => ask(worker)));
+  await Promise.all(Array.from({ length: 8 }, (_, worker) => sendQueries(worker)));
   expect(failed).toEqual([]);
-  expect(answered).toEqual(new Set([200, 400]));
+  expect(statuses).toEqual(new Set([200, 400]));
 });
 
-const csv = async (path: string) =>
+const getCsv = async (path: string) =>
   await fetch(api(`/v1/analytics${path}`), {
     headers: { authorization: `Bearer ${account.key}`, accept: "text/csv" },
   });
 
-describe("CSV", () => {
-  test("is what JSON says", async () => {
+describe("analytics as CSV", () => {
+  test("contain the same data as JSON", async () => {
     const id = links[0]?.id;
     const query = "start_date=2026-03-01&end_date=2026-03-31";
     const { body } = await get(`/${id}?${query}`);
     const { clicks_over_time } = z
       .object({ clicks_over_time: z.array(z.record(z.string(), z.unknown())) })
       .parse(body);
-    const answer = await csv(`/${id}?${query}`);
-    expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
-    expect(answer.headers.get("x-ratelimit-limit")).not.toBeNull();
-    expect((await answer.text()).split("\r\n")).toEqual([
+    const response = await getCsv(`/${id}?${query}`);
+    expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(response.headers.get("x-ratelimit-limit")).not.toBeNull();
+    expect((await response.text()).split("\r\n")).toEqual([
       "date,clicks,unique",
       ...clicks_over_time.map((day) => Object.values(day).join(",")),
       "",
@@ -539,16 +546,16 @@ describe("CSV", () => {
       ["/devices", "dimension,name,clicks,percentage"],
       ["/referrers", "source,clicks,percentage"],
     ]) {
-      const lines = (await (await csv(`/${id}${path}`)).text()).trim().split("\r\n");
+      const lines = (await (await getCsv(`/${id}${path}`)).text()).trim().split("\r\n");
       expect(lines[0]).toBe(header);
       expect(lines.length).toBeGreaterThan(1);
     }
-    expect((await (await csv("")).text()).split("\r\n")[0]).toBe("date,clicks,unique");
+    expect((await (await getCsv("")).text()).split("\r\n")[0]).toBe("date,clicks,unique");
   });
 
-  test("is not for errors", async () => {
-    const answer = await csv(`/${links[0]?.id}?period=never`);
-    expect(answer.status).toBe(400);
-    expect(answer.headers.get("content-type")).toContain("application/json");
+  test("report errors as JSON", async () => {
+    const response = await getCsv(`/${links[0]?.id}?period=never`);
+    expect(response.status).toBe(400);
+    expect(response.headers.get("content-type")).toContain("application/json");
   });
 });

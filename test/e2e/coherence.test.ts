@@ -1,6 +1,6 @@
 /**
- * Goal: what the API has answered is what redirectors do, whatever happens to NATS and to the way there;
- * and nobody who follows a link they hold notices any of it.
+ * Goal: redirectors serve what the API has acknowledged, whatever happens to NATS and the connection to it; and
+ * visitors of cached links notice none of it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
@@ -11,13 +11,13 @@ import { admin, createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { startRelay } from "../harness/relay.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
+import { replaceHost, startTcpProxy } from "../harness/tcp-proxy.ts";
 
-/** Longer than JetStream remembers a reader that does not ask any more (30 s). */
+/** Longer than JetStream retains an inactive consumer (30 s). */
 const CUT_MS = 33_000;
 const PAUSED_MS = 6_000;
-const BACK_MS = 30_000;
+const RECOVERY_TIMEOUT_MS = 30_000;
 
 let stack: Stack;
 let client: ReturnType<typeof createClient>;
@@ -29,43 +29,51 @@ beforeAll(async () => {
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
-type Made = { id: string; alias: string };
+type CreatedLink = { id: string; alias: string };
 
-async function create(name: string, count: number): Promise<Made[]> {
-  const made: Made[] = [];
+async function create(name: string, count: number): Promise<CreatedLink[]> {
+  const links: CreatedLink[] = [];
   for (let i = 0; i < count; i++) {
-    made.push(await client.links.create({ url: `https://example.com/${name}/${i}` }));
+    links.push(await client.links.create({ url: `https://example.com/${name}/${i}` }));
   }
-  return made;
+  return links;
 }
 
-/** What a redirector does with a link now; one that says nothing for seconds fails the test. */
-async function follow(base: string, { alias }: Made): Promise<string> {
-  const answer = await fetch(new URL(alias, base), {
+/** Follows a link; returns status and location. Fails if there is no response for seconds. */
+async function follow(base: string, { alias }: CreatedLink): Promise<string> {
+  const response = await fetch(new URL(alias, base), {
     redirect: "manual",
     signal: AbortSignal.timeout(5_000),
   });
-  return `${answer.status} ${answer.headers.get("location") ?? ""}`.trim();
+  return `${response.status} ${response.headers.get("location") ?? ""}`.trim();
 }
 
-const followAll = (base: string, links: readonly Made[]): Promise<string[]> =>
+const followAll = (base: string, links: readonly CreatedLink[]): Promise<string[]> =>
   Promise.all(links.map((link) => follow(base, link)));
 
 const isReady = async (metricsUrl: string): Promise<boolean> =>
   (await call(`${metricsUrl}/readyz`)).status === 200;
 
-describe("a redirector that is cut off", () => {
-  test("serves what it holds, and every change made meanwhile before it is ready again", async () => {
-    const nats = startRelay(Number(new URL(stack.info().nats_url).port));
-    const redirector = await startRedirector(stack, { NATS_URL: `nats://127.0.0.1:${nats.port}` });
+describe("a redirector that is disconnected from NATS", () => {
+  test("serves cached links, and all changes made in the meantime before it is ready again", async () => {
+    const nats = startTcpProxy(Number(new URL(stack.info().nats_url).port));
+    const redirector = await startRedirector(stack, {
+      NATS_URL: replaceHost(stack.info().nats_url, "127.0.0.1", nats.port),
+    });
     const links = await create("cut", 30);
     const before = links.map((_, i) => `302 https://example.com/cut/${i}`);
-    await eventually(async () => expect(await isReady(redirector.metricsUrl)).toBe(true), BACK_MS);
+    await eventually(
+      async () => expect(await isReady(redirector.metricsUrl)).toBe(true),
+      RECOVERY_TIMEOUT_MS,
+    );
     expect(await followAll(redirector.url, links)).toEqual(before);
 
     nats.cut();
     const cutAt = Date.now();
-    await eventually(async () => expect(await isReady(redirector.metricsUrl)).toBe(false), BACK_MS);
+    await eventually(
+      async () => expect(await isReady(redirector.metricsUrl)).toBe(false),
+      RECOVERY_TIMEOUT_MS,
+    );
     for (const [i, { id }] of links.entries()) {
       if (i % 3 === 0) await client.links.update(id, { url: `https://example.com/cut/${i}/new` });
       if (i % 3 === 1) await client.links.delete(id);
@@ -76,7 +84,10 @@ describe("a redirector that is cut off", () => {
     expect(await followAll(redirector.url, links)).toEqual(before);
 
     nats.mend();
-    await eventually(async () => expect(await isReady(redirector.metricsUrl)).toBe(true), BACK_MS);
+    await eventually(
+      async () => expect(await isReady(redirector.metricsUrl)).toBe(true),
+      RECOVERY_TIMEOUT_MS,
+    );
     expect(await followAll(redirector.url, links)).toEqual(
       links.map((_, i) =>
         i % 3 === 1 ? "404" : `302 https://example.com/cut/${i}${i % 3 === 0 ? "/new" : ""}`,
@@ -90,25 +101,26 @@ describe("a redirector that is cut off", () => {
   });
 });
 
-describe("NATS", () => {
-  test("that says nothing holds nobody up, and changes made meanwhile arrive when it speaks again", async () => {
+describe("a failure of NATS", () => {
+  test("that freezes it delays neither redirects nor the API, and changes arrive when it continues", async () => {
     const base = stack.info().short_url;
-    const [kept, changed] = await create("paused", 2);
-    if (kept === undefined || changed === undefined) throw new Error("Two links were made.");
-    expect(await followAll(base, [kept, changed])).toEqual([
+    const [unchanged, changed] = await create("paused", 2);
+    if (unchanged === undefined || changed === undefined)
+      throw new Error("Two links were created.");
+    expect(await followAll(base, [unchanged, changed])).toEqual([
       "302 https://example.com/paused/0",
       "302 https://example.com/paused/1",
     ]);
     const pid = Number(stack.info().pids.nats);
     process.kill(pid, "SIGSTOP");
     let followed = 1;
-    let late: Made;
+    let late: CreatedLink;
     try {
       const pausedAt = Date.now();
       await client.links.update(changed.id, { url: "https://example.com/paused/new" });
       late = await client.links.create({ url: "https://example.com/paused/late" });
       while (Date.now() - pausedAt < PAUSED_MS) {
-        expect(await follow(base, kept)).toBe("302 https://example.com/paused/0");
+        expect(await follow(base, unchanged)).toBe("302 https://example.com/paused/0");
         followed++;
         await Bun.sleep(20);
       }
@@ -120,24 +132,24 @@ describe("NATS", () => {
         "302 https://example.com/paused/new",
         "302 https://example.com/paused/late",
       ]);
-    }, BACK_MS);
+    }, RECOVERY_TIMEOUT_MS);
     await eventually(async () => {
-      expect((await client.links.get(kept.id)).clicks).toBe(followed);
-    }, BACK_MS);
+      expect((await client.links.get(unchanged.id)).clicks).toBe(followed);
+    }, RECOVERY_TIMEOUT_MS);
   });
 
-  test("that comes back with nothing is filled again, and no click is lost that waited elsewhere", async () => {
+  test("that loses its store is repaired by a resync, and clicks stored elsewhere are not lost", async () => {
     const links = await create("emptied", 10);
     const [first] = links;
-    if (first === undefined) throw new Error("Ten links were made.");
+    if (first === undefined) throw new Error("Ten links were created.");
     const base = () => stack.info().short_url;
     expect(await follow(base(), first)).toBe("302 https://example.com/emptied/0");
     await eventually(
       async () => expect((await client.links.get(first.id)).clicks).toBe(1),
-      BACK_MS,
+      RECOVERY_TIMEOUT_MS,
     );
 
-    // So that it is not started again before its store is gone.
+    // Freezes the supervisor, so that it does not restart NATS before its store is removed.
     const { pid } = stack.supervisor;
     const old = Number(stack.info().pids.nats);
     process.kill(pid, "SIGSTOP");
@@ -152,20 +164,20 @@ describe("NATS", () => {
     } finally {
       process.kill(pid, "SIGCONT");
     }
-    await eventually(async () => expect(stack.info().pids.nats).not.toBe(old), BACK_MS);
+    await eventually(async () => expect(stack.info().pids.nats).not.toBe(old), RECOVERY_TIMEOUT_MS);
     await client.links.delete(links[9]?.id ?? "");
     await eventually(async () => {
       const { queued } = await admin<{ queued: number }>(stack, ["links", "resync"]);
       expect(queued).toBeGreaterThan(8);
-    }, BACK_MS);
+    }, RECOVERY_TIMEOUT_MS);
     await eventually(async () => {
       expect(await followAll(base(), links.slice(1))).toEqual([
         ...Array.from({ length: 8 }, (_, i) => `302 https://example.com/emptied/${i + 1}`),
         "404",
       ]);
-    }, BACK_MS);
+    }, RECOVERY_TIMEOUT_MS);
     await eventually(async () => {
       expect((await client.links.get(first.id)).clicks).toBe(followed);
-    }, BACK_MS);
+    }, RECOVERY_TIMEOUT_MS);
   });
 });

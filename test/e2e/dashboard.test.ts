@@ -1,6 +1,6 @@
 /**
- * Goal: people do with the dashboard what it is for. Method: a real browser on a real stack, using the page
- * as people do: by labels, names and keys.
+ * Goal: users can do with the dashboard what it is for. Method: a real browser on a real stack, operated as people do:
+ * by labels, names and keys.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -11,18 +11,18 @@ import * as z from "zod";
 import { type Client, createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, type NewAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
-import { chromiumPath, enter, openBrowser, openDoor } from "../harness/browser.ts";
-import { createPerson, type Person } from "../harness/dashboard.ts";
+import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/browser.ts";
+import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
-const PLENTY = {
+const UNLIMITED = {
   minute: 100_000,
   burst: 100_000,
   endpoints: { "POST /v1/links": 100_000, "GET /v1/analytics/*": 100_000 },
 };
-const WITHIN_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
@@ -33,15 +33,15 @@ let dns: Dns;
 let stack: Stack;
 let browser: Browser;
 let account: NewAccount;
-let owner: Person;
+let owner: TestUser;
 let client: Client;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   dns = await startDns();
   stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-  account = await createAccount(stack, "enterprise", PLENTY);
-  owner = await createPerson(stack, account.id);
+  account = await createAccount(stack, "enterprise", UNLIMITED);
+  owner = await createUser(stack, account.id);
   client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
   browser = await openBrowser();
 });
@@ -52,43 +52,43 @@ afterAll(async () => {
   await dns[Symbol.asyncDispose]();
 });
 
-/** Somebody with an account of their own, where nothing is yet. */
-async function newcomer() {
-  const own = await createAccount(stack, "enterprise", PLENTY);
-  return { own, person: await createPerson(stack, own.id) };
+/** Creates a user with a new, empty account. */
+async function createEmptyAccount() {
+  const own = await createAccount(stack, "enterprise", UNLIMITED);
+  return { own, user: await createUser(stack, own.id) };
 }
 
-/** Runs the steps in a browser of their own, as somebody who has signed in; no page may complain. */
-async function as(person: Person, steps: (page: Page) => Promise<void>): Promise<void> {
-  const { page, complaints } = await openDoor(browser, stack);
-  await enter(page, person);
+/** Runs the steps in a new browser context as a signed-in user; fails on console errors. */
+async function runAs(user: TestUser, steps: (page: Page) => Promise<void>): Promise<void> {
+  const { page, consoleErrors } = await openSignIn(browser, stack);
+  await signInOnPage(page, user);
   await steps(page);
-  expect(complaints).toEqual([]);
+  expect(consoleErrors).toEqual([]);
   await page.context().close();
 }
 
 const goTo = (page: Page, name: string) =>
   page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click();
 
-const rowOf = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
+const findRow = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
-async function act(page: Page, row: string, action: string): Promise<void> {
-  await rowOf(page, row).getByRole("button", { name: "Actions for" }).click();
+async function chooseAction(page: Page, row: string, action: string): Promise<void> {
+  await findRow(page, row).getByRole("button", { name: "Actions for" }).click();
   await page.getByRole("menuitem", { name: action }).click();
 }
 
-const redirectOf = async (alias: string) => {
-  const answer = await fetch(`${stack.info().short_url}/${alias}`, { redirect: "manual" });
-  return [answer.status, answer.headers.get("location")];
+const follow = async (alias: string) => {
+  const response = await fetch(`${stack.info().short_url}/${alias}`, { redirect: "manual" });
+  return [response.status, response.headers.get("location")];
 };
 
-/** How the API takes a key. */
-const use = async (key: string): Promise<number> =>
+/** Returns the status of a request with the key. */
+const tryKey = async (key: string): Promise<number> =>
   (await call(`${stack.info().api_url}/v1/links`, { key })).status;
 
 withBrowser("the dashboard", () => {
-  test("lets nobody in by a wrong password, and out again by signing out", async () => {
-    const { page } = await openDoor(browser, stack);
+  test("rejects a wrong password, and shows nothing of the account after signing out", async () => {
+    const { page } = await openSignIn(browser, stack);
     await page.getByLabel("E-mail address").fill(owner.email);
     await page.getByLabel("Password").fill("not the password");
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -97,19 +97,19 @@ withBrowser("the dashboard", () => {
       .getByText("The e-mail address or the password is wrong.")
       .waitFor();
     expect(await page.getByLabel("Password").inputValue()).toBe("");
-    await enter(page, owner);
+    await signInOnPage(page, owner);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    // Going back shows nothing of the account.
+    // Going back does not show the account either.
     await page.goBack().catch(() => null);
     await page.goto(`/${account.id}/live/links`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await page.context().close();
   });
 
-  test("makes a link, checks it while it is typed, changes and deletes it", async () => {
-    const { person } = await newcomer();
-    await as(person, async (page) => {
+  test("creates a link with validation while typing, changes it and deletes it", async () => {
+    const { user } = await createEmptyAccount();
+    await runAs(user, async (page) => {
       await page.getByText("No links yet").waitFor();
       await page.getByRole("button", { name: "New link" }).click();
       const dialog = page.getByRole("dialog", { name: "New link" });
@@ -126,23 +126,23 @@ withBrowser("the dashboard", () => {
       await dialog.getByLabel("Tags").fill("red, blue, red");
       await dialog.getByText("UTM parameters").click();
       await dialog.getByLabel("Source").fill("letter");
-      await dialog.getByRole("button", { name: "Make link" }).click();
-      await rowOf(page, "The first").waitFor();
-      expect(await redirectOf("dash-first")).toEqual([
+      await dialog.getByRole("button", { name: "Create link" }).click();
+      await findRow(page, "The first").waitFor();
+      expect(await follow("dash-first")).toEqual([
         302,
         "https://example.com/first?utm_source=letter",
       ]);
 
-      // Taken: the service's refusal is at its field.
+      // Taken: the API's error is shown at its field.
       await page.getByRole("button", { name: "New link" }).click();
       await dialog.getByLabel("Destination").fill("https://example.com/second");
       await dialog.getByLabel("Alias").fill("dash-first");
-      await dialog.getByRole("button", { name: "Make link" }).click();
+      await dialog.getByRole("button", { name: "Create link" }).click();
       await dialog.getByText('The alias "dash-first" is already in use.').waitFor();
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });
 
-      await act(page, "The first", "Edit");
+      await chooseAction(page, "The first", "Edit");
       const edit = page.getByRole("dialog", { name: "Edit link" });
       expect(await edit.getByLabel("Tags").inputValue()).toBe("red, blue");
       await edit.getByText("UTM parameters").click();
@@ -152,17 +152,17 @@ withBrowser("the dashboard", () => {
       await edit.getByRole("button", { name: "Save" }).click();
       await edit.waitFor({ state: "detached" });
       await page.getByText("https://example.com/changed").waitFor();
-      expect(await redirectOf("dash-first")).toEqual([302, "https://example.com/changed"]);
+      expect(await follow("dash-first")).toEqual([302, "https://example.com/changed"]);
 
-      await act(page, "The first", "Delete");
+      await chooseAction(page, "The first", "Delete");
       await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
       await page.getByText("No links yet").waitFor();
-      expect((await redirectOf("dash-first"))[0]).toBe(404);
+      expect((await follow("dash-first"))[0]).toBe(404);
     });
   });
 
-  test("sets expiry and password, and takes them away", async () => {
-    await as(owner, async (page) => {
+  test("sets and removes a link's expiry and password", async () => {
+    await runAs(owner, async (page) => {
       await page.getByRole("button", { name: "New link" }).click();
       const dialog = page.getByRole("dialog", { name: "New link" });
       await dialog.getByLabel("Destination").fill("https://example.com/guarded");
@@ -172,26 +172,26 @@ withBrowser("the dashboard", () => {
       await dialog.getByText("Must be in the future").waitFor();
       await dialog.getByLabel("Expires").fill("2099-01-01T00:00");
       await dialog.getByLabel("Password").fill("a secret");
-      await dialog.getByRole("button", { name: "Make link" }).click();
-      await rowOf(page, "dash-guarded").getByText("Until Jan 1, 2099").waitFor();
-      expect((await redirectOf("dash-guarded"))[0]).toBe(401);
-      await act(page, "dash-guarded", "Edit");
+      await dialog.getByRole("button", { name: "Create link" }).click();
+      await findRow(page, "dash-guarded").getByText("Until Jan 1, 2099").waitFor();
+      expect((await follow("dash-guarded"))[0]).toBe(401);
+      await chooseAction(page, "dash-guarded", "Edit");
       const edit = page.getByRole("dialog", { name: "Edit link" });
       await edit.getByText("Expiry, password and query").click();
-      await edit.getByLabel("Remove the password").check();
+      await edit.getByLabel("Remove password").check();
       await edit.getByLabel("Expires").fill("");
       await edit.getByRole("button", { name: "Save" }).click();
       await edit.waitFor({ state: "detached" });
-      expect((await redirectOf("dash-guarded"))[0]).toBe(302);
+      expect((await follow("dash-guarded"))[0]).toBe(302);
       const { data } = await client.links.list({ search: "dash-guarded" });
       expect(data.map(({ expires_at }) => expires_at)).toEqual([null]);
     });
   });
 
-  test("finds, sorts and pages links by the address, which can be shared", async () => {
-    const { own, person } = await newcomer();
-    const ofOwn = createClient({ baseUrl: stack.info().api_url, apiKey: own.key });
-    await ofOwn.links.createMany(
+  test("keeps search, sorting and page of the links in the URL, which can be shared", async () => {
+    const { own, user } = await createEmptyAccount();
+    const ownClient = createClient({ baseUrl: stack.info().api_url, apiKey: own.key });
+    await ownClient.links.createMany(
       Array.from({ length: 45 }, (_, i) => ({
         url: `https://example.com/${i}`,
         alias: `paged-${i}`,
@@ -199,7 +199,7 @@ withBrowser("the dashboard", () => {
         tags: i % 15 === 0 ? ["rare"] : [],
       })),
     );
-    await as(person, async (page) => {
+    await runAs(user, async (page) => {
       await page.getByText("45 links").waitFor();
       await page.getByRole("button", { name: "Next page" }).click();
       await page.getByText("Page 2 of 3").waitFor();
@@ -213,7 +213,7 @@ withBrowser("the dashboard", () => {
       await page.getByText("Page 2 of 3").waitFor();
       await page.goto(`/${own.id}/live/links?tag=rare`);
       await page.getByText("3 links").waitFor();
-      await page.getByRole("button", { name: "Show links with any tag" }).click();
+      await page.getByRole("button", { name: "Clear tag filter" }).click();
       await page.getByText("45 links").waitFor();
       await page.getByRole("button", { name: "Created" }).click();
       await page
@@ -221,27 +221,27 @@ withBrowser("the dashboard", () => {
         .and(page.locator("[aria-sort=ascending]"))
         .waitFor();
       await page.goto(`/${own.id}/live/links?page=-7&sort=nonsense&search=${"x".repeat(400)}`);
-      await page.getByText("No link matches").waitFor();
+      await page.getByText("No matching links").waitFor();
     });
   });
 
-  test("copies, and draws QR codes to download", async () => {
+  test("copies a short URL, and offers its QR code for download", async () => {
     await client.links.create({ url: "https://example.com/qr", alias: "dash-qr" });
-    await as(owner, async (page) => {
+    await runAs(owner, async (page) => {
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-      const row = rowOf(page, "dash-qr");
+      const row = findRow(page, "dash-qr");
       await row.getByRole("button", { name: "Copy" }).click();
       await page.getByText("Copied.").waitFor();
       const copied = await page.evaluate("navigator.clipboard.readText()");
       expect(copied).toBe(`${stack.info().short_url}/dash-qr`);
-      await act(page, "dash-qr", "QR code");
+      await chooseAction(page, "dash-qr", "QR code");
       const image = page.getByRole("img", { name: "QR code of" });
       await eventually(async () => {
         const width = await image.evaluate((element) =>
           Number(Reflect.get(element, "naturalWidth")),
         );
         expect(width).toBeGreaterThan(0);
-      }, WITHIN_MS);
+      }, TIMEOUT_MS);
       const [download] = await Promise.all([
         page.waitForEvent("download"),
         page.getByRole("link", { name: "PNG" }).click(),
@@ -252,8 +252,8 @@ withBrowser("the dashboard", () => {
     });
   });
 
-  test("imports a file of another shortener with a report of what was refused, and exports all", async () => {
-    const { person } = await newcomer();
+  test("imports another shortener's file, reports the rejected rows, and exports all links", async () => {
+    const { user } = await createEmptyAccount();
     const good = Array.from(
       { length: 230 },
       (_, i) => `imp-${i},https://example.com/i/${i},Title ${i}`,
@@ -261,16 +261,16 @@ withBrowser("the dashboard", () => {
     const bad = ["imp-0,https://example.com/twice,", ",not a url,", "a b,https://example.com/x,"];
     const formula = "imp-formula,https://example.com/f,=HYPERLINK(1)";
     const csv = ["keyword,url,title", ...good, ...bad, formula].join("\r\n");
-    await as(person, async (page) => {
+    await runAs(user, async (page) => {
       await page.getByRole("link", { name: "Import" }).click();
       await page.getByLabel("Choose a CSV file").setInputFiles({
         name: "yourls.csv",
         mimeType: "text/csv",
         buffer: Buffer.from(csv),
       });
-      await page.getByText("An export of YOURLS. It holds 234 links.").waitFor();
+      await page.getByText("The YOURLS export contains 234 links.").waitFor();
       await page.getByRole("button", { name: "Import 234 links" }).click();
-      await page.getByText("231 links made, 3 rejected.").waitFor({ timeout: 60_000 });
+      await page.getByText("231 links created, 3 rejected.").waitFor({ timeout: 60_000 });
       const rejected = page.getByRole("table", { name: "Rejected rows" });
       await rejected.getByRole("row", { name: /^232 / }).getByText("already in use").waitFor();
       await rejected.getByRole("row", { name: /^233 / }).getByText("valid absolute URL").waitFor();
@@ -289,12 +289,12 @@ withBrowser("the dashboard", () => {
       ]);
       const text = readFileSync(await exported.path(), "utf8");
       expect(text.trim().split("\n")).toHaveLength(232);
-      // A spreadsheet takes it for text.
+      // Escaped, so that a spreadsheet treats it as text.
       expect(text).toContain("'=HYPERLINK(1)");
     });
   });
 
-  test("shows the very numbers of the API, compares with the time before, and follows clicks live", async () => {
+  test("shows the same numbers as the API, compares them with the previous period, and shows clicks live", async () => {
     const link = await client.links.create({
       url: "https://example.com/counted",
       alias: "dash-counted",
@@ -314,20 +314,20 @@ withBrowser("the dashboard", () => {
     await eventually(async () => {
       const { summary } = await client.analytics.summary(link.id, { period: "24h" });
       expect(summary.total_clicks).toBe(addresses.length);
-    }, WITHIN_MS);
+    }, TIMEOUT_MS);
 
-    await as(owner, async (page) => {
+    await runAs(owner, async (page) => {
       await page.goto(`/${account.id}/live/links/${link.id}?period=7d&timezone=Asia/Kathmandu`);
-      const figure = (name: string) => page.locator(`[data-figure=${name}] .figure-value`);
-      await figure("total_clicks").waitFor();
-      const question = { period: "7d", timezone: "Asia/Kathmandu" } as const;
-      const summary = await client.analytics.summary(link.id, question);
-      expect(await figure("total_clicks").textContent()).toBe(String(addresses.length));
-      expect(await figure("unique_clicks").textContent()).toBe(
+      const statCard = (name: string) => page.locator(`[data-stat=${name}] .stat-value`);
+      await statCard("total_clicks").waitFor();
+      const query = { period: "7d", timezone: "Asia/Kathmandu" } as const;
+      const summary = await client.analytics.summary(link.id, query);
+      expect(await statCard("total_clicks").textContent()).toBe(String(addresses.length));
+      expect(await statCard("unique_clicks").textContent()).toBe(
         String(summary.summary.unique_clicks),
       );
 
-      await page.getByRole("button", { name: "Show as a table" }).click();
+      await page.getByRole("button", { name: "Show as table" }).click();
       const rows = await page
         .getByRole("table", { name: "Clicks over time" })
         .locator("tbody tr")
@@ -336,32 +336,32 @@ withBrowser("the dashboard", () => {
         );
       expect(rows).toEqual(summary.clicks_over_time.map(({ clicks, unique }) => [clicks, unique]));
 
-      const partsOf = (label: string) =>
+      const readBreakdown = (label: string) =>
         page
           .getByRole("list", { name: label })
           .locator("li")
           .evaluateAll((all) =>
             all.map((row) => [
-              row.querySelector(".part-name")?.textContent?.trim(),
-              Number(row.querySelector(".part-clicks")?.textContent),
+              row.querySelector(".breakdown-name")?.textContent?.trim(),
+              Number(row.querySelector(".breakdown-clicks")?.textContent),
             ]),
           );
-      const geo = await client.analytics.geo(link.id, { ...question, group_by: "country" });
+      const geo = await client.analytics.geo(link.id, { ...query, group_by: "country" });
       const countries = z.array(z.object({ country_name: z.string(), clicks: z.int() }));
-      expect(await partsOf("Countries")).toEqual(
+      expect(await readBreakdown("Countries")).toEqual(
         countries.parse(geo.data).map((row) => [row.country_name, row.clicks]),
       );
       await page.locator(".country.shade-5").first().waitFor();
-      const cities = await client.analytics.geo(link.id, { ...question, group_by: "city" });
+      const cities = await client.analytics.geo(link.id, { ...query, group_by: "city" });
       await page.getByRole("button", { name: "Cities" }).click();
       await page.getByRole("list", { name: "Cities" }).waitFor();
-      expect((await partsOf("Cities")).map(([, clicks]) => clicks)).toEqual(
+      expect((await readBreakdown("Cities")).map(([, clicks]) => clicks)).toEqual(
         cities.data.map((row) => row.clicks),
       );
-      expect(await partsOf("Devices")).toEqual([["Mobile", addresses.length]]);
+      expect(await readBreakdown("Devices")).toEqual([["Mobile", addresses.length]]);
       await page.getByRole("button", { name: "Systems" }).click();
-      expect(await partsOf("Systems")).toEqual([["iOS", addresses.length]]);
-      expect(await partsOf("Referrers")).toEqual([["ycombinator.com", addresses.length]]);
+      expect(await readBreakdown("Systems")).toEqual([["iOS", addresses.length]]);
+      expect(await readBreakdown("Referrers")).toEqual([["ycombinator.com", addresses.length]]);
 
       const [download] = await Promise.all([
         page.waitForEvent("download"),
@@ -376,36 +376,36 @@ withBrowser("the dashboard", () => {
       await page
         .getByTestId("live-count")
         .getByText("3", { exact: true })
-        .waitFor({ timeout: WITHIN_MS });
+        .waitFor({ timeout: TIMEOUT_MS });
 
       await page.getByRole("button", { name: "24 hours" }).click();
-      await figure("total_clicks").getByText("7", { exact: true }).waitFor();
+      await statCard("total_clicks").getByText("7", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Custom" }).click();
       await page.getByLabel("From").fill("2020-01-01");
       await page.getByLabel("To", { exact: true }).fill("2020-01-31");
       await page.getByRole("button", { name: "Show", exact: true }).click();
-      await figure("total_clicks").getByText("0", { exact: true }).waitFor();
-      await page.getByText("No clicks in this time.").first().waitFor();
+      await statCard("total_clicks").getByText("0", { exact: true }).waitFor();
+      await page.getByText("No clicks in this period.").first().waitFor();
 
       await goTo(page, "Analytics");
-      const top = page.getByRole("list", { name: "Links with the most clicks" });
+      const top = page.getByRole("list", { name: "Top links" });
       await top.getByText("dash-counted").waitFor();
       const zone = { period: "30d", timezone: "Europe/Berlin" } as const;
       const all = await client.analytics.account(zone);
-      expect(await figure("total_clicks").textContent()).toBe(
+      expect(await statCard("total_clicks").textContent()).toBe(
         all.summary.total_clicks.toLocaleString("en"),
       );
       const allGeo = await client.analytics.accountGeo({ ...zone, group_by: "country" });
       await page.getByRole("list", { name: "Countries" }).waitFor();
-      expect((await partsOf("Countries")).map(([, clicks]) => clicks)).toEqual(
+      expect((await readBreakdown("Countries")).map(([, clicks]) => clicks)).toEqual(
         allGeo.data.map(({ clicks }) => clicks),
       );
     });
   });
 
-  test("walks through the chart by keys, and says what is there", async () => {
+  test("allows keyboard navigation through the chart, and announces its values", async () => {
     const { id } = await client.links.create({ url: "https://example.com/by-keys" });
-    await as(owner, async (page) => {
+    await runAs(owner, async (page) => {
       await page.goto(`/${account.id}/live/links/${id}?timezone=UTC`);
       const chart = page.getByRole("group", { name: "Clicks over time" });
       await chart.focus();
@@ -417,67 +417,67 @@ withBrowser("the dashboard", () => {
     });
   });
 
-  test("makes an API key that is shown once, and rotates and revokes it", async () => {
-    await as(owner, async (page) => {
+  test("creates an API key that is shown once, rotates it and revokes it", async () => {
+    await runAs(owner, async (page) => {
       await goTo(page, "API keys");
       await page.getByRole("button", { name: "New API key" }).click();
       const dialog = page.getByRole("dialog", { name: "New API key" });
-      await dialog.getByRole("button", { name: "Make key" }).click();
+      await dialog.getByRole("button", { name: "Create key" }).click();
       await dialog.getByText("Required").waitFor();
       await dialog.getByLabel("Name").fill("From the dashboard");
       await dialog.getByLabel("analytics:read").check();
-      await dialog.getByRole("button", { name: "Make key" }).click();
+      await dialog.getByRole("button", { name: "Create key" }).click();
       const value = (await page.getByTestId("new-key").textContent()) ?? "";
       expect(value).toMatch(/^sk_live_\w{61}$/);
-      // Escape does not lose it.
+      // Escape does not close the dialog with the key.
       await page.keyboard.press("Escape");
       await page.getByTestId("new-key").waitFor();
-      expect(await use(value)).toBe(200);
-      await page.getByRole("button", { name: "I have kept it" }).click();
-      await rowOf(page, "From the dashboard").getByText("Active").waitFor();
+      expect(await tryKey(value)).toBe(200);
+      await page.getByRole("button", { name: "I have saved it" }).click();
+      await findRow(page, "From the dashboard").getByText("Active").waitFor();
       expect(await page.content()).not.toContain(value);
       await goTo(page, "Links");
       await goTo(page, "API keys");
-      await rowOf(page, "From the dashboard").getByText(value.slice(0, 12)).waitFor();
+      await findRow(page, "From the dashboard").getByText(value.slice(0, 12)).waitFor();
       expect(await page.content()).not.toContain(value);
 
-      await act(page, "From the dashboard", "Rotate");
+      await chooseAction(page, "From the dashboard", "Rotate");
       await page.getByLabel("The old key").selectOption("0");
       await page.getByRole("button", { name: "Rotate" }).click();
       const next = (await page.getByTestId("new-key").textContent()) ?? "";
-      await page.getByRole("button", { name: "I have kept it" }).click();
-      expect([await use(value), await use(next)]).toEqual([403, 200]);
-      await rowOf(page, "Revoked").waitFor();
+      await page.getByRole("button", { name: "I have saved it" }).click();
+      expect([await tryKey(value), await tryKey(next)]).toEqual([403, 200]);
+      await findRow(page, "Revoked").waitFor();
 
-      await rowOf(page, "Active")
+      await findRow(page, "Active")
         .filter({ hasText: "From the dashboard" })
         .getByRole("button")
         .click();
       await page.getByRole("menuitem", { name: "Revoke" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
       await page.getByText("The key has been revoked.").waitFor();
-      expect(await use(next)).toBe(403);
+      expect(await tryKey(next)).toBe(403);
     });
   });
 
-  test("keeps test mode apart from live", async () => {
-    const { person } = await newcomer();
-    await as(person, async (page) => {
+  test("separates test mode from live mode", async () => {
+    const { user } = await createEmptyAccount();
+    await runAs(user, async (page) => {
       await page.getByRole("button", { name: "Test", exact: true }).click();
       await page.getByText("Test mode: these links").waitFor();
       await page.getByText("No links yet").waitFor();
       await page.getByRole("button", { name: "New link" }).click();
       await page.getByLabel("Destination").fill("https://example.com/in-test");
-      await page.getByRole("button", { name: "Make link" }).click();
+      await page.getByRole("button", { name: "Create link" }).click();
       await page.getByText("https://example.com/in-test").waitFor();
       await page.getByRole("button", { name: "Live", exact: true }).click();
       await page.getByText("No links yet").waitFor();
     });
   });
 
-  test("adds a domain, says what DNS needs, verifies it, and keeps it while it has links", async () => {
-    const { person } = await newcomer();
-    await as(person, async (page) => {
+  test("adds a domain, shows the DNS record it needs, verifies it, and does not remove it while it has links", async () => {
+    const { user } = await createEmptyAccount();
+    await runAs(user, async (page) => {
       await goTo(page, "Domains");
       await page.getByText("No domains yet").waitFor();
       await page.getByRole("button", { name: "Add domain" }).click();
@@ -500,8 +500,8 @@ withBrowser("the dashboard", () => {
       await page.getByLabel("Destination").fill("https://example.com/on-domain");
       await page.getByLabel("Domain").selectOption("go.dashboard.example");
       await page.getByLabel("Alias").fill("here");
-      await page.getByRole("button", { name: "Make link" }).click();
-      await rowOf(page, "go.dashboard.example").waitFor();
+      await page.getByRole("button", { name: "Create link" }).click();
+      await findRow(page, "go.dashboard.example").waitFor();
 
       await goTo(page, "Domains");
       await page.getByRole("button", { name: "Remove go.dashboard.example" }).click();
@@ -510,33 +510,35 @@ withBrowser("the dashboard", () => {
     });
   });
 
-  test("shows limits and what is used of them", async () => {
+  test("shows limits and their use", async () => {
     const own = await createAccount(stack, "free");
-    const person = await createPerson(stack, own.id);
+    const user = await createUser(stack, own.id);
     for (let i = 0; i < 7; i++) await call(`${stack.info().api_url}/v1/links`, { key: own.key });
-    await as(person, async (page) => {
+    await runAs(user, async (page) => {
       await goTo(page, "Usage");
-      await page.getByRole("meter", { name: "Requests in a day: 7 of 1,000 used" }).waitFor();
+      await page.getByRole("meter", { name: "Requests per day: 7 of 1,000 used" }).waitFor();
       await page.getByRole("meter", { name: "POST /v1/links: 0 of 100 used" }).waitFor();
+      await page.getByRole("meter", { name: "API keys: 1 of 10 used" }).waitFor();
+      await page.getByRole("meter", { name: "Links created per day: 0 of 2,400 used" }).waitFor();
     });
   });
 
-  test("invites somebody, who joins with a password of their own and sees what their role allows", async () => {
+  test("invites a user, who joins with a new password and sees what the role allows", async () => {
     let invitation = "";
-    // Something to see, whatever ran before.
+    // A link to see, independent of other tests.
     await client.links.create({ url: "https://example.com/for-the-invited" });
-    await as(owner, async (page) => {
+    await runAs(owner, async (page) => {
       await goTo(page, "Members");
       await page.getByRole("button", { name: "Invite" }).click();
       await page.getByLabel("E-mail address").fill("invited@example.com");
       await page.getByLabel("Role", { exact: true }).selectOption("viewer");
-      await page.getByRole("button", { name: "Make invitation" }).click();
+      await page.getByRole("button", { name: "Create invitation" }).click();
       invitation = (await page.locator(".secret code").textContent()) ?? "";
       await page.getByRole("button", { name: "Done" }).click();
       await page.getByText("invited@example.com").waitFor();
       expect(await page.content()).not.toContain(invitation);
     });
-    const { page, complaints } = await openDoor(browser, stack);
+    const { page, consoleErrors } = await openSignIn(browser, stack);
     await page.goto(invitation);
     await page.getByText("as viewer").waitFor();
     await page.getByLabel("Your name").fill("Invited Person");
@@ -551,34 +553,34 @@ withBrowser("the dashboard", () => {
     expect(await page.getByRole("link", { name: "API keys" }).count()).toBe(0);
     await page.goto(`/${account.id}/live/settings/keys`);
     await page.getByText("API keys are for owners").waitFor();
-    expect(complaints).toEqual([]);
+    expect(consoleErrors).toEqual([]);
     await page.context().close();
 
-    await as(owner, async (page) => {
+    await runAs(owner, async (page) => {
       await goTo(page, "Members");
       await page.getByLabel("Role of Invited Person").selectOption("member");
       await page.getByText("The role has been changed.").waitFor();
       await page.getByRole("button", { name: "Remove Invited Person" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-      await rowOf(page, "Invited Person").waitFor({ state: "detached" });
+      await findRow(page, "Invited Person").waitFor({ state: "detached" });
     });
   });
 
-  test("changes the password, and signs out everywhere", async () => {
-    const person = await createPerson(stack, account.id);
-    const elsewhere = await openDoor(browser, stack);
-    await enter(elsewhere.page, person);
-    await as(person, async (page) => {
+  test("changes the password, and signs out all sessions", async () => {
+    const user = await createUser(stack, account.id);
+    const elsewhere = await openSignIn(browser, stack);
+    await signInOnPage(elsewhere.page, user);
+    await runAs(user, async (page) => {
       await goTo(page, "Profile");
-      await page.getByLabel("Current password").fill(person.password);
+      await page.getByLabel("Current password").fill(user.password);
       await page.getByLabel("New password", { exact: true }).fill("another password");
-      await page.getByLabel("New password again").fill("another pasword");
+      await page.getByLabel("Confirm new password").fill("another pasword");
       await page.getByRole("button", { name: "Change password" }).click();
-      await page.getByText("Is not the same").waitFor();
-      await page.getByLabel("New password again").fill("another password");
+      await page.getByText("The passwords do not match").waitFor();
+      await page.getByLabel("Confirm new password").fill("another password");
       await page.getByRole("button", { name: "Change password" }).click();
       await page.getByText("The password has been changed").waitFor();
-      // The other browser is sent to the door by its next question.
+      // The other browser's next request leads to the sign-in page.
       await goTo(elsewhere.page, "Usage");
       await elsewhere.page.getByRole("heading", { name: "Sign in" }).waitFor();
       await page.getByRole("button", { name: "Sign out everywhere" }).click();
@@ -587,7 +589,7 @@ withBrowser("the dashboard", () => {
     await elsewhere.page.context().close();
   });
 
-  test("shows text of others as text, whatever it holds", async () => {
+  test("escapes text from users and visitors", async () => {
     const evil = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
     const link = await client.links.create({
       url: `https://example.com/?q=${encodeURIComponent(evil)}`,
@@ -602,17 +604,17 @@ withBrowser("the dashboard", () => {
         referer: `https://evil.example/${evil}`,
       },
     });
-    await as(owner, async (page) => {
+    await runAs(owner, async (page) => {
       await page.getByText(evil, { exact: true }).first().waitFor();
       await page.goto(`/${account.id}/live/links/${link.id}?period=24h`);
       await page.getByRole("heading", { level: 1 }).getByText(evil).waitFor();
       await eventually(async () => {
         await page.reload();
-        await page.locator("[data-figure=total_clicks]").waitFor();
-        const text = await page.locator("[data-figure=total_clicks] .figure-value").textContent();
-        const bots = await page.locator("[data-figure=bot_clicks] .figure-value").textContent();
+        await page.locator("[data-stat=total_clicks]").waitFor();
+        const text = await page.locator("[data-stat=total_clicks] .stat-value").textContent();
+        const bots = await page.locator("[data-stat=bot_clicks] .stat-value").textContent();
         expect(Number(text) + Number(bots)).toBe(1);
-      }, WITHIN_MS);
+      }, TIMEOUT_MS);
       for (const path of [
         `/${account.id}/live/links?search=${encodeURIComponent(evil)}`,
         `/${account.id}/live/links?tag=${encodeURIComponent(evil)}`,
@@ -628,10 +630,10 @@ withBrowser("the dashboard", () => {
     });
   });
 
-  test("says so when the service is away, and goes on when it is back", async () => {
-    const { person } = await newcomer();
-    const { page } = await openDoor(browser, stack);
-    await enter(page, person);
+  test("reports an unreachable service, and continues when it is back", async () => {
+    const { user } = await createEmptyAccount();
+    const { page } = await openSignIn(browser, stack);
+    await signInOnPage(page, user);
     await page.route("**/v1/domains**", (route) => route.abort());
     await goTo(page, "Domains");
     await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();

@@ -1,14 +1,14 @@
-/** Goal: a domain serves the links of whoever proved it to be theirs, and of nobody else. */
+/** Goal: a domain serves only the links of the account that has proved its ownership. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
-import { type Answer, call, errorAnswer, linkAnswer } from "../harness/api.ts";
+import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
-const PLENTY = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/domains": 100_000 } };
+const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/domains": 100_000 } };
 
 const domainRecord = z.strictObject({
   id: z.string().startsWith("dom_"),
@@ -27,7 +27,7 @@ let account: NewAccount;
 beforeAll(async () => {
   dns = await startDns();
   stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-  account = await createAccount(stack, "enterprise", PLENTY);
+  account = await createAccount(stack, "enterprise", UNLIMITED);
 });
 afterAll(async () => {
   await stack[Symbol.asyncDispose]();
@@ -35,33 +35,33 @@ afterAll(async () => {
 });
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: Answer) => [status, errorAnswer.parse(body).error.code];
+const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
 
-const add = (domain: unknown, key = account.key) =>
+const postDomain = (domain: unknown, key = account.key) =>
   call(api("/v1/domains"), { key, body: { domain } });
 
-const ask = (id: string, method: string, path = "", key = account.key) =>
+const send = (id: string, method: string, path = "", key = account.key) =>
   call(api(`/v1/domains/${id}${path}`), { key, method });
 
-async function added(domain: string, key = account.key) {
-  const answer = await add(domain, key);
-  expect(answer.status).toBe(201);
-  return domainRecord.parse(answer.body);
+async function addDomain(domain: string, key = account.key) {
+  const response = await postDomain(domain, key);
+  expect(response.status).toBe(201);
+  return domainRecord.parse(response.body);
 }
 
-/** Adds a domain and proves it. */
-async function proved(domain: string, key = account.key) {
-  const record = await added(domain, key);
+/** Adds a domain and verifies it. */
+async function addVerified(domain: string, key = account.key) {
+  const record = await addDomain(domain, key);
   dns.set(record.verification.name, [record.verification.value]);
-  const answer = await ask(record.id, "POST", "/verify", key);
-  expect(verified.parse(answer.body)).toMatchObject({ status: "verified", problem: null });
+  const response = await send(record.id, "POST", "/verify", key);
+  expect(verified.parse(response.body)).toMatchObject({ status: "verified", problem: null });
   return record;
 }
 
 const createLink = (body: Record<string, unknown>, key = account.key) =>
   call(api("/v1/links"), { key, body });
 
-/** Follows a short link as the redirector sees it when the name leads there. */
+/** Follows a short link on a host whose DNS points to the redirector. */
 const follow = async (host: string, alias: string) => {
   const { status, headers } = await call(`${stack.info().short_url}/${alias}`, {
     headers: { host },
@@ -71,46 +71,49 @@ const follow = async (host: string, alias: string) => {
 
 describe("a domain", () => {
   test("is pending until its TXT record is found", async () => {
-    const answer = await add(" Go.Example.COM. ");
-    const record = domainRecord.parse(answer.body);
-    expect(answer.headers.get("location")).toBe(`/v1/domains/${record.id}`);
+    const response = await postDomain(" Go.Example.COM. ");
+    const record = domainRecord.parse(response.body);
+    expect(response.headers.get("location")).toBe(`/v1/domains/${record.id}`);
     expect(record).toMatchObject({
       domain: "go.example.com",
       status: "pending",
       verification: { name: "_shorthop.go.example.com" },
       verified_at: null,
     });
-    const verify = async () => verified.parse((await ask(record.id, "POST", "/verify")).body);
+    const verify = async () => verified.parse((await send(record.id, "POST", "/verify")).body);
     expect(await verify()).toMatchObject({ status: "pending", problem: expect.any(String) });
     dns.set(record.verification.name, ["v=spf1 -all", `${record.verification.value}x`]);
     expect(await verify()).toMatchObject({ status: "pending", problem: expect.any(String) });
     dns.set(record.verification.name, ["v=spf1 -all", record.verification.value]);
     const { problem, ...done } = await verify();
     expect([problem, done.status]).toEqual([null, "verified"]);
-    expect((await ask(record.id, "GET")).body).toEqual(done);
-    // Proved once is proved: the record may go.
+    expect((await send(record.id, "GET")).body).toEqual(done);
+    // A verified domain stays verified without the record.
     dns.set(record.verification.name, []);
     expect(await verify()).toEqual({ ...done, problem: null });
   });
 
-  test("cannot be judged while DNS does not answer", async () => {
-    const record = await added("silent.example.com");
+  test("stays pending while DNS does not respond, and verifying it gets 503", async () => {
+    const record = await addDomain("silent.example.com");
     dns.set(record.verification.name, "fail");
-    const answer = await ask(record.id, "POST", "/verify");
-    expect(codeOf(answer)).toEqual([503, "unavailable"]);
-    expect(answer.headers.get("retry-after")).toBeTruthy();
-    expect((await ask(record.id, "GET")).body).toEqual(record);
+    const response = await send(record.id, "POST", "/verify");
+    expect(codeOf(response)).toEqual([503, "unavailable"]);
+    expect(response.headers.get("retry-after")).toBeTruthy();
+    expect((await send(record.id, "GET")).body).toEqual(record);
   });
 
-  test("belongs to whoever proves it first", async () => {
-    const stranger = await createAccount(stack, "enterprise", PLENTY);
-    const theirs = await added("contested.example.com", stranger.key);
-    await proved("contested.example.com");
+  test("belongs to the account that verifies it first", async () => {
+    const stranger = await createAccount(stack, "enterprise", UNLIMITED);
+    const theirs = await addDomain("contested.example.com", stranger.key);
+    await addVerified("contested.example.com");
     dns.set(theirs.verification.name, [theirs.verification.value]);
-    const late = await ask(theirs.id, "POST", "/verify", stranger.key);
+    const late = await send(theirs.id, "POST", "/verify", stranger.key);
     expect(codeOf(late)).toEqual([409, "domain_taken"]);
-    const later = await createAccount(stack, "enterprise", PLENTY);
-    expect(codeOf(await add("contested.example.com", later.key))).toEqual([409, "domain_taken"]);
+    const later = await createAccount(stack, "enterprise", UNLIMITED);
+    expect(codeOf(await postDomain("contested.example.com", later.key))).toEqual([
+      409,
+      "domain_taken",
+    ]);
     expect(
       codeOf(
         await createLink({ url: "https://e.com/", domain: "contested.example.com" }, stranger.key),
@@ -118,9 +121,9 @@ describe("a domain", () => {
     ).toEqual([400, "invalid_request"]);
   });
 
-  test("is added once by an account", async () => {
-    await added("twice.example.com");
-    expect(codeOf(await add("twice.example.com"))).toEqual([409, "domain_taken"]);
+  test("can be added only once by an account", async () => {
+    await addDomain("twice.example.com");
+    expect(codeOf(await postDomain("twice.example.com"))).toEqual([409, "domain_taken"]);
   });
 
   test.each([
@@ -141,22 +144,22 @@ describe("a domain", () => {
     "ex\u0000ample.com",
     5,
     null,
-  ])("must be a name that can be had: not %p", async (domain) => {
-    expect(codeOf(await add(domain))).toEqual([400, "invalid_request"]);
+  ])("must be a registrable host name, not %p", async (domain) => {
+    expect(codeOf(await postDomain(domain))).toEqual([400, "invalid_request"]);
   });
 
-  test("of many letters is known by its ASCII name", async () => {
-    expect(await added("Bücher.example")).toMatchObject({ domain: "xn--bcher-kva.example" });
+  test("with non-ASCII letters is stored under its ASCII name", async () => {
+    expect(await addDomain("Bücher.example")).toMatchObject({ domain: "xn--bcher-kva.example" });
   });
 
-  test("is listed for its own account and mode", async () => {
-    const { key, id } = await createAccount(stack, "enterprise", PLENTY);
+  test("is listed only for its account and mode", async () => {
+    const { key, id } = await createAccount(stack, "enterprise", UNLIMITED);
     const { key: testKey } = await createKey(stack, id, "domains:read,domains:write", {
       type: "test",
     });
-    const first = await added("one.list.example", key);
-    const second = await added("two.list.example", key);
-    await added("three.list.example", testKey);
+    const first = await addDomain("one.list.example", key);
+    const second = await addDomain("two.list.example", key);
+    await addDomain("three.list.example", testKey);
     const { body } = await call(api("/v1/domains?limit=1&page=2"), { key });
     expect(body).toEqual({
       data: [first],
@@ -169,17 +172,17 @@ describe("a domain", () => {
   });
 });
 
-/** Creates a link under the same alias as all others, on a domain. */
-const makeSame = async (domain: string | null, url: string) =>
-  linkAnswer.loose().parse((await createLink({ url, alias: "same", domain })).body);
+/** Creates a link on a domain, with the same alias as on the others. */
+const createSameAlias = async (domain: string | null, url: string) =>
+  linkSchema.loose().parse((await createLink({ url, alias: "same", domain })).body);
 
 describe("links on a domain", () => {
-  test("redirect by the name they are asked for at, apart from all others", async () => {
-    await proved("links.example.com");
-    await proved("other.example.com");
-    const plain = await makeSame(null, "https://example.com/plain");
-    const custom = await makeSame("LINKS.example.com", "https://example.com/custom");
-    await makeSame("other.example.com", "https://example.com/other");
+  test("redirect only on their host, independently of the same alias on others", async () => {
+    await addVerified("links.example.com");
+    await addVerified("other.example.com");
+    const plain = await createSameAlias(null, "https://example.com/plain");
+    const custom = await createSameAlias("LINKS.example.com", "https://example.com/custom");
+    await createSameAlias("other.example.com", "https://example.com/other");
     expect(plain).toMatchObject({ domain: null });
     expect(custom).toMatchObject({ domain: "links.example.com" });
     expect(new URL(custom.short_url).hostname).toBe("links.example.com");
@@ -193,41 +196,41 @@ describe("links on a domain", () => {
     expect((await follow("unknown.example.com", "same"))[0]).toBe(404);
   });
 
-  test("need one that is verified", async () => {
-    await added("unproved.example.com");
-    for (const domain of ["unproved.example.com", "nowhere.example.com", "nonsense", ""]) {
-      const answer = await createLink({ url: "https://example.com/", domain });
-      expect(codeOf(answer)).toEqual([400, "invalid_request"]);
-      expect(JSON.stringify(answer.body)).toContain("domain");
+  test("require a verified domain", async () => {
+    await addDomain("unverified.example.com");
+    for (const domain of ["unverified.example.com", "nowhere.example.com", "nonsense", ""]) {
+      const response = await createLink({ url: "https://example.com/", domain });
+      expect(codeOf(response)).toEqual([400, "invalid_request"]);
+      expect(JSON.stringify(response.body)).toContain("domain");
     }
   });
 
-  test("keep it from being removed", async () => {
-    const { id } = await proved("busy.example.com");
+  test("prevent the removal of their domain", async () => {
+    const { id } = await addVerified("busy.example.com");
     const { body } = await createLink({ url: "https://example.com/", domain: "busy.example.com" });
-    const link = linkAnswer.parse(body);
-    expect(codeOf(await ask(id, "DELETE"))).toEqual([409, "domain_in_use"]);
+    const link = linkSchema.parse(body);
+    expect(codeOf(await send(id, "DELETE"))).toEqual([409, "domain_in_use"]);
     await call(api(`/v1/links/${link.id}`), { key: account.key, method: "DELETE" });
-    const removed = await ask(id, "DELETE");
+    const removed = await send(id, "DELETE");
     expect([removed.status, removed.body]).toEqual([
       200,
       { success: true, message: expect.any(String) },
     ]);
-    expect(codeOf(await ask(id, "GET"))).toEqual([404, "not_found"]);
-    const again = await createLink({ url: "https://example.com/", domain: "busy.example.com" });
-    expect(codeOf(again)).toEqual([400, "invalid_request"]);
-    // Free for whoever proves it next.
-    const next = await createAccount(stack, "enterprise", PLENTY);
-    await proved("busy.example.com", next.key);
+    expect(codeOf(await send(id, "GET"))).toEqual([404, "not_found"]);
+    const late = await createLink({ url: "https://example.com/", domain: "busy.example.com" });
+    expect(codeOf(late)).toEqual([400, "invalid_request"]);
+    // Another account can verify it now.
+    const next = await createAccount(stack, "enterprise", UNLIMITED);
+    await addVerified("busy.example.com", next.key);
   });
 
-  test("cannot be led to: they would go round in circles", async () => {
-    await proved("circle.example.com");
+  test("cannot be destinations, because they would redirect in circles", async () => {
+    await addVerified("circle.example.com");
     for (const url of ["https://circle.example.com/x", "http://CIRCLE.example.com.:81/"]) {
       expect(codeOf(await createLink({ url }))).toEqual([400, "invalid_url"]);
     }
     const { body } = await createLink({ url: "https://example.com/" });
-    const changed = await call(api(`/v1/links/${linkAnswer.parse(body).id}`), {
+    const changed = await call(api(`/v1/links/${linkSchema.parse(body).id}`), {
       key: account.key,
       method: "PATCH",
       body: { url: "https://circle.example.com/" },

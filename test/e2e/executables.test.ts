@@ -1,10 +1,10 @@
-/** Goal: what is shipped starts and serves where there is nothing else of ours. */
+/** Goal: the shipped executables start and serve without the project's other files. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { call, linkAnswer } from "../harness/api.ts";
+import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
@@ -19,8 +19,8 @@ beforeAll(async () => {
   stack = await startStack();
   dir = mkdtempSync(join(tmpdir(), "shorthop-empty-"));
   run([process.execPath, join(PROJECT_DIR, "deploy/build.ts"), "--only-binaries"], PROJECT_DIR);
-  for (const part of ["bin", "dashboard"])
-    cpSync(join(PROJECT_DIR, "dist", part), join(dir, part), { recursive: true });
+  for (const folder of ["bin", "dashboard"])
+    cpSync(join(PROJECT_DIR, "dist", folder), join(dir, folder), { recursive: true });
   rmSync(join(PROJECT_DIR, "dist"), { recursive: true });
 });
 afterAll(async () => {
@@ -31,14 +31,17 @@ afterAll(async () => {
 });
 
 function run(command: string[], cwd = dir, env: Record<string, string> = {}) {
-  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd, env: { ...clean(), ...env } });
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, {
+    cwd,
+    env: { ...cleanEnv(), ...env },
+  });
   if (exitCode !== 0)
     throw new Error(`${command.join(" ")}:\n${stdout.toString()}${stderr.toString()}`);
   return stdout.toString();
 }
 
-/** Nothing that would lead back here. */
-const clean = () => ({ PATH: "/usr/bin:/bin", HOME: dir });
+/** An environment without paths to this project. */
+const cleanEnv = () => ({ PATH: "/usr/bin:/bin", HOME: dir });
 
 const environment = () => {
   const { database_url, nats_url, clickhouse_url } = stack.info();
@@ -48,7 +51,7 @@ const environment = () => {
     CLICKHOUSE_URL: clickhouse_url,
     SHORT_URL: "http://localhost:1",
     SHORT_HOSTS: "localhost,127.0.0.1",
-    VISITOR_HASH_SECRET: "a secret of the test's own",
+    VISITOR_HASH_SECRET: "secret of this test",
     JOURNAL_DIR: join(dir, "journal"),
     API_METRICS_PORT: "0",
     REDIRECTOR_METRICS_PORT: "0",
@@ -61,14 +64,14 @@ const environment = () => {
   };
 };
 
-/** Starts an executable, and gives what its first line says. */
+/** Starts an executable; returns the log line that says where it listens. */
 async function start(
   name: string,
   env: Record<string, string> = {},
 ): Promise<{ url: string; internal_url: string }> {
   const child = Bun.spawn([join(dir, "bin", name)], {
     cwd: dir,
-    env: { ...clean(), ...environment(), ...env },
+    env: { ...cleanEnv(), ...environment(), ...env },
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -85,7 +88,7 @@ async function start(
 }
 
 describe("the executables", () => {
-  test("say which version they are, and bring what they need", () => {
+  test("print their version, and need no other files", () => {
     const { version } = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
     for (const name of ["shorthop", "shorthop-api", "shorthop-redirector", "shorthop-worker"]) {
       expect(run([join(dir, "bin", name), "--version"]).trim()).toBe(version);
@@ -93,7 +96,7 @@ describe("the executables", () => {
     expect(existsSync(join(dir, "node_modules"))).toBe(false);
   });
 
-  test("check a configuration, and name what is wrong with it", () => {
+  test("check a configuration, and name its errors", () => {
     const checked = run([join(dir, "bin/shorthop"), "config", "check"], dir, environment());
     expect(checked).toContain("ok\tCLICKHOUSE_URL");
     expect(checked).not.toContain("fails");
@@ -106,7 +109,7 @@ describe("the executables", () => {
     ).toThrow(/API_PORT: must be a port number[^]*fails\tNATS_URL/);
   });
 
-  test("migrate, serve, redirect and count, in a directory of nothing else", async () => {
+  test("migrate, serve, redirect and count clicks in an otherwise empty directory", async () => {
     run([join(dir, "bin/shorthop"), "migrate"], dir, environment());
     const api = await start("shorthop-api");
     const redirector = await start("shorthop-redirector");
@@ -116,18 +119,18 @@ describe("the executables", () => {
       key,
       body: { url: "https://example.com/executable" },
     });
-    const link = linkAnswer.parse(body);
+    const link = linkSchema.parse(body);
     const { status, headers } = await call(`${redirector.url}/${link.alias}`);
     expect([status, headers.get("location")]).toEqual([302, "https://example.com/executable"]);
     await eventually(async () => {
-      const { body: told } = await call(`${api.url}/v1/links/${link.id}`, { key });
-      expect(linkAnswer.parse(told).clicks).toBe(1);
+      const { body: updated } = await call(`${api.url}/v1/links/${link.id}`, { key });
+      expect(linkSchema.parse(updated).clicks).toBe(1);
     }, START_MS);
-    // Its assets are within it as well.
+    // The documentation's assets are embedded as well.
     expect((await call(`${api.url}/docs/swagger-ui.js`)).status).toBe(200);
   });
 
-  test("serve the dashboard to somebody whom the command line has made", async () => {
+  test("serve the dashboard to a user created on the command line", async () => {
     const port = freePort();
     const origin = `http://localhost:${port}`;
     await start("shorthop-api", {
@@ -138,19 +141,19 @@ describe("the executables", () => {
       DASHBOARD_DIR: join(dir, "dashboard"),
     });
     const create = ["users", "create", "--email", "shipped@example.com", "--name", "S", "--json"];
-    const made = JSON.parse(run([join(dir, "bin/shorthop"), ...create], dir, environment()));
+    const user = JSON.parse(run([join(dir, "bin/shorthop"), ...create], dir, environment()));
     expect((await call(`${origin}/`)).headers.get("content-type")).toContain("text/html");
-    const answer = await call(`${origin}/auth/sign-in`, {
-      body: { email: "shipped@example.com", password: made.password },
+    const response = await call(`${origin}/auth/sign-in`, {
+      body: { email: "shipped@example.com", password: user.password },
       headers: { origin },
     });
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     expect(() =>
       run([join(dir, "bin/shorthop-api")], dir, { ...environment(), DASHBOARD_URL: origin }),
     ).toThrow("DASHBOARD_SECRET: must be set with DASHBOARD_URL");
   });
 
-  test("unknown commands and bad settings are told, and nothing is started", () => {
+  test("report unknown commands and invalid settings without starting", () => {
     expect(() => run([join(dir, "bin/shorthop-api"), "sreve"])).toThrow('Unknown command "sreve"');
     expect(() => run([join(dir, "bin/shorthop-worker")])).toThrow(
       "VISITOR_HASH_SECRET: must be set",

@@ -1,61 +1,66 @@
 /**
- * Goal: the stack comes up, goes down and heals without leaving anything behind, whatever is done to
- * its processes; what it kept is there again the next time.
+ * Goal: the stack starts, stops and recovers without leaving processes behind, whatever happens to them; its data is
+ * available at the next start.
  */
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 
-import { startOf } from "../../deploy/local/processes.ts";
-import { call, linkAnswer, summaryAnswer } from "../harness/api.ts";
+import { readStartTime } from "../../deploy/local/process-registry.ts";
+import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import {
   createDataDir,
-  processesOf,
+  findProcesses,
   removeDataDir,
   spawnSupervisor,
   type Stack,
   startStack,
 } from "../harness/stack.ts";
 
-const HEALED_MS = 30_000;
+const RECOVERY_TIMEOUT_MS = 30_000;
 const CLICK_VISIBLE_MS = 5_000;
+const NO_ORPHANS_MS = 5_000;
 
 async function createLink(stack: Stack) {
   const { api_url, api_key } = stack.info();
   const { status, body } = await call(`${api_url}/v1/links`, {
     key: api_key,
-    body: { url: "https://example.com/kept" },
+    body: { url: "https://example.com/persistent" },
   });
   expect(status).toBe(201);
-  return linkAnswer.parse(body);
+  return linkSchema.parse(body);
 }
 
 async function expectClicks(stack: Stack, id: string, clicks: number): Promise<void> {
   const { api_url, api_key } = stack.info();
   await eventually(async () => {
     const { body } = await call(`${api_url}/v1/analytics/${id}`, { key: api_key });
-    expect(summaryAnswer.parse(body).summary.total_clicks).toBe(clicks);
+    expect(summarySchema.parse(body).summary.total_clicks).toBe(clicks);
   }, CLICK_VISIBLE_MS);
 }
 
 const pidsOf = (stack: Stack): number[] =>
   Object.values(stack.info().pids).filter((pid) => pid !== null);
 
-/** A process that has ended and waits for its parent to notice does not run. */
-const isRunning = (pid: number): boolean => startOf(pid) !== undefined;
+/** Whether the process runs; a zombie has ended. */
+const isRunning = (pid: number): boolean => readStartTime(pid) !== undefined;
 
-describe("stopping", () => {
+/** Waits until no process of the stack runs. */
+const expectNoOrphans = (dir: string): Promise<void> =>
+  eventually(async () => expect(findProcesses(dir)).toEqual([]), NO_ORPHANS_MS);
+
+describe("stopping the stack", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("by %s leaves no process", async (signal) => {
     await using stack = await startStack();
     const pids = pidsOf(stack);
     expect(pids).toHaveLength(6);
     expect(await stack.stop(signal)).toBe(0);
     expect(pids.filter(isRunning)).toEqual([]);
-    expect(processesOf(dirname(stack.dataDir))).toEqual([]);
+    expect(findProcesses(dirname(stack.dataDir))).toEqual([]);
   });
 
-  test("by Ctrl-C, which npm passes on as well, leaves no process", async () => {
+  test("by Ctrl-C, which npm forwards as a second signal, leaves no process", async () => {
     await using stack = await startStack();
     const pids = pidsOf(stack);
     stack.supervisor.kill("SIGINT");
@@ -71,13 +76,13 @@ describe("stopping", () => {
       const key = first.info().api_key;
       const link = await createLink(first);
       expect((await call(link.short_url)).status).toBe(302);
-      // Stopped at once: the click is still on its way.
+      // Stopped at once: the click has not reached ClickHouse yet.
       await first.stop();
 
       await using second = await startStack({ dataDir });
       expect(second.info().api_key).toBe(key);
       const redirect = await call(`${second.info().short_url}/${link.alias}`);
-      expect(redirect.headers.get("location")).toBe("https://example.com/kept");
+      expect(redirect.headers.get("location")).toBe("https://example.com/persistent");
       await expectClicks(second, link.id, 2);
       await second.stop();
 
@@ -90,8 +95,8 @@ describe("stopping", () => {
   });
 });
 
-describe("faults", () => {
-  test("kill -9 of the supervisor leaves the next start able to start, and nothing of the old one", async () => {
+describe("after a crash", () => {
+  test("of the supervisor by kill -9 its processes end, and the next start has all stored data", async () => {
     const dataDir = createDataDir();
     try {
       const first = await startStack({ dataDir });
@@ -99,16 +104,55 @@ describe("faults", () => {
       await call(link.short_url);
       const pids = pidsOf(first);
       await first.stop("SIGKILL");
-      expect(pids.filter(isRunning)).toEqual(pids);
-      await using second = await startStack({ dataDir });
+      await expectNoOrphans(dirname(dataDir));
       expect(pids.filter(isRunning)).toEqual([]);
+      await using second = await startStack({ dataDir });
       await expectClicks(second, link.id, 1);
     } finally {
       removeDataDir(dataDir);
     }
   });
 
-  test("a killed process is started again and the stack is whole", async () => {
+  test("of a test runner by kill -9 its stack and additional processes end", async () => {
+    const dataDir = createDataDir();
+    try {
+      const runner = Bun.spawn(
+        [process.execPath, join(import.meta.dir, "../harness/runner.ts"), dataDir],
+        {
+          stdin: "ignore",
+          stdout: "pipe",
+          stderr: "inherit",
+        },
+      );
+      const { value } = await runner.stdout.getReader().read();
+      expect(new TextDecoder().decode(value)).toContain("running");
+      // The supervisor, its six processes and the additional redirector; PostgreSQL has child processes too.
+      expect(findProcesses(dirname(dataDir)).length).toBeGreaterThanOrEqual(8);
+      runner.kill("SIGKILL");
+      await runner.exited;
+      await expectNoOrphans(dirname(dataDir));
+    } finally {
+      removeDataDir(dataDir);
+    }
+  });
+
+  test("of the supervisor by kill -9 during its start no process is left", async () => {
+    const dataDir = createDataDir();
+    try {
+      const { supervisor } = await spawnSupervisor({ dataDir });
+      await eventually(
+        async () => expect(findProcesses(dirname(dataDir)).length).toBeGreaterThanOrEqual(3),
+        RECOVERY_TIMEOUT_MS,
+      );
+      supervisor.kill("SIGKILL");
+      await supervisor.exited;
+      await expectNoOrphans(dirname(dataDir));
+    } finally {
+      removeDataDir(dataDir);
+    }
+  });
+
+  test("of any process the supervisor restarts it and the stack works again", async () => {
     await using stack = await startStack();
     let clicks = 0;
     const link = await createLink(stack);
@@ -116,23 +160,28 @@ describe("faults", () => {
       const pid = stack.info().pids[name];
       expect(pid).not.toBeNull();
       process.kill(Number(pid), "SIGKILL");
-      await eventually(async () => expect(stack.info().pids[name]).not.toBe(pid), HEALED_MS);
+      await eventually(
+        async () => expect(stack.info().pids[name]).not.toBe(pid),
+        RECOVERY_TIMEOUT_MS,
+      );
       const { api_metrics_url, redirector_metrics_url, worker_metrics_url } = stack.info();
       await eventually(async () => {
         for (const url of [api_metrics_url, redirector_metrics_url, worker_metrics_url]) {
           expect((await call(`${url}/readyz`)).status).toBe(200);
         }
         expect((await call(`${stack.info().clickhouse_url}/ping`)).status).toBe(200);
-      }, HEALED_MS);
-      const made = await eventually(() => createLink(stack), HEALED_MS);
-      expect((await call(made.short_url)).status).toBe(302);
+      }, RECOVERY_TIMEOUT_MS);
+      const created = await eventually(() => createLink(stack), RECOVERY_TIMEOUT_MS);
+      expect((await call(created.short_url)).status).toBe(302);
       expect((await call(link.short_url)).status).toBe(302);
       clicks++;
       await expectClicks(stack, link.id, clicks);
     }
   });
+});
 
-  test("a second start beside a running one is refused, and says so", async () => {
+describe("a start of the stack", () => {
+  test("beside a running one is rejected with an explanation", async () => {
     await using stack = await startStack();
     const { supervisor, output } = await spawnSupervisor({ dataDir: stack.dataDir });
     expect(await supervisor.exited).toBe(1);
@@ -140,30 +189,28 @@ describe("faults", () => {
     expect((await call(`${stack.info().api_metrics_url}/readyz`)).status).toBe(200);
   });
 
-  test("a bad setting is named, and nothing is started", async () => {
+  test("with an invalid setting names it and starts nothing", async () => {
     const { supervisor, output, dataDir } = await spawnSupervisor({ env: { API_PORT: "no-port" } });
     expect(await supervisor.exited).toBe(2);
     expect(output()).toContain("API_PORT");
-    expect(processesOf(dirname(dataDir))).toEqual([]);
+    expect(findProcesses(dirname(dataDir))).toEqual([]);
     removeDataDir(dataDir);
   });
-});
 
-describe("surroundings", () => {
-  test("a taken port is named and another one used", async () => {
+  test("with a port in use reports that and chooses another one", async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
     const address = other.address();
     const port = typeof address === "object" && address !== null ? String(address.port) : "";
     await using stack = await startStack({ env: { REDIRECTOR_PORT: port } });
-    expect(stack.output()).toContain(`Port ${port} for short links is taken`);
+    expect(stack.output()).toContain(`Port ${port} for short links is in use`);
     expect(new URL(stack.info().short_url).port).not.toBe(port);
     const link = await createLink(stack);
     expect((await call(link.short_url)).status).toBe(302);
     await new Promise((done) => other.close(done));
   });
 
-  test("a data directory that only root can reach will do", async () => {
+  test("works with a data directory that only root can reach", async () => {
     const dataDir = createDataDir({ reachable: false });
     try {
       await using stack = await startStack({ dataDir });
@@ -173,9 +220,9 @@ describe("surroundings", () => {
     }
   });
 
-  test("parts that run elsewhere are used and left running", async () => {
-    await using parts = await startStack();
-    const { database_url, nats_url, clickhouse_url } = parts.info();
+  test("uses services that run elsewhere, and does not stop them", async () => {
+    await using services = await startStack();
+    const { database_url, nats_url, clickhouse_url } = services.info();
     await using stack = await startStack({
       env: { DATABASE_URL: database_url, NATS_URL: nats_url, CLICKHOUSE_URL: clickhouse_url },
     });
@@ -184,13 +231,13 @@ describe("surroundings", () => {
     const link = await createLink(stack);
     expect((await call(link.short_url)).status).toBe(302);
     await expectClicks(stack, link.id, 1);
-    // The same link on the other redirector: both follow one feed.
-    expect((await call(`${parts.info().short_url}/${link.alias}`)).status).toBe(302);
+    // The other redirector serves the same link: both consume one stream.
+    expect((await call(`${services.info().short_url}/${link.alias}`)).status).toBe(302);
     await stack.stop();
-    await createLink(parts);
+    await createLink(services);
   });
 
-  test("a part that does not answer is named", async () => {
+  test("with a service that does not respond names it", async () => {
     const { supervisor, output, dataDir } = await spawnSupervisor({
       env: { NATS_URL: "nats://127.0.0.1:9" },
     });

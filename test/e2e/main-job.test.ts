@@ -1,16 +1,16 @@
 /**
- * Goal: the main job works end to end, over HTTP alone and with real parts: a link is made, it
- * redirects, its click is in the analytics.
+ * Goal: the main job works end to end, over HTTP with real services: a link is created, redirects, and its click is in
+ * the analytics.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { admin, createAccount, createKey } from "../harness/admin.ts";
-import { call, errorAnswer, linkAnswer, summaryAnswer } from "../harness/api.ts";
+import { call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
-/** How late a click may be seen. */
-const CLICK_VISIBLE_MS = 3_000;
+/** Latest appearance of a click in the analytics. */
+const CLICK_VISIBLE_MS_MAX = 3_000;
 
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1";
@@ -30,20 +30,20 @@ const short = (path: string) => `${stack.info().short_url}${path}`;
 async function createLink(body: Record<string, unknown>) {
   const { status, body: link } = await call(api("/v1/links"), { key, body });
   expect(status).toBe(201);
-  return linkAnswer.parse(link);
+  return linkSchema.parse(link);
 }
 
-const summaryOf = async (id: string, query = "") =>
-  summaryAnswer.parse((await call(api(`/v1/analytics/${id}${query}`), { key })).body);
+const getSummary = async (id: string, query = "") =>
+  summarySchema.parse((await call(api(`/v1/analytics/${id}${query}`), { key })).body);
 
 describe("a short link", () => {
-  test("is made, redirects at once, and its click is in the analytics within three seconds", async () => {
+  test("is created, redirects at once, and its click is in the analytics within three seconds", async () => {
     const created = await call(api("/v1/links"), {
       key,
       body: { url: " https://example.com/landing?a=1 ", title: "Landing", utm_source: "mail" },
     });
     expect(created.status).toBe(201);
-    const link = linkAnswer.parse(created.body);
+    const link = linkSchema.parse(created.body);
     expect(created.headers.get("location")).toBe(`/v1/links/${link.id}`);
     expect(link).toMatchObject({
       original_url: "https://example.com/landing?a=1",
@@ -70,7 +70,7 @@ describe("a short link", () => {
     expect(redirect.body).toBe("");
 
     await eventually(async () => {
-      const { summary, clicks_over_time, period } = await summaryOf(link.id);
+      const { summary, clicks_over_time, period } = await getSummary(link.id);
       expect(summary).toEqual({
         total_clicks: 1,
         unique_clicks: 1,
@@ -80,7 +80,7 @@ describe("a short link", () => {
       expect(period).toBe("30d");
       expect(clicks_over_time).toHaveLength(30);
       expect(clicks_over_time.at(-1)).toMatchObject({ clicks: 1, unique: 1 });
-    }, CLICK_VISIBLE_MS);
+    }, CLICK_VISIBLE_MS_MAX);
     await eventually(async () => {
       const { status, body } = await call(api(`/v1/links/${link.id}`), { key });
       expect(status).toBe(200);
@@ -91,10 +91,10 @@ describe("a short link", () => {
         updated_at: link.created_at,
         has_password: false,
       });
-    }, CLICK_VISIBLE_MS);
+    }, CLICK_VISIBLE_MS_MAX);
   });
 
-  test("counts every redirect once, tells visitors apart and keeps bots beside", async () => {
+  test("counts every redirect once, distinguishes visitors and counts bots separately", async () => {
     const link = await createLink({ url: "https://example.com/many" });
     const visit = (address: string, agent: string) =>
       call(link.short_url, { headers: { "x-forwarded-for": address, "user-agent": agent } });
@@ -108,28 +108,28 @@ describe("a short link", () => {
       );
     await fetch(link.short_url, { method: "HEAD", redirect: "manual" });
     await eventually(async () => {
-      const { summary, clicks_over_time } = await summaryOf(link.id, "?period=24h");
+      const { summary, clicks_over_time } = await getSummary(link.id, "?period=24h");
       expect(summary).toMatchObject({ total_clicks: 60, unique_clicks: 3, bot_clicks: 3 });
       expect(clicks_over_time).toHaveLength(24);
       expect(clicks_over_time.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(60);
-    }, CLICK_VISIBLE_MS);
+    }, CLICK_VISIBLE_MS_MAX);
   });
 
-  test("has the alias it was given, and nobody else gets that alias", async () => {
+  test("has the requested alias, which no other link can get", async () => {
     await createLink({ url: "https://example.com/first", alias: "Only_One-1" });
-    const again = await call(api("/v1/links"), {
+    const duplicate = await call(api("/v1/links"), {
       key,
       body: { url: "https://example.com/2", alias: "Only_One-1" },
     });
-    expect(again.status).toBe(400);
-    expect(errorAnswer.parse(again.body).error.code).toBe("alias_taken");
+    expect(duplicate.status).toBe(400);
+    expect(errorSchema.parse(duplicate.body).error.code).toBe("alias_taken");
     expect((await call(short("/Only_One-1"))).headers.get("location")).toBe(
       "https://example.com/first",
     );
     expect((await call(short("/only_one-1"))).status).toBe(404);
   });
 
-  test("stops at its expiry", async () => {
+  test("returns 410 after its expiry", async () => {
     const link = await createLink({
       url: "https://example.com/soon",
       expires_at: new Date(Date.now() + 1_000).toISOString(),
@@ -138,7 +138,7 @@ describe("a short link", () => {
     await eventually(async () => expect((await call(link.short_url)).status).toBe(410), 3_000);
   });
 
-  test("with a password asks for it, and takes no other", async () => {
+  test("with a password asks for it, and accepts only that password", async () => {
     const link = await createLink({ url: "https://example.com/secret", password: "päss word" });
     const post = (password: string) =>
       call(link.short_url, {
@@ -157,7 +157,7 @@ describe("a short link", () => {
     expect(JSON.stringify(body)).not.toContain("argon2");
   });
 
-  test("redirects at once on the redirector after every one of a hundred creates", async () => {
+  test("redirects at once after each of a hundred creations", async () => {
     const { key: account } = await createAccount(stack, "enterprise", {
       endpoints: { "POST /v1/links": 1_000 },
       minute: 1_000,
@@ -167,7 +167,7 @@ describe("a short link", () => {
         key: account,
         body: { url: `https://example.com/${i}` },
       });
-      const redirect = await call(linkAnswer.parse(body).short_url);
+      const redirect = await call(linkSchema.parse(body).short_url);
       expect(redirect.headers.get("location")).toBe(`https://example.com/${i}`);
     }
   });
@@ -181,13 +181,13 @@ describe("the short domain", () => {
     ["GET", "/robots.txt", 200],
     ["GET", "/favicon.ico", 204],
     ["DELETE", "/nothing-here", 405],
-  ])("%s %s is %i", async (method, path, status) => {
-    const answer = await call(short(path), { method });
-    expect(answer.status).toBe(status);
-    if (status === 405) expect(answer.headers.get("allow")).toBe("GET, HEAD");
+  ])("responds to %s %s with %i", async (method, path, status) => {
+    const response = await call(short(path), { method });
+    expect(response.status).toBe(status);
+    if (status === 405) expect(response.headers.get("allow")).toBe("GET, HEAD");
   });
 
-  test("a host that is not served here has no links", async () => {
+  test("serves no links on an unknown host", async () => {
     const link = await createLink({ url: "https://example.com/host" });
     expect((await call(link.short_url, { headers: { host: "elsewhere.example" } })).status).toBe(
       404,
@@ -219,16 +219,16 @@ describe("the API", () => {
     ["a NUL in the title", { url, title: "a\u0000b" }, 400, "invalid_request"],
     ["too long a password", { url, password: "x".repeat(129) }, 400, "invalid_request"],
     ["too large a body", { url, title: "x".repeat(1_100_000) }, 413, "payload_too_large"],
-  ])("refuses %s", async (_name, body, status, code) => {
-    const answer = await call(api("/v1/links"), { key, body });
-    expect(errorAnswer.parse(answer.body).error.code).toBe(code);
-    expect(answer.status).toBe(status);
-    expectLimitHeaders(answer.headers);
+  ])("rejects the creation of a link with %s", async (_name, body, status, code) => {
+    const response = await call(api("/v1/links"), { key, body });
+    expect(errorSchema.parse(response.body).error.code).toBe(code);
+    expect(response.status).toBe(status);
+    expectLimitHeaders(response.headers);
   });
 
-  test("refuses a link to itself", async () => {
-    const answer = await call(api("/v1/links"), { key, body: { url: short("/x") } });
-    expect(errorAnswer.parse(answer.body).error.code).toBe("invalid_url");
+  test("rejects a destination on its own short domain", async () => {
+    const response = await call(api("/v1/links"), { key, body: { url: short("/x") } });
+    expect(errorSchema.parse(response.body).error.code).toBe("invalid_url");
   });
 
   test.each<[string, string, string, string | undefined, number, string]>([
@@ -239,22 +239,22 @@ describe("the API", () => {
     ["an unknown path outside /v1", "GET", "/nothing", undefined, 404, "not_found"],
     ["a wrong method", "DELETE", "/v1/limits", undefined, 405, "method_not_allowed"],
   ])(
-    "answers %s with the envelope and the limit headers",
+    "responds to a request with %s by a documented error with rate limit headers",
     async (_name, method, path, badKey, status, code) => {
-      const answer = await call(api(path), {
+      const response = await call(api(path), {
         method,
         key: badKey,
         ...(method === "POST" ? { body: "{" } : {}),
       });
-      expect(errorAnswer.parse(answer.body).error.code).toBe(code);
-      expect(answer.status).toBe(status);
-      expectLimitHeaders(answer.headers);
-      if (status === 401) expect(answer.headers.get("www-authenticate")).toBe("Bearer");
-      if (status === 405) expect(answer.headers.get("allow")).toBe("GET");
+      expect(errorSchema.parse(response.body).error.code).toBe(code);
+      expect(response.status).toBe(status);
+      expectLimitHeaders(response.headers);
+      if (status === 401) expect(response.headers.get("www-authenticate")).toBe("Bearer");
+      if (status === 405) expect(response.headers.get("allow")).toBe("GET");
     },
   );
 
-  test("knows no link of another account, of the other mode, or none at all", async () => {
+  test("hides links of another account and of the other mode", async () => {
     const link = await createLink({ url });
     const { key: stranger } = await createAccount(stack, "free");
     const { key: testKey } = await createKey(
@@ -266,8 +266,8 @@ describe("the API", () => {
     expect(testKey).toStartWith("sk_test_");
     for (const other of [stranger, testKey]) {
       for (const path of [`/v1/links/${link.id}`, `/v1/analytics/${link.id}`]) {
-        const answer = await call(api(path), { key: other });
-        expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([
+        const response = await call(api(path), { key: other });
+        expect([response.status, errorSchema.parse(response.body).error.code]).toEqual([
           404,
           "not_found",
         ]);
@@ -281,48 +281,51 @@ describe("the API", () => {
     "?timezone=Mars/Base",
     "?start_date=soon",
     "?start_date=2026-02-01&end_date=2026-01-01",
-  ])("refuses the analytics query %s", async (query) => {
+  ])("rejects the analytics query %s", async (query) => {
     const link = await createLink({ url });
-    const answer = await call(api(`/v1/analytics/${link.id}${query}`), { key });
-    expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([
+    const response = await call(api(`/v1/analytics/${link.id}${query}`), { key });
+    expect([response.status, errorSchema.parse(response.body).error.code]).toEqual([
       400,
       "invalid_request",
     ]);
   });
 });
 
-describe("keys and limits", () => {
-  test("a revoked key is refused by the very next request", async () => {
-    const { id, key: doomed } = await createKey(stack, await sharedAccountId(), "links:read");
-    expect((await call(api("/v1/limits"), { key: doomed })).status).toBe(200);
+describe("API keys and rate limits", () => {
+  test("a revoked key is rejected by the very next request", async () => {
+    const { id, key: revoked } = await createKey(stack, await sharedAccountId(), "links:read");
+    expect((await call(api("/v1/limits"), { key: revoked })).status).toBe(200);
     await admin(stack, ["keys", "revoke", id]);
-    const answer = await call(api("/v1/limits"), { key: doomed });
-    expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([
+    const response = await call(api("/v1/limits"), { key: revoked });
+    expect([response.status, errorSchema.parse(response.body).error.code]).toEqual([
       403,
       "key_revoked",
     ]);
   });
 
-  test("a key without the scope is refused", async () => {
+  test("a key without the scope is rejected", async () => {
     const { key: reader } = await createKey(stack, await sharedAccountId(), "links:read");
-    const answer = await call(api("/v1/links"), {
+    const response = await call(api("/v1/links"), {
       key: reader,
       body: { url: "https://example.com/" },
     });
-    expect([answer.status, errorAnswer.parse(answer.body).error.code]).toEqual([403, "forbidden"]);
-    expectLimitHeaders(answer.headers);
+    expect([response.status, errorSchema.parse(response.body).error.code]).toEqual([
+      403,
+      "forbidden",
+    ]);
+    expectLimitHeaders(response.headers);
   });
 
-  test("a window takes exactly what it allows, however many come at once", async () => {
+  test("a window accepts exactly its limit of concurrent requests", async () => {
     const { key: limited } = await createAccount(stack, "enterprise", { minute: 25, burst: 1_000 });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 80 }, () => call(api("/v1/links/link_none"), { key: limited })),
     );
-    expect(answers.filter(({ status }) => status === 404)).toHaveLength(25);
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(refused).toHaveLength(55);
-    for (const { headers, body } of refused) {
-      const { error } = errorAnswer.parse(body);
+    expect(responses.filter(({ status }) => status === 404)).toHaveLength(25);
+    const rejected = responses.filter(({ status }) => status === 429);
+    expect(rejected).toHaveLength(55);
+    for (const { headers, body } of rejected) {
+      const { error } = errorSchema.parse(body);
       expect(error.code).toBe("rate_limited");
       expect(String(error.retry_after)).toBe(headers.get("retry-after") ?? "");
       expect(headers.get("x-ratelimit-policy")).toBe("25;w=60");
@@ -332,7 +335,7 @@ describe("keys and limits", () => {
 
   test("the demo account is on the business plan with the specified limits", async () => {
     const { body } = await call(api("/v1/limits"), { key });
-    const { plan, limits } = limitsAnswer(body);
+    const { plan, limits } = toLimits(body);
     expect(plan).toBe("business");
     expect(
       Object.fromEntries(limits.map(({ name, limit, window }) => [name, [limit, window]])),
@@ -348,8 +351,8 @@ describe("keys and limits", () => {
   });
 });
 
-function limitsAnswer(body: unknown) {
-  // The shape is what the test is about; a wrong one fails in the comparison.
+function toLimits(body: unknown) {
+  // The test checks the shape: a wrong one fails in the comparison.
   return body as { plan: string; limits: { name: string; limit: number; window: number }[] };
 }
 
@@ -364,7 +367,7 @@ function expectLimitHeaders(headers: Headers): void {
 
 let sharedAccount: Promise<string> | undefined;
 
-/** An account to make keys in: the demo account's id is not told anywhere. */
+/** Returns an account to create keys in: no response contains the demo account's id. */
 async function sharedAccountId(): Promise<string> {
   sharedAccount ??= createAccount(stack, "business").then(({ id }) => id);
   return await sharedAccount;

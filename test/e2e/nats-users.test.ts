@@ -1,4 +1,4 @@
-/** Goal: with the NATS configuration that is shipped, each process may do what it must, and no more. */
+/** Goal: with the shipped NATS configuration each process may do only what it must. */
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,16 +6,24 @@ import { join } from "node:path";
 import { connect } from "nats";
 
 import { findNatsServer } from "../../deploy/local/nats.ts";
+import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
-import { call, linkAnswer } from "../harness/api.ts";
+import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { startApi, startRedirector, startWorker } from "../harness/processes.ts";
 import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
-const ARRIVED_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
-test("links and clicks pass under the users of deploy/nats, and nobody may do another's work", async () => {
+/** Inboxes of the other users. */
+const OTHER_INBOXES = {
+  redirector: ["_INBOX_api.>", "_INBOX_worker.>"],
+  worker: ["_INBOX_api.>", "_INBOX_redirector.>"],
+  api: ["_INBOX_redirector.>", "_INBOX_worker.>"],
+};
+
+test("links and clicks flow with the users of deploy/nats, and no user may do more than its process needs", async () => {
   await using stack = await startStack();
   await using cleanup = new AsyncDisposableStack();
   const port = freePort();
@@ -27,7 +35,7 @@ test("links and clicks pass under the users of deploy/nats, and nobody may do an
       .replace("0.0.0.0:4222", `127.0.0.1:${port}`)
       .replace("127.0.0.1:8222", `127.0.0.1:${freePort()}`)
       .replace("/var/lib/nats", join(stack.dataDir, "users-store"))
-      // Of nats-server 2.10; the one here may be older.
+      // A setting of nats-server 2.10; this machine's may be older.
       .replace(/^.*sync_interval.*$/m, ""),
   );
   const program = await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log);
@@ -47,8 +55,8 @@ test("links and clicks pass under the users of deploy/nats, and nobody may do an
   });
   const at = (user: string, password: string) => `nats://${user}:${password}@127.0.0.1:${port}`;
   await eventually(async () => {
-    await (await connect({ servers: `127.0.0.1:${port}`, user: "api", pass: "a" })).close();
-  }, ARRIVED_MS);
+    await (await connect(natsLogin(at("api", "a")))).close();
+  }, TIMEOUT_MS);
 
   const api = await startApi(stack, { NATS_URL: at("api", "a") });
   cleanup.defer(() => api.stop());
@@ -59,22 +67,43 @@ test("links and clicks pass under the users of deploy/nats, and nobody may do an
 
   const { key } = await createAccount(stack, "enterprise");
   const body = { url: "https://example.com/users" };
-  const made = await call(`${api.url}/v1/links`, { key, body });
-  expect(made.headers.get("x-propagation")).toBeNull();
-  const { id, alias } = linkAnswer.parse(made.body);
+  const created = await call(`${api.url}/v1/links`, { key, body });
+  expect(created.headers.get("x-propagation")).toBeNull();
+  const { id, alias } = linkSchema.parse(created.body);
   for (let i = 0; i < 5; i++) expect((await call(`${redirector.url}/${alias}`)).status).toBe(302);
   await eventually(async () => {
-    const { body: told } = await call(`${api.url}/v1/links/${id}`, { key });
-    expect(linkAnswer.parse(told).clicks).toBe(5);
-  }, ARRIVED_MS);
+    const { body: updated } = await call(`${api.url}/v1/links/${id}`, { key });
+    expect(linkSchema.parse(updated).clicks).toBe(5);
+  }, TIMEOUT_MS);
 
   for (const [user, pass, subject] of [
     ["redirector", "r", "links._.stolen"],
     ["worker", "w", "links._.stolen"],
-    ["worker", "w", "clicks.page"],
+    ["worker", "w", "clicks.segment"],
   ] as const) {
-    const nats = await connect({ servers: `127.0.0.1:${port}`, user, pass });
+    const nats = await connect(natsLogin(at(user, pass)));
     expect(nats.jetstream({ timeout: 1_000 }).publish(subject, Buffer.from("x"))).rejects.toThrow();
+    await nats.close();
+  }
+
+  // A stolen password must not allow destroying a stream or reading the others' inboxes.
+  for (const [user, pass] of [
+    ["redirector", "r"],
+    ["worker", "w"],
+    ["api", "a"],
+  ] as const) {
+    const nats = await connect(natsLogin(at(user, pass)));
+    for (const stream of ["LINKS", "CLICKS", "CLICKS_DLQ"]) {
+      for (const call of ["PURGE", "DELETE", "UPDATE", "SNAPSHOT", "RESTORE"])
+        expect(
+          nats.request(`$JS.API.STREAM.${call}.${stream}`, "{}", { timeout: 1_000 }),
+        ).rejects.toThrow(/permission/i);
+    }
+    for (const inboxes of ["_INBOX.>", ...OTHER_INBOXES[user], ">"]) {
+      const { promise, resolve } = Promise.withResolvers<Error | null>();
+      nats.subscribe(inboxes, { callback: (error) => resolve(error) });
+      expect(String(await promise)).toMatch(/permission/i);
+    }
     await nats.close();
   }
 });

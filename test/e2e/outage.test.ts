@@ -1,4 +1,4 @@
-/** Goal: redirectors outlive everything else, and what they counted meanwhile is not lost. */
+/** Goal: redirectors survive the failure of everything else, and clicks recorded in the meantime are not lost. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
@@ -7,20 +7,21 @@ import { connect, DiscardPolicy } from "nats";
 
 import {
   type Click,
-  encodePageHeader,
   encodeRawClick,
+  encodeSegmentHeader,
   RECORD_BYTES_MAX,
   toRawClick,
-} from "../../shared/contracts/click-page.ts";
+} from "../../shared/contracts/click-segment.ts";
 import { decodeId, newUuid } from "../../shared/ids.ts";
+import { natsLogin } from "../../shared/nats.ts";
 import { admin } from "../harness/admin.ts";
-import { call, linkAnswer, summaryAnswer } from "../harness/api.ts";
+import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
-/** Where nobody listens. */
-const NOWHERE = "nats://127.0.0.1:1";
+/** A URL on which no server listens. */
+const UNREACHABLE_NATS = "nats://127.0.0.1:1";
 
 let stack: Stack;
 beforeAll(async () => void (stack = await startStack()));
@@ -30,36 +31,30 @@ const api = (path: string) => `${stack.info().api_url}${path}`;
 
 async function createLink(url: string) {
   const { body } = await call(api("/v1/links"), { key: stack.info().api_key, body: { url } });
-  return linkAnswer.parse(body);
+  return linkSchema.parse(body);
 }
 
-const ready = async (metricsUrl: string) => (await call(`${metricsUrl}/readyz`)).status;
+const getReadiness = async (metricsUrl: string) => (await call(`${metricsUrl}/readyz`)).status;
 
-/** User and password, if NATS asks for them. */
-function natsLogin(): { user?: string; pass?: string } {
-  const { username, password } = new URL(stack.info().nats_url);
-  return username === "" ? {} : { user: username, pass: decodeURIComponent(password) };
-}
+const createJournalDir = () => mkdtempSync(join(stack.dataDir, "outage-"));
 
-const journal = () => mkdtempSync(join(stack.dataDir, "outage-"));
-
-describe("the links feed", () => {
-  test("that was lost is filled again from the database, and redirectors take it from there", async () => {
-    const made = [];
-    for (let i = 0; i < 30; i++) made.push(await createLink(`https://example.com/resync-${i}`));
-    const [first] = made;
+describe("the links stream", () => {
+  test("is restored from the database after a loss, and redirectors consume it again", async () => {
+    const links = [];
+    for (let i = 0; i < 30; i++) links.push(await createLink(`https://example.com/resync-${i}`));
+    const [first] = links;
     expect((await call(first?.short_url ?? "")).status).toBe(302);
-    const nats = await connect({ servers: new URL(stack.info().nats_url).host, ...natsLogin() });
+    const nats = await connect(natsLogin(stack.info().nats_url));
     await (await nats.jetstreamManager()).streams.delete("LINKS");
     await nats.close();
-    // The redirector notices, and forgets what it cannot be sure of any more.
+    // The redirector notices the loss and clears its cache.
     await eventually(
       async () => expect((await call(first?.short_url ?? "")).status).toBe(404),
       15_000,
     );
     const { queued } = await admin<{ queued: number }>(stack, ["links", "resync"]);
     expect(queued).toBeGreaterThanOrEqual(30);
-    for (const { short_url, original_url } of made) {
+    for (const { short_url, original_url } of links) {
       await eventually(async () => {
         const { status, headers } = await call(short_url);
         expect([status, headers.get("location")]).toEqual([302, original_url]);
@@ -70,10 +65,10 @@ describe("the links feed", () => {
   });
 });
 
-describe("the stream of clicks", () => {
-  test("is not used while it could lose some, and what was counted meanwhile arrives later", async () => {
+describe("the clicks stream", () => {
+  test("is not used while its configuration could lose clicks, which arrive later instead", async () => {
     const link = await createLink("https://example.com/unsafe-stream");
-    const nats = await connect({ servers: new URL(stack.info().nats_url).host, ...natsLogin() });
+    const nats = await connect(natsLogin(stack.info().nats_url));
     const { streams } = await nats.jetstreamManager();
     await streams.update("CLICKS", { discard: DiscardPolicy.Old });
     const redirector = await startRedirector(stack);
@@ -84,7 +79,7 @@ describe("the stream of clicks", () => {
     }, 10_000);
     const total = async () => {
       const { body } = await call(api(`/v1/analytics/${link.id}`), { key: stack.info().api_key });
-      return summaryAnswer.parse(body).summary.total_clicks;
+      return summarySchema.parse(body).summary.total_clicks;
     };
     expect(await total()).toBe(0);
     await streams.update("CLICKS", { discard: DiscardPolicy.New });
@@ -94,35 +89,37 @@ describe("the stream of clicks", () => {
   });
 });
 
-/** What `shorthop admin dlq list` prints of a page. */
-type Dead = { sequence: number; page: string | null; clicks: number; reason: string };
+/** A line of `shorthop admin dlq list`. */
+type DeadLetter = { sequence: number; segment: string | null; clicks: number; reason: string };
 
-/** A page of one click, of a journal of its own. */
-function pageOf(click: Click): Buffer {
+/** Encodes a segment of one click, of a new journal. */
+function encodeSegment(click: Click): Buffer {
   const record = Buffer.alloc(RECORD_BYTES_MAX);
   const end = encodeRawClick(record, 0, toRawClick(click));
   return Buffer.concat([
-    encodePageHeader({ journalId: newUuid(), page: 0 }),
+    encodeSegmentHeader({ journalId: newUuid(), segment: 0 }),
     record.subarray(0, end),
   ]);
 }
 
-const listDead = () => admin<Dead[]>(stack, ["dlq", "list"]);
+const listDeadLetters = () => admin<DeadLetter[]>(stack, ["dlq", "list"]);
 
-describe("pages that were set aside", () => {
-  test("are listed with their reason, counted once when tried again, and can be given up", async () => {
-    const link = await createLink("https://example.com/set-aside");
-    const nats = await connect({ servers: new URL(stack.info().nats_url).host, ...natsLogin() });
+describe("dead-lettered segments", () => {
+  test("are listed with their reason, counted once when retried, and can be dropped", async () => {
+    const link = await createLink("https://example.com/dead-lettered");
+    const nats = await connect(natsLogin(stack.info().nats_url));
     const client = nats.jetstream();
-    await client.publish("clicks.page", Buffer.from("no page at all"));
+    await client.publish("clicks.segment", Buffer.from("not a segment"));
     const [garbage] = await eventually(async () => {
-      const pages = await listDead();
-      expect(pages).toMatchObject([{ page: null, clicks: 0, reason: "not a page of clicks" }]);
-      return pages;
+      const deadLetters = await listDeadLetters();
+      expect(deadLetters).toMatchObject([
+        { segment: null, clicks: 0, reason: "not a segment of clicks" },
+      ]);
+      return deadLetters;
     }, 10_000);
 
     const linkId = decodeId("link", link.id) ?? newUuid();
-    const page = pageOf({
+    const segment = encodeSegment({
       time: Date.now(),
       linkId,
       accountId: newUuid(),
@@ -136,12 +133,12 @@ describe("pages that were set aside", () => {
       language: "en",
       query: "",
     });
-    // Twice, as a worker would that was killed between setting a page aside and saying so.
-    for (let i = 0; i < 2; i++) await client.publish("clicks_dlq.page", page);
-    expect((await listDead()).map(({ clicks }) => clicks)).toEqual([0, 1, 1]);
-    expect(await admin(stack, ["dlq", "drop", String(garbage?.sequence)])).toEqual({ pages: 1 });
-    expect(await admin(stack, ["dlq", "retry"])).toEqual({ pages: 2 });
-    expect(await listDead()).toEqual([]);
+    // Twice, as by a worker that was killed between dead-lettering a segment and acknowledging it.
+    for (let i = 0; i < 2; i++) await client.publish("clicks_dlq.segment", segment);
+    expect((await listDeadLetters()).map(({ clicks }) => clicks)).toEqual([0, 1, 1]);
+    expect(await admin(stack, ["dlq", "drop", String(garbage?.sequence)])).toEqual({ segments: 1 });
+    expect(await admin(stack, ["dlq", "retry"])).toEqual({ segments: 2 });
+    expect(await listDeadLetters()).toEqual([]);
     await eventually(async () => {
       const rows = await fetch(
         `${stack.info().clickhouse_url}/?query=${encodeURIComponent(`SELECT count() FROM clicks WHERE link_id = '${linkId}'`)}`,
@@ -150,30 +147,30 @@ describe("pages that were set aside", () => {
       const { state } = await (await nats.jetstreamManager()).streams.info("CLICKS");
       expect(state.messages).toBeGreaterThan(0);
     }, 15_000);
-    expect(admin(stack, ["dlq", "drop", "999"])).rejects.toThrow("page");
+    expect(admin(stack, ["dlq", "drop", "999"])).rejects.toThrow("segment");
     await nats.close();
   });
 });
 
-describe("ClickHouse", () => {
-  test("that is away costs analytics, and nothing else", async () => {
+describe("an outage of ClickHouse", () => {
+  test("affects only analytics", async () => {
     const link = await createLink("https://example.com/without-clickhouse");
-    const alone = await startApi(stack, { CLICKHOUSE_URL: "http://127.0.0.1:1" });
-    const ask = (path: string) => call(`${alone.url}${path}`, { key: stack.info().api_key });
+    const affected = await startApi(stack, { CLICKHOUSE_URL: "http://127.0.0.1:1" });
+    const get = (path: string) => call(`${affected.url}${path}`, { key: stack.info().api_key });
     for (const path of ["", `/${link.id}`, `/${link.id}/geo`, `/${link.id}/devices`]) {
-      const { status, body, headers } = await ask(`/v1/analytics${path}`);
+      const { status, body, headers } = await get(`/v1/analytics${path}`);
       expect([path, status, body]).toMatchObject([path, 503, { error: { code: "unavailable" } }]);
       expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
     }
-    expect((await ask("/v1/links")).status).toBe(200);
-    expect((await ask(`/v1/links/${link.id}`)).status).toBe(200);
-    await alone.stop();
+    expect((await get("/v1/links")).status).toBe(200);
+    expect((await get(`/v1/links/${link.id}`)).status).toBe(200);
+    await affected.stop();
   });
 });
 
 describe("a redirector", () => {
-  test("that starts without NATS serves what it had, counts it, and catches up later", async () => {
-    const JOURNAL_DIR = journal();
+  test("that starts without NATS serves its snapshot, records clicks, and catches up later", async () => {
+    const JOURNAL_DIR = createJournalDir();
     const known = await createLink("https://example.com/known");
     const changed = await createLink("https://example.com/before");
     const first = await startRedirector(stack, { JOURNAL_DIR });
@@ -188,28 +185,31 @@ describe("a redirector", () => {
       body: { url: "https://example.com/after" },
     };
     expect((await call(api(`/v1/links/${changed.id}`), change)).status).toBe(200);
-    const cut = await startRedirector(stack, { JOURNAL_DIR, NATS_URL: NOWHERE });
-    expect(await ready(cut.metricsUrl)).toBe(503);
+    const disconnected = await startRedirector(stack, { JOURNAL_DIR, NATS_URL: UNREACHABLE_NATS });
+    expect(await getReadiness(disconnected.metricsUrl)).toBe(503);
     for (let i = 0; i < 20; i++) {
-      const { status, headers } = await call(`${cut.url}/${known.alias}`);
+      const { status, headers } = await call(`${disconnected.url}/${known.alias}`);
       expect([status, headers.get("location")]).toEqual([302, known.original_url]);
     }
-    expect((await call(`${cut.url}/never-heard-of`)).status).toBe(503);
-    await cut.stop();
+    expect((await call(`${disconnected.url}/never-heard-of`)).status).toBe(503);
+    await disconnected.stop();
 
-    const back = await startRedirector(stack, { JOURNAL_DIR });
-    await eventually(async () => expect(await ready(back.metricsUrl)).toBe(200), 10_000);
-    const { headers } = await call(`${back.url}/${changed.alias}`);
+    const reconnected = await startRedirector(stack, { JOURNAL_DIR });
+    await eventually(
+      async () => expect(await getReadiness(reconnected.metricsUrl)).toBe(200),
+      10_000,
+    );
+    const { headers } = await call(`${reconnected.url}/${changed.alias}`);
     expect(headers.get("location")).toBe("https://example.com/after");
     await eventually(async () => {
       const { body } = await call(api(`/v1/analytics/${known.id}`), { key: stack.info().api_key });
-      expect(summaryAnswer.parse(body).summary.total_clicks).toBe(21);
+      expect(summarySchema.parse(body).summary.total_clicks).toBe(21);
     }, 15_000);
-    await back.stop();
+    await reconnected.stop();
   });
 
-  test("is refused a journal that another one is writing", async () => {
-    const JOURNAL_DIR = journal();
+  test("does not start on a journal that another one is writing", async () => {
+    const JOURNAL_DIR = createJournalDir();
     const first = await startRedirector(stack, { JOURNAL_DIR });
     expect(startRedirector(stack, { JOURNAL_DIR })).rejects.toThrow("did not start");
     process.kill(first.pid, "SIGKILL");

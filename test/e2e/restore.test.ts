@@ -1,4 +1,4 @@
-/** Goal: a backup of PostgreSQL, ClickHouse and the secrets is all that is needed to be back. */
+/** Goal: a backup of PostgreSQL, ClickHouse and the secrets is sufficient for a restore. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
@@ -8,9 +8,9 @@ import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
 
-const ARRIVED_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
-/** What docs/operations.md says is backed up. NATS is not: it is filled again. */
+/** The backup described in docs/operations.md. Without NATS, whose stream is restored by a resync. */
 const BACKED_UP = ["postgres", "clickhouse", "secrets.json"];
 
 test("links, keys and analytics are the same after a restore, and links redirect", async () => {
@@ -19,20 +19,20 @@ test("links, keys and analytics are the same after a restore, and links redirect
   const before = await (async () => {
     await using stack = await startStack({ dataDir: from });
     ({ key } = await createAccount(stack, "enterprise"));
-    const client = clientOf(stack, key);
+    const client = connectClient(stack, key);
     for (let i = 0; i < 5; i++)
       await client.links.create({
         url: `https://example.com/${i}`,
         alias: `restored-${i}`,
-        tags: ["kept"],
+        tags: ["restored"],
       });
     for (let i = 0; i < 20; i++)
       await call(new URL(`restored-${i % 3}`, stack.info().short_url).href);
     await eventually(async () => {
       const { data } = await client.links.list();
       expect(data.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(20);
-    }, ARRIVED_MS);
-    return await figuresOf(client);
+    }, TIMEOUT_MS);
+    return await readState(client);
   })();
 
   expect(Bun.spawnSync(["mkdir", to]).exitCode).toBe(0);
@@ -41,7 +41,7 @@ test("links, keys and analytics are the same after a restore, and links redirect
   }
   removeDataDir(from);
   await using stack = await startStack({ dataDir: to });
-  expect(await figuresOf(clientOf(stack, key))).toEqual(before);
+  expect(await readState(connectClient(stack, key))).toEqual(before);
   const { queued } = await admin<{ queued: number }>(stack, ["links", "resync"]);
   expect(queued).toBeGreaterThanOrEqual(5);
   await eventually(async () => {
@@ -49,16 +49,16 @@ test("links, keys and analytics are the same after a restore, and links redirect
       const { status, headers } = await call(new URL(`restored-${i}`, stack.info().short_url).href);
       expect([status, headers.get("location")]).toEqual([302, `https://example.com/${i}`]);
     }
-  }, ARRIVED_MS);
+  }, TIMEOUT_MS);
   await stack.stop();
   removeDataDir(to);
 });
 
-const clientOf = (stack: Stack, apiKey: string) =>
+const connectClient = (stack: Stack, apiKey: string) =>
   createClient({ baseUrl: stack.info().api_url, apiKey });
 
-/** All that a client can see, but for short URLs: the port is another one. */
-async function figuresOf(client: ReturnType<typeof createClient>): Promise<unknown> {
+/** Reads everything that a client can see; of short URLs only the path, because the port changes. */
+async function readState(client: ReturnType<typeof createClient>): Promise<unknown> {
   const { data } = await client.links.list();
   const summaries = await Promise.all(data.map(({ id }) => client.analytics.summary(id)));
   const keys = await Array.fromAsync(client.keys.all());

@@ -1,11 +1,11 @@
-/** Goal: processes are replaced one after the other, and nobody who asks meanwhile notices. */
+/** Goal: processes are replaced one after another without their clients noticing. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 
 import { createAccount } from "../harness/admin.ts";
-import { call, linkAnswer } from "../harness/api.ts";
+import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
@@ -15,7 +15,7 @@ const REDIRECTORS = 4;
 const CLIENTS = 16;
 const PER_SECOND = 5_000;
 
-/** What a listener had not accepted goes to the others on its port (Linux 5.14). */
+/** With it, connections in a closing listener's queue go to the others on its port (Linux 5.14). */
 const MIGRATE = "/proc/sys/net/ipv4/tcp_migrate_req";
 
 let stack: Stack;
@@ -29,7 +29,7 @@ beforeAll(async () => {
     writeFileSync(MIGRATE, "1");
   } catch {
     console.warn(
-      "\n!!! tcp_migrate_req cannot be set here: a few new connections may be refused\n",
+      "\n!!! tcp_migrate_req cannot be set on this machine: a few new connections may be reset\n",
     );
   }
 });
@@ -38,31 +38,35 @@ afterAll(async () => {
   await stack[Symbol.asyncDispose]();
 });
 
-/** Keeps connections alive, and gives one up when the answer says so: as browsers and proxies do. */
+/** Keeps connections alive and closes them when a response says so, like browsers and proxies. */
 const createAgent = () => new Agent({ keepAlive: true, maxSockets: 1 });
 
-function ask(agent: Agent, url: string, headers: Record<string, string> = {}): Promise<number> {
+function sendRequest(
+  agent: Agent,
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request(url, { agent, headers, timeout: 10_000 }, (answer) => {
-      answer.resume();
-      answer.on("end", () => resolve(answer.statusCode ?? 0));
-      answer.on("error", reject);
+    const sent = request(url, { agent, headers, timeout: 10_000 }, (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode ?? 0));
+      response.on("error", reject);
     });
-    asked.on("timeout", () => asked.destroy(new Error("No answer within 10 s.")));
-    asked.on("error", reject);
-    asked.end();
+    sent.on("timeout", () => sent.destroy(new Error("No response within 10 s.")));
+    sent.on("error", reject);
+    sent.end();
   });
 }
 
-type Seen = { statuses: Map<number, number>; failures: string[] };
+type Results = { statuses: Map<number, number>; failures: string[] };
 
-/** Asks without pause, at a bounded rate in all, until `work` is done. */
-async function during(
+/** Sends requests continuously, at a limited total rate, until `work` is done. */
+async function sendDuring(
   urls: readonly string[],
   work: () => Promise<void>,
   headers = {},
-): Promise<Seen> {
-  const seen: Seen = { statuses: new Map(), failures: [] };
+): Promise<Results> {
+  const results: Results = { statuses: new Map(), failures: [] };
   const pauseMs = (CLIENTS / PER_SECOND) * 1_000;
   let working = true;
   const clients = Array.from({ length: CLIENTS }, async (_, client) => {
@@ -73,10 +77,10 @@ async function during(
       const agent = agents.get(url);
       if (agent === undefined) return;
       try {
-        const status = await ask(agent, url, headers);
-        seen.statuses.set(status, (seen.statuses.get(status) ?? 0) + 1);
+        const status = await sendRequest(agent, url, headers);
+        results.statuses.set(status, (results.statuses.get(status) ?? 0) + 1);
       } catch (error) {
-        seen.failures.push(String(error));
+        results.failures.push(String(error));
       }
       due += pauseMs;
       const ahead = due - performance.now();
@@ -87,15 +91,15 @@ async function during(
   await work();
   working = false;
   await Promise.all(clients);
-  return seen;
+  return results;
 }
 
-test("redirectors on one port are replaced without a failed request, and without a lost click", async () => {
+test("redirectors on one port are replaced without a failed request or a lost click", async () => {
   const port = freePort();
   const { key } = await createAccount(stack, "enterprise");
   const body = { url: "https://example.com/rolling" };
-  const made = await call(`${stack.info().api_url}/v1/links`, { key, body });
-  const link = linkAnswer.parse(made.body);
+  const created = await call(`${stack.info().api_url}/v1/links`, { key, body });
+  const link = linkSchema.parse(created.body);
   const start = (i: number): Promise<ExtraProcess> => {
     const journal = join(stack.dataDir, `rolling-${i}`);
     mkdirSync(journal, { recursive: true });
@@ -104,22 +108,22 @@ test("redirectors on one port are replaced without a failed request, and without
   const running: ExtraProcess[] = [];
   for (let i = 0; i < REDIRECTORS; i++) running.push(await start(i));
 
-  const seen = await during([`http://127.0.0.1:${port}/${link.alias}`], async () => {
+  const results = await sendDuring([`http://127.0.0.1:${port}/${link.alias}`], async () => {
     for (let i = 0; i < REDIRECTORS; i++) {
       await running[i]?.stop();
       running[i] = await start(i);
     }
   });
-  const answered = seen.statuses.get(302) ?? 0;
-  console.log(`${answered} answered`);
-  expect(seen.failures).toEqual([]);
-  expect([...seen.statuses.keys()]).toEqual([302]);
-  expect(answered).toBeGreaterThan(5_000);
+  const redirects = results.statuses.get(302) ?? 0;
+  console.log(`${redirects} redirects`);
+  expect(results.failures).toEqual([]);
+  expect([...results.statuses.keys()]).toEqual([302]);
+  expect(redirects).toBeGreaterThan(5_000);
   await eventually(async () => {
-    const { body: told } = await call(`${stack.info().api_url}/v1/links/${link.id}`, { key });
-    expect(linkAnswer.parse(told).clicks).toBe(answered);
+    const { body: updated } = await call(`${stack.info().api_url}/v1/links/${link.id}`, { key });
+    expect(linkSchema.parse(updated).clicks).toBe(redirects);
   }, 60_000);
-  await Promise.all(running.map((one) => one.stop()));
+  await Promise.all(running.map((process) => process.stop()));
 });
 
 test("API processes behind a proxy are replaced without a failed request", async () => {
@@ -130,26 +134,26 @@ test("API processes behind a proxy are replaced without a failed request", async
   });
   const running = [await startApi(stack), await startApi(stack)];
   let turn = 0;
-  // As a proxy does: whoever says that it is going, or is gone, gets nothing new; reading is tried elsewhere.
+  // Behaves like a proxy: sends nothing new to a process that is stopping, and retries reads on another one.
   const proxy = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    async fetch(asked) {
-      const { pathname, search } = new URL(asked.url);
+    async fetch(incoming) {
+      const { pathname, search } = new URL(incoming.url);
       const first = turn++;
       for (let i = 0; i < running.length; i++) {
         const target = running[(first + i) % running.length];
         try {
-          return await fetch(`${target?.url}${pathname}${search}`, { headers: asked.headers });
+          return await fetch(`${target?.url}${pathname}${search}`, { headers: incoming.headers });
         } catch {
-          // The next one.
+          // Tries the next process.
         }
       }
-      return new Response("Nobody there.", { status: 502 });
+      return new Response("No process is available.", { status: 502 });
     },
   });
   const authorization = { authorization: `Bearer ${key}` };
-  const seen = await during(
+  const results = await sendDuring(
     [`${proxy.url.origin}/v1/links?limit=1`],
     async () => {
       for (let i = 0; i < running.length; i++) {
@@ -160,8 +164,8 @@ test("API processes behind a proxy are replaced without a failed request", async
     },
     authorization,
   );
-  expect(seen.failures).toEqual([]);
-  expect([...seen.statuses.keys()]).toEqual([200]);
+  expect(results.failures).toEqual([]);
+  expect([...results.statuses.keys()]).toEqual([200]);
   await proxy.stop(true);
-  await Promise.all(running.map((one) => one.stop()));
+  await Promise.all(running.map((process) => process.stop()));
 });

@@ -1,6 +1,6 @@
 /**
- * Goal: the interface of links, lists, domains and errors holds, sentence by sentence. Each test is
- * named by what the interface says, and asks the running service through its client.
+ * Goal: the specified interface of links, lists, domains and errors holds, sentence by sentence. Each test is named
+ * after a statement of the specification, and checks it on a running service through the client.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -17,7 +17,7 @@ import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
-const PLENTY = {
+const UNLIMITED = {
   minute: 100_000,
   burst: 100_000,
   endpoints: { "POST /v1/links": 100_000, "POST /v1/domains": 10 },
@@ -29,33 +29,33 @@ let stack: Stack;
 let account: NewAccount;
 let client: Client;
 
-const clientWith = (apiKey: string) =>
+const createClientWith = (apiKey: string) =>
   createClient({ baseUrl: stack.info().api_url, apiKey, retriesMax: 0 });
 
 beforeAll(async () => {
   stack = await startStack();
-  account = await createAccount(stack, "enterprise", PLENTY);
-  client = clientWith(account.key);
+  account = await createAccount(stack, "enterprise", UNLIMITED);
+  client = createClientWith(account.key);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
 const create = (more: Partial<NewLink> = {}) =>
   client.links.create({ url: "https://example.com/page", ...more });
 
-/** Status and code of what a call throws. */
-async function failureOf(work: Promise<unknown>): Promise<[number, string]> {
+/** Returns status and code of the API error that a call throws. */
+async function expectFailure(work: Promise<unknown>): Promise<[number, string]> {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof ShorthopError)) throw new Error(`No error of the API: ${String(error)}`);
+  if (!(error instanceof ShorthopError)) throw new Error(`Not an API error: ${String(error)}`);
   return [error.status, error.code];
 }
 
 const send = (path: string, options: Parameters<typeof call>[1] = {}) =>
   call(`${stack.info().api_url}${path}`, { key: account.key, ...options });
 
-/** Where a short URL leads. */
+/** Follows a short URL; returns status and location. */
 async function follow(url: string): Promise<[number, string | null]> {
   const { status, headers } = await call(url);
   return [status, headers.get("location")];
@@ -72,7 +72,7 @@ describe("requests and responses", () => {
     expect(status).toBe(415);
   });
 
-  test("hold timestamps as ISO 8601 strings in UTC", async () => {
+  test("contain timestamps as ISO 8601 strings in UTC", async () => {
     const { id } = await create({ expires_at: "2099-12-31T23:00:00+02:00" });
     const { created_at, updated_at, expires_at } = await client.links.get(id);
     expect([created_at, updated_at].every((time) => TIMESTAMP.test(time))).toBe(true);
@@ -125,7 +125,7 @@ describe("link fields", () => {
     }
   });
 
-  test("expires_at: null means no expiry; after it the link redirects no more", async () => {
+  test("expires_at: null means no expiry; an expired link does not redirect", async () => {
     expect((await create()).expires_at).toBeNull();
     const link = await create({ expires_at: new Date(Date.now() + 700).toISOString() });
     expect((await follow(link.short_url))[0]).toBe(302);
@@ -152,7 +152,7 @@ describe("link fields", () => {
 });
 
 describe("POST /v1/links", () => {
-  test("answers 201 with the listed fields", async () => {
+  test("returns 201 with the listed fields", async () => {
     const { status, headers, body } = await send("/v1/links", {
       body: { url: "https://example.com/", title: "T" },
     });
@@ -165,8 +165,8 @@ describe("POST /v1/links", () => {
     );
   });
 
-  test("needs url, and nothing else", async () => {
-    expect(await failureOf(send("/v1/links", { body: {} }).then(throwAnswer))).toEqual([
+  test("requires only url", async () => {
+    expect(await expectFailure(send("/v1/links", { body: {} }).then(throwApiError))).toEqual([
       400,
       "invalid_request",
     ]);
@@ -174,17 +174,17 @@ describe("POST /v1/links", () => {
   });
 
   test("400 invalid_url when the URL format is invalid", async () => {
-    expect(await failureOf(create({ url: "not a url" }))).toEqual([400, "invalid_url"]);
+    expect(await expectFailure(create({ url: "not a url" }))).toEqual([400, "invalid_url"]);
   });
 
   test("400 alias_taken when the alias is already in use", async () => {
     await create({ alias: "spec-taken" });
-    expect(await failureOf(create({ alias: "spec-taken" }))).toEqual([400, "alias_taken"]);
+    expect(await expectFailure(create({ alias: "spec-taken" }))).toEqual([400, "alias_taken"]);
   });
 });
 
 describe("GET /v1/links/{id}", () => {
-  test("answers with the link's listed fields", async () => {
+  test("returns the link's listed fields", async () => {
     const link = await create({ title: "T", expires_at: "2099-01-01T00:00:00Z" });
     expect(await client.links.get(link.id)).toEqual({
       ...link,
@@ -195,14 +195,14 @@ describe("GET /v1/links/{id}", () => {
   });
 
   test("404 not_found when the link does not exist", async () => {
-    expect(await failureOf(client.links.get("link_none"))).toEqual([404, "not_found"]);
+    expect(await expectFailure(client.links.get("link_none"))).toEqual([404, "not_found"]);
   });
 });
 
 describe("GET /v1/links", () => {
   let own: Client;
   beforeAll(async () => {
-    own = clientWith((await createAccount(stack, "enterprise", PLENTY)).key);
+    own = createClientWith((await createAccount(stack, "enterprise", UNLIMITED)).key);
     for (let i = 0; i < 25; i++) {
       await own.links.create({
         url: `https://example.com/u-${i}`,
@@ -224,7 +224,7 @@ describe("GET /v1/links", () => {
     expect(data).toHaveLength(20);
     expect(pagination).toEqual({ page: 1, limit: 20, total: 25, total_pages: 2 });
     expect((await own.links.list({ limit: 100 })).data).toHaveLength(25);
-    expect(await failureOf(own.links.list({ limit: 101 }))).toEqual([400, "invalid_request"]);
+    expect(await expectFailure(own.links.list({ limit: 101 }))).toEqual([400, "invalid_request"]);
   });
 
   test("search: matches title, alias or URL", async () => {
@@ -235,7 +235,7 @@ describe("GET /v1/links", () => {
     }
   });
 
-  test("tag: only links with it", async () => {
+  test("tag: only links with that tag", async () => {
     expect((await own.links.list({ tag: "odd" })).pagination.total).toBe(12);
     expect((await own.links.list({ tag: "even", search: "u-2" })).pagination.total).toBe(4);
     expect((await own.links.list({ tag: "od" })).pagination.total).toBe(0);
@@ -263,7 +263,7 @@ describe("GET /v1/links", () => {
 });
 
 describe("PATCH /v1/links/{id}", () => {
-  test("fields sent are changed, and no others; answers with the updated link", async () => {
+  test("changes only the fields sent; returns the updated link", async () => {
     const link = await create({ title: "Old", expires_at: "2099-01-01T00:00:00Z" });
     const changed = await client.links.update(link.id, { url: "https://example.com/new" });
     expect(changed).toMatchObject({
@@ -281,22 +281,25 @@ describe("PATCH /v1/links/{id}", () => {
 
   test("404 not_found; 400 invalid_url", async () => {
     const { id } = await create();
-    expect(await failureOf(client.links.update("link_none", {}))).toEqual([404, "not_found"]);
-    expect(await failureOf(client.links.update(id, { url: "x" }))).toEqual([400, "invalid_url"]);
+    expect(await expectFailure(client.links.update("link_none", {}))).toEqual([404, "not_found"]);
+    expect(await expectFailure(client.links.update(id, { url: "x" }))).toEqual([
+      400,
+      "invalid_url",
+    ]);
   });
 });
 
 describe("DELETE /v1/links/{id}", () => {
-  test("is permanent, and answers { success, message }", async () => {
+  test("is permanent, and returns { success, message }", async () => {
     const { id } = await create();
     expect(await client.links.delete(id)).toEqual({ success: true, message: expect.any(String) });
-    expect(await failureOf(client.links.get(id))).toEqual([404, "not_found"]);
-    expect(await failureOf(client.links.delete(id))).toEqual([404, "not_found"]);
+    expect(await expectFailure(client.links.get(id))).toEqual([404, "not_found"]);
+    expect(await expectFailure(client.links.delete(id))).toEqual([404, "not_found"]);
   });
 });
 
 describe("GET /v1/links/{id}/qr", () => {
-  test("draws the short URL, as SVG or PNG of the size asked for", async () => {
+  test("encodes the short URL, as SVG or PNG of the requested size", async () => {
     const { id } = await create();
     const svg = await client.links.qr(id, { size: 300, error_correction: "H" });
     expect(svg.type).toStartWith("image/svg+xml");
@@ -305,15 +308,17 @@ describe("GET /v1/links/{id}/qr", () => {
     expect(png.type).toBe("image/png");
     const bytes = Buffer.from(await png.arrayBuffer());
     expect([bytes.toString("latin1", 1, 4), bytes.readUInt32BE(16)]).toEqual(["PNG", 512]);
-    expect(await failureOf(client.links.qr(id, { size: 5 }))).toEqual([400, "invalid_request"]);
+    expect(await expectFailure(client.links.qr(id, { size: 5 }))).toEqual([400, "invalid_request"]);
   });
 });
 
 describe("domains", () => {
   test("POST /v1/domains is a rate-limited operation: 10 per hour", async () => {
     for (let i = 0; i < 10; i++) await client.domains.create(`d${i}.example.com`);
-    const refused = await client.domains.create("d10.example.com").catch((error: unknown) => error);
-    expect(refused).toMatchObject({ status: 429, code: "rate_limited" });
+    const rejected = await client.domains
+      .create("d10.example.com")
+      .catch((error: unknown) => error);
+    expect(rejected).toMatchObject({ status: 429, code: "rate_limited" });
     const listed: string[] = [];
     for await (const { domain } of client.domains.all()) listed.push(domain);
     expect(listed).toEqual(Array.from({ length: 10 }, (_, i) => `d${9 - i}.example.com`));
@@ -321,7 +326,7 @@ describe("domains", () => {
 });
 
 describe("errors", () => {
-  test("use one envelope; the 429 body carries retry_after as well", async () => {
+  test("use one envelope; the 429 body also contains retry_after", async () => {
     const { body } = await send("/v1/links/link_none");
     expect(body).toEqual({ error: { code: "not_found", message: expect.any(String) } });
     const { key } = await createAccount(stack, "enterprise", { minute: 1, burst: 1 });
@@ -337,7 +342,7 @@ describe("errors", () => {
   });
 
   test("401 unauthorized: missing or invalid API key", async () => {
-    expect(await failureOf(clientWith("sk_live_nonsense").links.list())).toEqual([
+    expect(await expectFailure(createClientWith("sk_live_nonsense").links.list())).toEqual([
       401,
       "unauthorized",
     ]);
@@ -345,15 +350,15 @@ describe("errors", () => {
 
   test("403 forbidden: key lacks the scope; 403 key_revoked: key revoked", async () => {
     const { key, id } = await createKey(stack, account.id, "links:read");
-    const narrow = clientWith(key);
-    expect(await failureOf(narrow.links.delete("link_none"))).toEqual([403, "forbidden"]);
+    const narrow = createClientWith(key);
+    expect(await expectFailure(narrow.links.delete("link_none"))).toEqual([403, "forbidden"]);
     await client.keys.revoke(id);
-    expect(await failureOf(narrow.links.list())).toEqual([403, "key_revoked"]);
+    expect(await expectFailure(narrow.links.list())).toEqual([403, "key_revoked"]);
   });
 });
 
-/** For answers of plain calls that are to fail. */
-function throwAnswer({ status, body }: { status: number; body: unknown }): void {
+/** Throws the error in a response that was requested without the client. */
+function throwApiError({ status, body }: { status: number; body: unknown }): void {
   const { error } = z
     .object({ error: z.object({ code: z.string(), message: z.string() }) })
     .parse(body);

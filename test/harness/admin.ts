@@ -2,35 +2,35 @@
 import type { Stack } from "./stack.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
-export type Ran = { code: number; out: string; problem: string };
+export type CommandResult = { code: number; stdout: string; stderr: string };
 
-/** Runs a command and gives what it printed. */
-export async function runAdmin(stack: Stack, args: readonly string[]): Promise<Ran> {
-  const child = Bun.spawn([process.execPath, "api/admin/main.ts", ...args], {
+/** Runs a command; returns its exit code and output. */
+export async function runAdmin(stack: Stack, args: readonly string[]): Promise<CommandResult> {
+  const child = Bun.spawn([process.execPath, "api/cli/main.ts", ...args], {
     cwd: PROJECT_DIR,
     env: { ...process.env, DATABASE_URL: "", SHORTHOP_DATA_DIR: stack.dataDir },
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [out, problem, code] = await Promise.all([
+  const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  return { code, out, problem };
+  return { code, stdout, stderr };
 }
 
-/** Runs a command that must succeed, with `--json`, and gives the parsed result. */
+/** Runs a command with `--json` that must succeed; returns the parsed output. */
 export async function admin<Result>(stack: Stack, args: readonly string[]): Promise<Result> {
-  const { code, out, problem } = await runAdmin(stack, [...args, "--json"]);
-  if (code !== 0) throw new Error(`shorthop admin ${args.join(" ")}: ${problem}`);
-  return JSON.parse(out);
+  const { code, stdout, stderr } = await runAdmin(stack, [...args, "--json"]);
+  if (code !== 0) throw new Error(`shorthop admin ${args.join(" ")}: ${stderr}`);
+  return JSON.parse(stdout);
 }
 
 export type NewAccount = { id: string; plan: string; key: string };
 export type NewKey = { id: string; key: string };
 
-/** Opens an account with a key of every scope. */
+/** Creates an account with a key that has every scope. */
 export const createAccount = (stack: Stack, plan: string, limits?: unknown): Promise<NewAccount> =>
   admin<NewAccount>(stack, [
     "accounts",
@@ -43,7 +43,7 @@ export const createAccount = (stack: Stack, plan: string, limits?: unknown): Pro
     "--key",
   ]);
 
-/** Makes a key in an account. */
+/** Creates a key in an account. */
 export const createKey = (
   stack: Stack,
   account: string,
@@ -56,7 +56,7 @@ export const createKey = (
     "--account",
     account,
     "--name",
-    "made for a test",
+    "created by a test",
     "--type",
     type,
     "--scopes",

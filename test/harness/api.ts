@@ -1,7 +1,7 @@
-/** Calls the API the way any client would. */
+/** An API client for the tests. */
 import * as z from "zod";
 
-export type Answer = { status: number; headers: Headers; body: unknown };
+export type ApiResponse = { status: number; headers: Headers; body: unknown };
 
 type CallOptions = {
   method?: string;
@@ -10,12 +10,12 @@ type CallOptions = {
   headers?: Record<string, string>;
 };
 
-/** Sends a request; a body is sent as JSON, a string as it is. */
+/** Sends a request; a string body is sent as it is, any other as JSON. */
 export async function call(
   url: string,
   { method, key, body, headers = {} }: CallOptions = {},
-): Promise<Answer> {
-  const answer = await fetch(url, {
+): Promise<ApiResponse> {
+  const response = await fetch(url, {
     method: method ?? (body === undefined ? "GET" : "POST"),
     headers: {
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
@@ -25,19 +25,19 @@ export async function call(
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     redirect: "manual",
   });
-  const text = await textOf(answer);
-  return { status: answer.status, headers: answer.headers, body: parseOr(text) };
+  const text = await readText(response);
+  return { status: response.status, headers: response.headers, body: parseJsonOrText(text) };
 }
 
-/** A stream has no end: one that is answered is left again. */
-async function textOf(answer: Response): Promise<string> {
-  if (!answer.headers.get("content-type")?.startsWith("text/event-stream"))
-    return await answer.text();
-  await answer.body?.cancel();
+/** Reads the body; cancels an event stream, which would never end. */
+async function readText(response: Response): Promise<string> {
+  if (!response.headers.get("content-type")?.startsWith("text/event-stream"))
+    return await response.text();
+  await response.body?.cancel();
   return "";
 }
 
-function parseOr(text: string): unknown {
+function parseJsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -45,7 +45,7 @@ function parseOr(text: string): unknown {
   }
 }
 
-export const linkAnswer = z.object({
+export const linkSchema = z.object({
   id: z.string(),
   short_url: z.string(),
   original_url: z.string(),
@@ -56,7 +56,7 @@ export const linkAnswer = z.object({
   expires_at: z.string().nullable(),
 });
 
-export const summaryAnswer = z.object({
+export const summarySchema = z.object({
   link_id: z.string(),
   period: z.string(),
   summary: z.object({
@@ -68,7 +68,7 @@ export const summaryAnswer = z.object({
   clicks_over_time: z.array(z.object({ date: z.string(), clicks: z.int(), unique: z.int() })),
 });
 
-export const errorAnswer = z.strictObject({
+export const errorSchema = z.strictObject({
   error: z.strictObject({
     code: z.string(),
     message: z.string().min(1),

@@ -1,14 +1,14 @@
-/** The machine's own Chromium, headless. Debian's package is installed where there is none and it can be. */
+/** The machine's Chromium, headless. Installs Debian's package if it is missing and the tests run as root. */
 import { existsSync } from "node:fs";
 
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
-import type { Person } from "./dashboard.ts";
+import type { TestUser } from "./dashboard.ts";
 import type { Stack } from "./stack.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/** It asks for nothing from elsewhere, and runs as root in a container. */
+/** Disables Chromium's own network requests, and its sandbox, which does not work as root in a container. */
 const ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -19,15 +19,15 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-/** What is not on the page by then does not come. */
-const PATIENCE_MS = 20_000;
+/** Timeout for an element to appear on the page. */
+const PAGE_TIMEOUT_MS = 20_000;
 
-const aptGet = (...words: string[]) =>
-  Bun.spawnSync(["/usr/bin/apt-get", ...words], {
+const aptGet = (...args: string[]) =>
+  Bun.spawnSync(["/usr/bin/apt-get", ...args], {
     env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
   });
 
-/** The program's path; undefined, with a loud line, when there is none to be had. */
+/** Returns Chromium's path; if it cannot be installed, prints a warning and returns undefined. */
 function findChromium(): string | undefined {
   const found = PROGRAMS.map((name) => Bun.which(name)).find((path) => path !== null);
   if (found !== undefined && found !== null) return found;
@@ -48,34 +48,34 @@ export const chromiumPath = findChromium();
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: chromiumPath ?? "", args: ARGUMENTS });
 
-/** A page of a browser without cookies, at the dashboard's door. Whatever the page complains of is collected. */
-export async function openDoor(
+/** Opens the dashboard's sign-in page in a browser without cookies; collects the page's console errors. */
+export async function openSignIn(
   browser: Browser,
   stack: Stack,
   options: BrowserContextOptions = {},
-): Promise<{ page: Page; complaints: string[] }> {
+): Promise<{ page: Page; consoleErrors: string[] }> {
   const context = await browser.newContext({
     baseURL: stack.info().dashboard_url,
     locale: "en",
     timezoneId: "Europe/Berlin",
     ...options,
   });
-  context.setDefaultTimeout(PATIENCE_MS);
+  context.setDefaultTimeout(PAGE_TIMEOUT_MS);
   const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on("pageerror", (error) => complaints.push(error.message));
+  const consoleErrors: string[] = [];
+  page.on("pageerror", (error) => consoleErrors.push(error.message));
   page.on("console", (message) => {
-    // That somebody has not signed in is asked, and answered by 401; refusals are shown by the page.
+    // Expected: the page requests the session and gets a 401, and it displays rejected requests itself.
     if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
-      complaints.push(message.text());
+      consoleErrors.push(message.text());
     }
   });
   await page.goto("/");
-  return { page, complaints };
+  return { page, consoleErrors };
 }
 
-/** Signs in by the page's own form. */
-export async function enter(page: Page, { email, password }: Person): Promise<void> {
+/** Signs in with the page's form. */
+export async function signInOnPage(page: Page, { email, password }: TestUser): Promise<void> {
   await page.getByLabel("E-mail address").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();

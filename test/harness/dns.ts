@@ -1,4 +1,4 @@
-/** A DNS server on loopback, for what is proved by TXT records. */
+/** A DNS server on loopback, for tests of domain verification by TXT records. */
 import dns2, { type DnsServer } from "dns2";
 
 const { Packet } = dns2;
@@ -7,9 +7,9 @@ const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
 export type Dns = {
-  /** `address:port`, as `DNS_SERVERS` takes it. */
+  /** `address:port`, in the form of `DNS_SERVERS`. */
   address: string;
-  /** Sets the TXT records at a name; `fail` makes the server refuse to answer for it. */
+  /** Sets the TXT records of a name; with `fail`, queries for it fail (SERVFAIL). */
   set(name: string, records: readonly string[] | "fail"): void;
   [Symbol.asyncDispose](): Promise<void>;
 };

@@ -1,4 +1,4 @@
-/** A port that is free now. */
+/** Returns a port that is currently free. */
 export function freePort(): number {
   const listener = Bun.listen({
     hostname: "127.0.0.1",

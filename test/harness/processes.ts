@@ -1,8 +1,12 @@
-/** Further processes of the product beside those of a stack. */
+/** Additional processes of the product beside those of a stack. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
 import { PROJECT_DIR, type Stack } from "./stack.ts";
+
+/** Ends the processes if the test runner is killed. */
+let watchdog: Watchdog | undefined;
 
 export type ExtraProcess = {
   url: string;
@@ -12,7 +16,7 @@ export type ExtraProcess = {
   output(): string;
 };
 
-/** Starts one more API process on the stack's databases, or on what `env` says instead. */
+/** Starts an additional API process on the stack's databases; `env` overrides its settings. */
 export async function startApi(
   stack: Stack,
   env: Record<string, string> = {},
@@ -29,8 +33,8 @@ export async function startApi(
 }
 
 /**
- * Starts one more redirector on the stack's NATS, with a journal of its own; `within` is a command that
- * runs it elsewhere.
+ * Starts an additional redirector on the stack's NATS, with its own journal; `within` is a command prefix that runs
+ * it elsewhere.
  */
 export async function startRedirector(
   stack: Stack,
@@ -46,17 +50,17 @@ export async function startRedirector(
     JOURNAL_DIR: journal,
     ...env,
   };
-  const running = await start("redirector", stack, settings, within);
+  const child = await start("redirector", stack, settings, within);
   return {
-    ...running,
+    ...child,
     async stop() {
-      await running.stop();
+      await child.stop();
       rmSync(journal, { recursive: true, force: true });
     },
   };
 }
 
-/** Starts one more worker on the stack's parts, or on what `env` says instead. */
+/** Starts an additional worker on the stack's services; `env` overrides its settings. */
 export async function startWorker(
   stack: Stack,
   env: Record<string, string> = {},
@@ -66,7 +70,7 @@ export async function startWorker(
     WORKER_METRICS_PORT: "0",
     DATABASE_URL: database_url,
     CLICKHOUSE_URL: clickhouse_url,
-    VISITOR_HASH_SECRET: "a secret of the test's own",
+    VISITOR_HASH_SECRET: "secret of this test",
     ...env,
   });
 }
@@ -90,6 +94,8 @@ async function start(
     stdout: "pipe",
     stderr: "inherit",
   });
+  watchdog ??= startWatchdog();
+  watchdog.watch(name, child.pid);
   let output = "";
   const listening = Promise.withResolvers<{ url: string; metricsUrl: string }>();
   void (async () => {
@@ -97,7 +103,7 @@ async function start(
     for await (const chunk of child.stdout) {
       output += decoder.decode(chunk, { stream: true });
       const found = /(?:"url":"([^"]+)",)?"internal_url":"([^"]+)"/.exec(output);
-      // A worker has no address of its own.
+      // A worker has only an internal address.
       if (found?.[2] !== undefined)
         listening.resolve({ url: found[1] ?? "", metricsUrl: found[2] });
     }

@@ -1,4 +1,4 @@
-/** A whole stack of a test's own: real parts, free ports, a data directory that goes with it. */
+/** A whole stack for one test: real services, free ports, a data directory that is removed with it. */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from "node:path";
 import * as z from "zod";
 
 import { findNatsServer } from "../../deploy/local/nats.ts";
-import { removePlace } from "../../deploy/local/postgres-place.ts";
+import { removeInstallation } from "../../deploy/local/postgres-installation.ts";
 import { eventually } from "./eventually.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
@@ -39,17 +39,23 @@ const stackInfo = z.object({
 type StackInfo = z.output<typeof stackInfo>;
 
 export type Stack = {
-  /** What `stack.json` says now: process numbers change when a process is restarted. */
+  /** The current contents of `stack.json`: process ids change when a process is restarted. */
   info(): StackInfo;
   dataDir: string;
   supervisor: Bun.Subprocess;
   output(): string;
-  /** Stops it by a signal and gives its exit code; what it kept stays. */
+  /** Stops the stack by a signal and returns its exit code; the data directory stays. */
   stop(signal?: NodeJS.Signals): Promise<number>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-type StackOptions = { env?: Record<string, string>; dataDir?: string; args?: string[] };
+type StackOptions = {
+  env?: Record<string, string>;
+  dataDir?: string;
+  args?: string[];
+  /** The project folder to run, if it is a copy. */
+  root?: string;
+};
 
 const FREE_PORTS = {
   API_PORT: "0",
@@ -63,53 +69,51 @@ const FREE_PORTS = {
   CLICKHOUSE_PORT: "0",
 };
 
-/** A new data directory; `removeDataDir` takes it away with all that belongs to it. */
+/** Creates a data directory; `removeDataDir` removes it and its PostgreSQL fallback folder. */
 export function createDataDir({ reachable = true } = {}): string {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-test-"));
-  // As root, PostgreSQL runs as another user; where that one may not pass, it is set up elsewhere.
+  // As root, PostgreSQL runs as another user; if that user cannot traverse the folder, it is set up elsewhere.
   if (reachable) chmodSync(dir, 0o755);
   return join(dir, "data");
 }
 
 export function removeDataDir(dataDir: string): void {
-  removePlace(join(dataDir, "postgres"));
+  removeInstallation(join(dataDir, "postgres"));
   rmSync(dirname(dataDir), { recursive: true, force: true });
 }
 
-/** The supervisor alone, started and not waited for. */
+/** Starts only the supervisor, without waiting until the stack is ready. */
 export async function spawnSupervisor({
   env = {},
   dataDir = createDataDir(),
   args = [],
+  root = PROJECT_DIR,
 }: StackOptions = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.endsWith("_URL"));
   const bin = dirname(await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log));
-  const supervisor = Bun.spawn(
-    [process.execPath, join(PROJECT_DIR, "deploy/local/main.ts"), ...args],
-    {
-      env: {
-        ...Object.fromEntries(inherited),
-        ...FREE_PORTS,
-        PATH: `${bin}${delimiter}${process.env["PATH"]}`,
-        SHORTHOP_DATA_DIR: dataDir,
-        ...env,
-      },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
+  const supervisor = Bun.spawn([process.execPath, join(root, "deploy/local/main.ts"), ...args], {
+    env: {
+      ...Object.fromEntries(inherited),
+      ...FREE_PORTS,
+      PATH: `${bin}${delimiter}${process.env["PATH"]}`,
+      SHORTHOP_DATA_DIR: dataDir,
+      ...env,
     },
-  );
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   let text = "";
   for (const stream of [supervisor.stdout, supervisor.stderr])
     void collect(stream, (part) => (text += part));
   return { supervisor, dataDir, output: () => text };
 }
 
-/** Starts a stack and waits until it is ready; shows its output when it does not get there. */
+/** Starts a stack and waits until it is ready; throws its output if it fails to start. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const dataDir = options.dataDir ?? createDataDir();
   const path = join(dataDir, "stack.json");
-  // One that a killed supervisor left would look like readiness.
+  // A file left by a killed supervisor would look like readiness.
   rmSync(path, { force: true });
   const { supervisor, output } = await spawnSupervisor({ ...options, dataDir });
   await eventually(async () => {
@@ -136,15 +140,15 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   };
 }
 
-/** Every process on this machine whose command line or environment names the directory (Linux). */
-export function processesOf(dataDir: string): { pid: number; command: string }[] {
+/** Finds every process on this machine whose command line or environment contains the directory (Linux). */
+export function findProcesses(dataDir: string): { pid: number; command: string }[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       const pid = Number(name);
       if (pid === process.pid) return [];
       const command = readProc(pid, "cmdline");
-      // A zombie's files are empty: it has ended.
+      // A zombie has ended; its files are empty.
       return `${command}${readProc(pid, "environ")}`.includes(dataDir) ? [{ pid, command }] : [];
     });
 }
@@ -159,8 +163,8 @@ function readProc(pid: number, file: "cmdline" | "environ"): string {
 
 async function collect(
   stream: ReadableStream<Uint8Array>,
-  take: (part: string) => void,
+  onText: (part: string) => void,
 ): Promise<void> {
   const decoder = new TextDecoder();
-  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
+  for await (const chunk of stream) onText(decoder.decode(chunk, { stream: true }));
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,13 +6,16 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { open } from "maxmind";
 
-import type { Click } from "../../shared/contracts/click-page.ts";
+import type { Click } from "../../shared/contracts/click-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { createEnrich, languageOf } from "./enrich.ts";
-import { openGeo, placeOf, UNKNOWN_PLACE } from "./geo.ts";
+import { createEnrich, enrichInTurns, parseLanguage } from "./enrich.ts";
+import { openGeo, toLocation, UNKNOWN_LOCATION } from "./geo.ts";
 import { DIRECT, parseReferrer } from "./referrer.ts";
 import { parseAgent } from "./user-agent.ts";
 import { createVisitorHash } from "./visitor.ts";
+
+// Databases are loaded and many rows are computed, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 const DATABASES = ["ipv4", "ipv6"].map((family) =>
   join(
@@ -25,7 +28,7 @@ const geo = await openGeo(DATABASES, (path, error) => {
   throw new Error(`${path}: ${String(error)}`);
 });
 
-describe("where an address is", () => {
+describe("the location of an address", () => {
   test.each([
     ["8.8.8.8", "US"],
     ["81.2.69.142", "GB"],
@@ -40,14 +43,14 @@ describe("where an address is", () => {
     expect(geo.locate(address).country).toBe(country);
   });
 
-  test("a database that is missing is told, and clicks go without a place", async () => {
+  test("is unknown where a database is missing, and the missing file is reported", async () => {
     const missing: string[] = [];
     const without = await openGeo(["/nowhere.mmdb"], (path) => missing.push(path));
     expect(missing).toEqual(["/nowhere.mmdb"]);
-    expect(without.locate("8.8.8.8")).toEqual(UNKNOWN_PLACE);
+    expect(without.locate("8.8.8.8")).toEqual(UNKNOWN_LOCATION);
   });
 
-  test("is what the database's own record says, for thousands of addresses", async () => {
+  test("matches the database's own record, for thousands of addresses", async () => {
     const [path = ""] = DATABASES;
     const reader = await open<Record<string, unknown>>(path);
     let known = 0;
@@ -55,12 +58,12 @@ describe("where an address is", () => {
       fc.property(fc.ipV4(), (address) => {
         const record = reader.get(address);
         const code = record?.["country_code"];
-        const place = geo.locate(address);
-        expect(place.country).toBe(typeof code === "string" ? code : "ZZ");
+        const location = geo.locate(address);
+        expect(location.country).toBe(typeof code === "string" ? code : "ZZ");
         if (typeof code !== "string") return;
         known++;
-        expect(place.city).toBe(typeof record?.["city"] === "string" ? record["city"] : "");
-        expect(place.region_name).toBe(
+        expect(location.city).toBe(typeof record?.["city"] === "string" ? record["city"] : "");
+        expect(location.region_name).toBe(
           typeof record?.["state1"] === "string" ? record["state1"] : "",
         );
       }),
@@ -69,7 +72,7 @@ describe("where an address is", () => {
     expect(known).toBeGreaterThan(1_500);
   });
 
-  test("a database that is replaced is read anew", async () => {
+  test("follows a database file that is replaced", async () => {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-geo-"));
     const path = join(dir, "city.mmdb");
     const [ipv4 = "", ipv6 = ""] = DATABASES;
@@ -78,20 +81,22 @@ describe("where an address is", () => {
     expect(replaced.locate("8.8.8.8").country).toBe("ZZ");
     copyFileSync(ipv4, `${path}.new`);
     renameSync(`${path}.new`, path);
-    await eventually(async () => expect(replaced.locate("8.8.8.8").country).toBe("US"), 10_000);
+    await eventually(async () => expect(replaced.locate("8.8.8.8").country).toBe("US"), 30_000);
     rmSync(dir, { recursive: true });
   });
 
-  test("both record shapes give the same place", () => {
-    expect(placeOf({ country_code: "us", state1: "California", city: "Mountain View" })).toEqual({
-      continent: "",
-      country: "US",
-      region: "California",
-      region_name: "California",
-      city: "Mountain View",
-    });
+  test("is the same from both formats of records", () => {
+    expect(toLocation({ country_code: "us", state1: "California", city: "Mountain View" })).toEqual(
+      {
+        continent: "",
+        country: "US",
+        region: "California",
+        region_name: "California",
+        city: "Mountain View",
+      },
+    );
     expect(
-      placeOf({
+      toLocation({
         continent: { code: "NA" },
         country: { iso_code: "US" },
         subdivisions: [{ iso_code: "CA", names: { en: "California" } }],
@@ -104,14 +109,17 @@ describe("where an address is", () => {
       region_name: "California",
       city: "Mountain View",
     });
-    expect(placeOf(null)).toBeUndefined();
-    expect(placeOf({ country: { iso_code: "DE" } })).toEqual({ ...UNKNOWN_PLACE, country: "DE" });
+    expect(toLocation(null)).toBeUndefined();
+    expect(toLocation({ country: { iso_code: "DE" } })).toEqual({
+      ...UNKNOWN_LOCATION,
+      country: "DE",
+    });
   });
 });
 
 const isOwn = (host: string): boolean => host === "sho.rt";
 
-describe("where a person came from", () => {
+describe("the referrer", () => {
   test.each([
     ["", DIRECT],
     ["nonsense", DIRECT],
@@ -127,7 +135,7 @@ describe("where a person came from", () => {
     expect(parseReferrer(header, isOwn)).toEqual(expected);
   });
 
-  test("no header makes it throw", () => {
+  test("is parsed from any header without an error", () => {
     fc.assert(fc.property(fc.string(), (header) => void parseReferrer(header, isOwn)));
   });
 });
@@ -139,13 +147,13 @@ test.each([
   ["*", ""],
   ["  fr ; q=1", "fr"],
 ])("the language of %p is %p", (header, expected) => {
-  expect(languageOf(header)).toBe(expected);
+  expect(parseLanguage(header)).toBe(expected);
 });
 
 describe("visitors", () => {
   const hash = createVisitorHash("a secret of this installation");
 
-  test("the same person on the same link is one visitor; anything else is another", () => {
+  test("the same person on the same link has one hash; any difference changes it", () => {
     const visitor = hash("link", "8.8.8.8", "agent");
     expect(hash("link", "8.8.8.8", "agent")).toBe(visitor);
     const others = [
@@ -193,12 +201,12 @@ describe("a row of ClickHouse", () => {
   const rowOf = (change: Partial<Click>) =>
     enrich({
       journalId: "0190a5a2-0000-7000-8000-000000000003",
-      page: 7,
+      segment: 7,
       whole: true,
       clicks: [{ ...click, ...change }],
     })[0];
 
-  test("holds what was found out, and neither address nor user agent", () => {
+  test("has the results of enrichment, but neither address nor user agent", () => {
     const row = rowOf({});
     expect(row).toMatchObject({
       ts: 1_800_000_000_123,
@@ -220,7 +228,7 @@ describe("a row of ClickHouse", () => {
     expect(JSON.stringify(row)).not.toContain("Mozilla");
   });
 
-  test("of a person who asks for privacy has no city and no path", () => {
+  test("has no city and no referrer path for a click with a privacy signal", () => {
     expect(rowOf({ privacy: true })).toMatchObject({
       class: "human",
       country: "GB",
@@ -230,7 +238,7 @@ describe("a row of ClickHouse", () => {
     });
   });
 
-  test("of a person who asks for privacy is a visitor of its own, where the operator wants it", () => {
+  test("is a separate visitor for each click with a privacy signal, where the operator configured it", () => {
     const hash = createVisitorHash("a secret of this installation");
     const visitorsOf = (anonymousVisitors: boolean, privacy: boolean) => {
       const enrichAs = createEnrich({
@@ -240,22 +248,42 @@ describe("a row of ClickHouse", () => {
         anonymousVisitors,
         ownHosts: new Set(),
       });
-      const page = {
+      const segment = {
         journalId: "0190a5a2-0000-7000-8000-000000000003" as const,
-        page: 7,
+        segment: 7,
         whole: true,
         clicks: [1, 2, 3].map((time) => ({ ...click, time, privacy })),
       };
-      // Worked out again, a page's rows are the same.
-      expect(enrichAs(page)).toEqual(enrichAs(page));
-      return new Set(enrichAs(page).map(({ visitor }) => visitor)).size;
+      // A retry computes the same rows.
+      expect(enrichAs(segment)).toEqual(enrichAs(segment));
+      return new Set(enrichAs(segment).map(({ visitor }) => visitor)).size;
     };
     expect([visitorsOf(true, true), visitorsOf(true, false), visitorsOf(false, true)]).toEqual([
       3, 1, 1,
     ]);
   });
 
-  test("tells bots and prefetches from people", () => {
+  test("is the same whether a segment is enriched at once or over several turns", async () => {
+    const enrich = createEnrich({
+      geo,
+      parseAgent,
+      visitorHash: createVisitorHash("a secret of this installation"),
+      anonymousVisitors: true,
+      ownHosts: new Set(),
+    });
+    for (const count of [0, 1, 9, 10, 11, 25]) {
+      const clicks = Array.from({ length: count }, (_, i) => ({
+        ...click,
+        query: `utm_term=${i}`,
+      }));
+      const journalId = "0190a5a2-0000-7000-8000-000000000003";
+      const segment = { journalId, segment: 7, whole: true, clicks };
+      expect(await enrichInTurns(enrich, segment)).toEqual(enrich(segment));
+      expect(enrich(segment).map(({ idx }) => idx)).toEqual(clicks.map((_, i) => i));
+    }
+  });
+
+  test("classifies bots and prefetches", () => {
     expect(rowOf({ prefetch: true })).toMatchObject({ class: "prefetch" });
     expect(rowOf({ userAgent: "Twitterbot/1.0" })).toMatchObject({
       class: "bot",
@@ -263,8 +291,34 @@ describe("a row of ClickHouse", () => {
     });
   });
 
-  test("takes a referrer on the short domain, or on the click's own host, for none", () => {
+  test("counts a referrer on the short domain, or on the click's own host, as direct", () => {
     expect(rowOf({ referrer: "https://sho.rt/x" })).toMatchObject({ referrer: "direct" });
     expect(rowOf({ referrer: "https://go.example.com/x" })).toMatchObject({ referrer: "direct" });
+  });
+
+  test("has only well-formed texts: ClickHouse would reject the whole segment for a lone surrogate", () => {
+    const anyText = fc
+      .tuple(fc.nat({ max: 600 }), fc.string({ unit: "binary", maxLength: 20 }))
+      .map(([length, end]) => `${"a".repeat(length)}🎈${end}`.toWellFormed());
+    const anyQuery = anyText.map(
+      (text) => `utm_source=${encodeURIComponent(text)}&utm_term=${text}`,
+    );
+    const anyAgent = fc.oneof(
+      anyText,
+      anyText.map((text) => `Mozilla/5.0 (${text}) ${text}bot/1.0`),
+      fc.constant(`${"a".repeat(499)}🎈`),
+    );
+    const anyReferrer = anyText.map((text) => `https://example.com/${text}`);
+    fc.assert(
+      fc.property(anyQuery, anyAgent, anyReferrer, (query, userAgent, referrer) => {
+        const row = rowOf({ query, userAgent, referrer, host: "a".repeat(255) });
+        for (const value of Object.values(row ?? {}))
+          expect(String(value).isWellFormed()).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+    expect(rowOf({ query: `utm_source=${"a".repeat(254)}🎈` })?.utm_source).toBe(
+      `${"a".repeat(254)}\ufffd`,
+    );
   });
 });

@@ -1,15 +1,20 @@
-/** From a click as a redirector saw it to a row of ClickHouse: pure, but for the GeoIP look-up. */
-import { type Click, type ClickPage, pageIdText } from "../../shared/contracts/click-page.ts";
+/** Enrichment: turns a click into a row of ClickHouse. A pure function except for the GeoIP lookup. */
+import {
+  type Click,
+  type ClickSegment,
+  formatSegmentId,
+} from "../../shared/contracts/click-segment.ts";
 import type { Geo } from "./geo.ts";
-import { parseReferrer, type Referrer } from "./referrer.ts";
+import { parseReferrer } from "./referrer.ts";
+import { truncateText } from "./truncate-text.ts";
 import type { Agent, Device } from "./user-agent.ts";
 import type { VisitorHash } from "./visitor.ts";
 
-export type ClickClass = "human" | "bot" | "prefetch";
+type ClickClass = "human" | "bot" | "prefetch";
 
-/** A row of the table `clicks`, member by member. */
+/** A row of the table `clicks`, by column. */
 export type ClickRow = {
-  /** Unix milliseconds; the insert reads them as such. */
+  /** Unix milliseconds; ClickHouse parses the number as a `DateTime64(3)`. */
   ts: number;
   link_id: string;
   account_id: string;
@@ -35,6 +40,7 @@ export type ClickRow = {
   utm_content: string;
   host: string;
   journal_id: string;
+  /** The segment's number. */
   page: number;
   idx: number;
 };
@@ -43,29 +49,35 @@ type EnrichDeps = {
   geo: Pick<Geo, "locate">;
   parseAgent: (userAgent: string) => Agent;
   visitorHash: VisitorHash;
-  /** Whether someone who asks for privacy is a visitor of their own each time. */
+  /** Whether each click with a privacy signal counts as a separate visitor. */
   anonymousVisitors: boolean;
   /** Hosts of the default short domain. */
   ownHosts: ReadonlySet<string>;
 };
 
-/** Creates the step from a page to its rows, in order. */
+/** Returns the rows of a segment's clicks in order: of all, or of those from index `from` up to `to`, exclusive. */
+export type Enrich = (segment: ClickSegment, from?: number, to?: number) => ClickRow[];
+
+/** Creates the enrichment of segments. */
 export function createEnrich({
   geo,
   parseAgent,
   visitorHash,
   anonymousVisitors,
   ownHosts,
-}: EnrichDeps) {
-  /** Of its place, where it must not be of its person: the same however often it is worked out. */
-  const visitorOf = (click: Click, page: ClickPage, idx: number): string =>
+}: EnrichDeps): Enrich {
+  /**
+   * With a privacy signal, derives the visitor id from the click's journal position: stable on retry, not linkable to
+   * a person.
+   */
+  const computeVisitor = (click: Click, segment: ClickSegment, idx: number): string =>
     click.privacy && anonymousVisitors
-      ? visitorHash(click.linkId, pageIdText(page), String(idx))
+      ? visitorHash(click.linkId, formatSegmentId(segment), String(idx))
       : visitorHash(click.linkId, click.address, click.userAgent);
 
-  function enrichClick(click: Click, page: ClickPage, idx: number): ClickRow {
+  function enrichClick(click: Click, segment: ClickSegment, idx: number): ClickRow {
     const agent = parseAgent(click.userAgent);
-    const place = geo.locate(click.address);
+    const location = geo.locate(click.address);
     const referrer = parseReferrer(
       click.referrer,
       (host) => host === click.host || ownHosts.has(host),
@@ -76,46 +88,60 @@ export function createEnrich({
       link_id: click.linkId,
       account_id: click.accountId,
       mode: click.mode,
-      ...classOf(click, agent),
-      visitor: visitorOf(click, page, idx),
-      ...place,
-      city: click.privacy ? "" : place.city,
+      ...classify(click, agent),
+      visitor: computeVisitor(click, segment, idx),
+      ...location,
+      city: click.privacy ? "" : location.city,
       browser: agent.browser,
       os: agent.os,
       device: agent.device,
       referrer: referrer.source,
-      referrer_path: pathOf(referrer, click),
-      language: languageOf(click.language),
-      utm_source: utmOf(utm, "utm_source"),
-      utm_medium: utmOf(utm, "utm_medium"),
-      utm_campaign: utmOf(utm, "utm_campaign"),
-      utm_term: utmOf(utm, "utm_term"),
-      utm_content: utmOf(utm, "utm_content"),
+      referrer_path: click.privacy ? "" : referrer.path,
+      language: parseLanguage(click.language),
+      utm_source: readUtm(utm, "utm_source"),
+      utm_medium: readUtm(utm, "utm_medium"),
+      utm_campaign: readUtm(utm, "utm_campaign"),
+      utm_term: readUtm(utm, "utm_term"),
+      utm_content: readUtm(utm, "utm_content"),
       host: click.host,
-      journal_id: page.journalId,
-      page: page.page,
+      journal_id: segment.journalId,
+      page: segment.segment,
       idx,
     };
   }
 
-  return (page: ClickPage): ClickRow[] =>
-    page.clicks.map((click, idx) => enrichClick(click, page, idx));
+  return (segment, from = 0, to = segment.clicks.length) =>
+    segment.clicks.slice(from, to).map((click, i) => enrichClick(click, segment, from + i));
 }
 
-/** A prefetch is a browser's own doing, whoever's browser it is; a crawler's may be one as well. */
-function classOf(click: Click, agent: Agent): { class: ClickClass; class_reason: string } {
+/**
+ * Clicks enriched in one turn of the event loop. Parsing a user agent that is not cached takes up to some
+ * milliseconds, and an attacker can fill segments with such user agents.
+ */
+const CLICKS_PER_TURN = 10;
+
+/** Enriches a segment over several turns of the event loop, so that acknowledgements and health checks run in between. */
+export async function enrichInTurns(enrich: Enrich, segment: ClickSegment): Promise<ClickRow[]> {
+  const rows: ClickRow[] = [];
+  for (let from = 0; from < segment.clicks.length; from += CLICKS_PER_TURN) {
+    if (from > 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    rows.push(...enrich(segment, from, from + CLICKS_PER_TURN));
+  }
+  return rows;
+}
+
+/** Checks for bots first: a request by a bot can be marked as a prefetch as well. */
+function classify(click: Click, agent: Agent): { class: ClickClass; class_reason: string } {
   if (agent.bot !== undefined) return { class: "bot", class_reason: agent.bot };
   if (click.prefetch) return { class: "prefetch", class_reason: "purpose header" };
   return { class: "human", class_reason: "" };
 }
 
-const pathOf = (referrer: Referrer, click: Click): string => (click.privacy ? "" : referrer.path);
-
-/** The primary tag of the most wanted language, e.g. `de` of `de-AT,en;q=0.5`; empty for none. */
-export const languageOf = (header: string): string =>
+/** Returns the primary subtag of the first language of `Accept-Language`, e.g. `de` for `de-AT,en;q=0.5`; "" for none. */
+export const parseLanguage = (header: string): string =>
   /^\s*([a-z]{2,3})(?=[-,;\s]|$)/i.exec(header)?.[1]?.toLowerCase() ?? "";
 
 const UTM_LENGTH_MAX = 255;
 
-const utmOf = (query: URLSearchParams, name: string): string =>
-  query.get(name)?.slice(0, UTM_LENGTH_MAX) ?? "";
+const readUtm = (query: URLSearchParams, name: string): string =>
+  truncateText(query.get(name) ?? "", UTM_LENGTH_MAX);

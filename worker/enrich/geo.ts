@@ -1,20 +1,20 @@
-/** Where an address is, by city databases in MMDB form. */
+/** GeoIP: locates IP addresses with city databases in MMDB format. */
 import { isIP } from "node:net";
 
 import { open, type Reader, type Response } from "maxmind";
 import * as z from "zod";
 
-export type Place = {
+export type GeoLocation = {
   continent: string;
   /** ISO 3166-1 alpha-2; `ZZ` where unknown. */
   country: string;
-  /** ISO 3166-2 where the data has a code, else the name. */
+  /** ISO 3166-2 code where the database has one, else the name. */
   region: string;
   region_name: string;
   city: string;
 };
 
-export const UNKNOWN_PLACE: Place = {
+export const UNKNOWN_LOCATION: GeoLocation = {
   continent: "",
   country: "ZZ",
   region: "",
@@ -23,12 +23,12 @@ export const UNKNOWN_PLACE: Place = {
 };
 
 export type Geo = {
-  locate(address: string): Place;
-  /** The databases in use, with the day their data was built. */
+  locate(address: string): GeoLocation;
+  /** The databases in use, with the build time of their data. */
   databases(): { path: string; built: Date }[];
 };
 
-/** GeoIP2 City's record: GeoLite2-City, DB-IP's own City Lite. */
+/** The record of GeoIP2 City, used by GeoLite2 City and DB-IP's own City Lite. */
 const geoip2Record = z.object({
   continent: z.object({ code: z.string() }).optional(),
   country: z.object({ iso_code: z.string() }).optional(),
@@ -40,7 +40,7 @@ const geoip2Record = z.object({
   city: z.object({ names: z.object({ en: z.string() }) }).optional(),
 });
 
-/** The flat record of ip-location-db's city files. */
+/** The flat record of ip-location-db's city databases. */
 const flatRecord = z.object({
   country_code: z.string(),
   state1: z.string().optional(),
@@ -48,8 +48,8 @@ const flatRecord = z.object({
 });
 
 /**
- * Opens the databases; a file that is replaced later is read anew. Files that cannot be opened are
- * told to `onMissing` and left out: clicks are counted without a place rather than not at all.
+ * Opens the databases, and reloads one whose file is replaced. Calls `onMissing` for a file that cannot be opened and
+ * continues without it, as clicks without a location are better than none.
  */
 export async function openGeo(
   paths: readonly string[],
@@ -72,28 +72,28 @@ export async function openGeo(
   return {
     locate(address) {
       const version = isIP(address);
-      if (version === 0) return UNKNOWN_PLACE;
+      if (version === 0) return UNKNOWN_LOCATION;
       for (const { reader } of readers) {
-        // A database of IPv4 alone would read an IPv6 address as some other one.
+        // A database of only IPv4 would take an IPv6 address for an unrelated IPv4 one.
         if (version === 6 && reader.metadata.ipVersion !== 6) continue;
-        const place = placeOf(reader.get(address));
-        if (place !== undefined) return place;
+        const location = toLocation(reader.get(address));
+        if (location !== undefined) return location;
       }
-      return UNKNOWN_PLACE;
+      return UNKNOWN_LOCATION;
     },
     databases: () =>
       readers.map(({ path, reader }) => ({ path, built: reader.metadata.buildEpoch })),
   };
 }
 
-/** Reads either record; undefined when the database knows nothing of the address. */
-export function placeOf(record: unknown): Place | undefined {
+/** Converts a record of either format; undefined when the database does not have the address. */
+export function toLocation(record: unknown): GeoLocation | undefined {
   const flat = flatRecord.safeParse(record).data;
   if (flat !== undefined) {
     const region = flat.state1 ?? "";
     return {
       continent: "",
-      country: countryOf(flat.country_code),
+      country: normalizeCountry(flat.country_code),
       region,
       region_name: region,
       city: flat.city ?? "",
@@ -101,7 +101,7 @@ export function placeOf(record: unknown): Place | undefined {
   }
   const geoip2 = geoip2Record.safeParse(record).data;
   if (geoip2?.country === undefined) return undefined;
-  const country = countryOf(geoip2.country.iso_code);
+  const country = normalizeCountry(geoip2.country.iso_code);
   const [subdivision] = geoip2.subdivisions ?? [];
   const name = subdivision?.names?.en ?? "";
   const code = subdivision?.iso_code;
@@ -114,5 +114,5 @@ export function placeOf(record: unknown): Place | undefined {
   };
 }
 
-const countryOf = (code: string): string =>
-  /^[A-Za-z]{2}$/.test(code) ? code.toUpperCase() : UNKNOWN_PLACE.country;
+const normalizeCountry = (code: string): string =>
+  /^[A-Za-z]{2}$/.test(code) ? code.toUpperCase() : UNKNOWN_LOCATION.country;

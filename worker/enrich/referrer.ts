@@ -1,12 +1,12 @@
-/** Where a person came from. */
+/** Parses the Referer header. */
 import { getDomain } from "tldts";
 
-import { hostName } from "../../shared/hosts.ts";
+import { normalizeHost } from "../../shared/hosts.ts";
 
 export type Referrer = {
-  /** Registrable host in lower case, or `direct`. */
+  /** Registrable domain in lower case, or `direct`. */
   source: string;
-  /** Path at the source; empty for none. */
+  /** Path on the source; "" for none. */
   path: string;
 };
 
@@ -14,16 +14,16 @@ export const DIRECT: Referrer = { source: "direct", path: "" };
 
 const PATH_LENGTH_MAX = 512;
 
-/** Reads a Referer header. `isOwn` tells the hosts of short links, which are no source. */
+/** Parses a Referer header. `isOwn` returns whether a host serves short links; those count as direct. */
 export function parseReferrer(header: string, isOwn: (host: string) => boolean): Referrer {
   if (!URL.canParse(header)) return DIRECT;
   const url = new URL(header);
-  // Android's browsers name the app: android-app://com.example.app/
+  // Android's browsers send the app's name: android-app://com.example.app/
   if (url.protocol === "android-app:") {
     return url.hostname === "" ? DIRECT : { source: url.hostname.toLowerCase(), path: "" };
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") return DIRECT;
-  const host = hostName(url.host);
+  const host = normalizeHost(url.host);
   if (isOwn(host)) return DIRECT;
   return {
     source: getDomain(host) ?? host.replace(/^www\./, ""),

@@ -12,14 +12,14 @@ const IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X)";
 const CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0";
 const WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)";
 
-/** Browser, system, device and the string itself, of browsers, apps and devices as they are about. */
+/** Browser, system, device and user agent, of browsers, apps and devices in use. */
 const corpus = readFileSync(join(import.meta.dir, "fixtures/user-agents.tsv"), "utf8")
   .trim()
   .split("\n")
   .map((line) => line.split("\t"));
 
-describe("what a click was made with", () => {
-  test("there are two hundred strings to be right about", () => {
+describe("a user agent", () => {
+  test("is tested with at least two hundred real ones", () => {
     expect(new Set(corpus.map((line) => line.at(-1))).size).toBeGreaterThanOrEqual(200);
   });
 
@@ -132,7 +132,7 @@ describe("what a click was made with", () => {
     "Java/17.0.1",
     "Bun/1.4.5",
     "node",
-  ])("%p is a person's own program, no bot", (userAgent) => {
+  ])("%p is a person's own program, not a bot", (userAgent) => {
     expect(parseAgent(userAgent).bot).toBeUndefined();
   });
 
@@ -162,7 +162,7 @@ describe("what a click was made with", () => {
     expect(parseAgent(userAgent).bot).toContain(reason);
   });
 
-  test("a remembered string gives what parsing it gives, and no string makes it throw", () => {
+  test("is parsed to the same result with the cache, and without an error whatever it is", () => {
     const parse = createAgentParser();
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (userAgent) => {

@@ -1,7 +1,9 @@
-/** What a click was made with, and whether by a person: all that is read off a user agent string. */
+/** Parses user agents: browser, operating system, device, and whether it is a bot. */
 import { isbot, isbotMatches } from "isbot";
 import { LRUCache } from "lru-cache";
 import { UAParser } from "ua-parser-js";
+
+import { truncateText } from "./truncate-text.ts";
 
 export type Device = "mobile" | "desktop" | "tablet" | "other";
 
@@ -9,23 +11,29 @@ export type Agent = {
   browser: string;
   os: string;
   device: Device;
-  /** What in the string gives a bot away; undefined for a person's. */
+  /** The part of the user agent that identifies a bot; undefined when it is none. */
   bot: string | undefined;
 };
 
-/** Strings remembered: parsing one takes far longer than finding it. */
-const REMEMBERED_MAX = 20_000;
+/** User agents cached: parsing one takes far longer than a lookup. */
+const CACHE_ENTRIES_MAX = 20_000;
 
 const UNKNOWN = "Unknown";
 
+/** The parser truncates to this length itself, but can split a character. */
+const AGENT_LENGTH_MAX = 500;
+
 /**
- * Libraries and tools that people's own programs use. They are no crawlers: a script that follows a
- * link counts like its owner.
+ * HTTP libraries and tools used by people's own programs. They are not crawlers: a script that follows a link counts
+ * as its owner.
  */
 const GENERIC_CLIENT =
   /^(?:curl|wget|python|python-requests|python-urllib|python-httpx|aiohttp|go-http-client|okhttp|axios|node|node-fetch|undici|bun|deno|java|java-http-client|apache-httpclient|libwww-perl|postmanruntime|insomnia|httpie|ruby|faraday|guzzlehttp|reqwest|dart|got|superagent|php|http\.rb|lynx|links|elinks|w3m|apachebench|hey|oha|k6|vegeta|autocannon|wrk)(?:[/ ]|$)/i;
 
-const OS_NAMES: Record<string, string> = { "Mac OS": "macOS", "Chromium OS": "ChromeOS" };
+const OS_NAMES: ReadonlyMap<string, string> = new Map([
+  ["Mac OS", "macOS"],
+  ["Chromium OS", "ChromeOS"],
+]);
 
 const DESKTOP_SYSTEMS = new Set([
   "Windows",
@@ -46,39 +54,41 @@ const DESKTOP_SYSTEMS = new Set([
   "Solaris",
 ]);
 
-/** Creates the parser with its memory. */
+/** Creates a parser with a cache. */
 export function createAgentParser() {
-  const remembered = new LRUCache<string, Agent>({ max: REMEMBERED_MAX });
+  const cache = new LRUCache<string, Agent>({ max: CACHE_ENTRIES_MAX });
   return (userAgent: string): Agent => {
-    const known = remembered.get(userAgent);
-    if (known !== undefined) return known;
+    const cached = cache.get(userAgent);
+    if (cached !== undefined) return cached;
     const agent = parseAgent(userAgent);
-    remembered.set(userAgent, agent);
+    cache.set(userAgent, agent);
     return agent;
   };
 }
 
-/** Reads one string. */
+/** Parses a user agent without the cache. */
 export function parseAgent(userAgent: string): Agent {
-  const { browser, os, device } = new UAParser(userAgent).getResult();
-  const osName = os.name === undefined ? UNKNOWN : (OS_NAMES[os.name] ?? os.name);
+  const { browser, os, device } = new UAParser(
+    truncateText(userAgent, AGENT_LENGTH_MAX),
+  ).getResult();
+  const osName = os.name === undefined ? UNKNOWN : (OS_NAMES.get(os.name) ?? os.name);
   return {
     browser: browser.name?.replace(/^Mobile /, "") ?? UNKNOWN,
     os: osName,
-    device: browser.name === "Opera Mini" ? "mobile" : deviceOf(device.type, osName),
-    bot: isbot(userAgent) && !GENERIC_CLIENT.test(userAgent) ? botReason(userAgent) : undefined,
+    device: browser.name === "Opera Mini" ? "mobile" : toDevice(device.type, osName),
+    bot: isbot(userAgent) && !GENERIC_CLIENT.test(userAgent) ? findBotName(userAgent) : undefined,
   };
 }
 
-function deviceOf(type: string | undefined, os: string): Device {
+function toDevice(type: string | undefined, os: string): Device {
   if (type === "mobile" || type === "tablet") return type;
   return type === undefined && DESKTOP_SYSTEMS.has(os) ? "desktop" : "other";
 }
 
-/** The longest name among isbot's matches says most; an address within the string says nothing. */
-function botReason(userAgent: string): string {
+/** Returns the longest name among isbot's matches, as the most specific one; URLs identify nothing. */
+function findBotName(userAgent: string): string {
   const longest = isbotMatches(userAgent)
     .filter((match) => /^[a-z]/i.test(match) && !/^https?/i.test(match))
     .toSorted((a, b) => b.length - a.length)[0];
-  return (longest ?? "bot").toLowerCase().slice(0, 64);
+  return truncateText((longest ?? "bot").toLowerCase(), 64);
 }

@@ -1,12 +1,12 @@
-/** A visitor of a link, told apart without knowing who it is. */
+/** Visitor ids: they distinguish the visitors of a link without identifying them. */
 import type { Uuid } from "../../shared/ids.ts";
 
-/** Gives the 64-bit hash of a visitor as a decimal number. */
+/** Returns the 64-bit hash of a visitor as a decimal number. */
 export type VisitorHash = (linkId: Uuid, address: string, userAgent: string) => string;
 
 /**
- * HMAC-SHA-256, cut to 64 bits, over link, address and user agent. Without the secret nobody can try
- * out addresses, and the link within it makes a person's hashes on two links unrelated.
+ * HMAC-SHA-256 of link, address and user agent, truncated to 64 bits. Without the secret nobody can find an address by
+ * trying all; as the link is part of the input, hashes of a person on two links are unrelated.
  */
 export const createVisitorHash =
   (secret: string): VisitorHash =>

@@ -1,24 +1,24 @@
 /**
- * The schema for a cluster, made from the one for a single server: each table becomes a replicated one on
- * every shard under `<name>_local`, and a distributed one under its own name, by which workers and API know
- * it. A link's clicks lie on one shard, so that its visitors can be told apart there.
+ * Converts the schema of a single server to that of a cluster. Each table becomes a replicated table `<name>_local` on
+ * every shard, and a distributed table under its own name, which workers and API use. All clicks of a link are on
+ * one shard, which can therefore count its distinct visitors.
  */
 
 export type Cluster = {
-  /** As in ClickHouse's `remote_servers`. */
+  /** The name in ClickHouse's `remote_servers`. */
   name: string;
 };
 
 const CREATE_TABLE = /^CREATE TABLE IF NOT EXISTS (\w+) \((.*)\) ENGINE = (\w+)\n(.*)$/s;
 const CREATE_VIEW = /^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS\n(.*)$/s;
 
-/** The same question to the tables of one shard. */
-const local = (text: string): string =>
+/** Replaces distributed tables by the local ones of a shard. */
+const readLocalTables = (text: string): string =>
   text.replaceAll(/\bFROM (clicks\w*)\b/g, (_, table: string) => `FROM ${table}_local`);
 
 /**
- * The statements for a cluster without data, in order. What fills new tables from old ones is left out.
- * Throws when a statement has a form that is not known here.
+ * Returns the statements for an empty cluster, in order. Statements that fill new tables from old ones are left out.
+ * Throws when a statement has a form that is not supported.
  */
 export function clusterSchema(statements: readonly string[], { name }: Cluster): string[] {
   return statements.flatMap((commented) => {
@@ -26,24 +26,23 @@ export function clusterSchema(statements: readonly string[], { name }: Cluster):
     if (/^(?:TRUNCATE|INSERT) /.test(statement)) return [];
     const table = CREATE_TABLE.exec(statement);
     if (table !== null) {
-      const [, own = "", columns = "", engine = "", rest = ""] = table;
+      const [, tableName = "", columns = "", engine = "", rest = ""] = table;
       return [
-        `CREATE TABLE IF NOT EXISTS ${own}_local ON CLUSTER '${name}' (${columns}) ` +
-          `ENGINE = Replicated${engine}('/clickhouse/tables/{shard}/{database}/${own}', '{replica}')\n` +
+        `CREATE TABLE IF NOT EXISTS ${tableName}_local ON CLUSTER '${name}' (${columns}) ` +
+          `ENGINE = Replicated${engine}('/clickhouse/tables/{shard}/{database}/${tableName}', '{replica}')\n` +
           rest.replace(
             "non_replicated_deduplication_window = 10000",
             "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
           ),
-        `CREATE TABLE IF NOT EXISTS ${own} ON CLUSTER '${name}' AS ${own}_local\n` +
-          `ENGINE = Distributed('${name}', currentDatabase(), ${own}_local, ${columns.includes("link_id") ? "cityHash64(link_id)" : "rand()"})`,
+        `CREATE TABLE IF NOT EXISTS ${tableName} ON CLUSTER '${name}' AS ${tableName}_local\n` +
+          `ENGINE = Distributed('${name}', currentDatabase(), ${tableName}_local, ${columns.includes("link_id") ? "cityHash64(link_id)" : "rand()"})`,
       ];
     }
     const view = CREATE_VIEW.exec(statement);
-    if (view === null)
-      throw new Error(`Not known how to spread over a cluster: ${statement.slice(0, 80)}`);
-    const [, own = "", target = "", select = ""] = view;
+    if (view === null) throw new Error(`Cannot convert for a cluster: ${statement.slice(0, 80)}`);
+    const [, viewName = "", target = "", select = ""] = view;
     return [
-      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${own} ON CLUSTER '${name}' TO ${target}_local AS\n${local(select)}`,
+      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${viewName} ON CLUSTER '${name}' TO ${target}_local AS\n${readLocalTables(select)}`,
     ];
   });
 }

@@ -1,4 +1,4 @@
-/** The schema of ClickHouse, step by step. Steps are only ever added: an applied one never changes. */
+/** The migrations of ClickHouse's schema. They are only added: an applied one never changes. */
 import type { Migration } from "../../shared/migrations.ts";
 import clicks from "./0001_clicks.sql" with { type: "text" };
 import longerRollups from "./0002_longer_rollups.sql" with { type: "text" };

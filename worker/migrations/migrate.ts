@@ -1,4 +1,4 @@
-/** Brings ClickHouse's schema up to date. */
+/** Migrates ClickHouse's schema. */
 import type { ClickHouseClient } from "@clickhouse/client";
 
 import type { Log } from "../../shared/log.ts";
@@ -6,9 +6,8 @@ import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shar
 import { migrations } from "./index.ts";
 
 /**
- * Applies the steps that are missing. ClickHouse has no transactions over schema changes, so every
- * statement must have no effect the second time: a step cut short, or applied by two at once, is
- * then simply applied again.
+ * Applies pending migrations. ClickHouse has no transactions for schema changes, so every statement must be
+ * idempotent: a migration that was interrupted, or that two processes apply at once, is applied again.
  */
 export async function migrateClickHouse(client: ClickHouseClient, log: Log): Promise<void> {
   await client.command({
@@ -35,7 +34,7 @@ export async function migrateClickHouse(client: ClickHouseClient, log: Log): Pro
   }
 }
 
-/** ClickHouse takes one statement at a time; each ends with a semicolon at the end of a line. */
+/** Splits a migration, as ClickHouse accepts one statement at a time. Each ends with a semicolon at the end of a line. */
 export const statementsOf = (text: string): string[] =>
   text
     .split(/;[ \t]*$/m)

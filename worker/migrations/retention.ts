@@ -1,19 +1,12 @@
-/** How long ClickHouse keeps clicks and rollups: each table's own rule, set where it differs. */
+/** Data retention: sets each table's TTL, where it differs from the configuration. */
 import type { ClickHouseClient } from "@clickhouse/client";
 
+import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+
+/** Days after which rows expire; 0 keeps them forever. */
 export type Retention = { clicksDays: number; rollupsDays: number };
 
-const ROLLUPS = [
-  "clicks_15m",
-  "clicks_1h",
-  "clicks_15m_by",
-  "clicks_1d_by",
-  "clicks_15m_of_account",
-  "clicks_1h_of_account",
-  "clicks_1d_of_account",
-];
-
-/** Sets the rules; 0 days mean for ever. What is too old goes as ClickHouse merges. */
+/** Sets the TTL of all tables. ClickHouse deletes expired rows when it merges parts. */
 export async function setRetention(
   client: ClickHouseClient,
   { clicksDays, rollupsDays }: Retention,
@@ -24,16 +17,16 @@ export async function setRetention(
     format: "JSONEachRow",
   });
   const rows = await result.json<{ name: string; ttl: string }>();
-  const present = new Map(rows.map(({ name, ttl }) => [name, ttl]));
+  const currentTtls = new Map(rows.map(({ name, ttl }) => [name, ttl]));
   const wanted = [
     { table: "clicks", time: "toDateTime(ts)", days: clicksDays },
-    ...ROLLUPS.map((table) => ({ table, time: "bucket", days: rollupsDays })),
+    ...ROLLUP_TABLES.map(({ table }) => ({ table, time: "bucket", days: rollupsDays })),
   ];
   for (const { table, time, days } of wanted) {
-    const rule = days === 0 ? "" : `${time} + toIntervalDay(${days})`;
-    if ((present.get(table) ?? "") === rule) continue;
+    const ttl = days === 0 ? "" : `${time} + toIntervalDay(${days})`;
+    if ((currentTtls.get(table) ?? "") === ttl) continue;
     await client.command({
-      query: `ALTER TABLE ${table} ${rule === "" ? "REMOVE TTL" : `MODIFY TTL ${rule}`}`,
+      query: `ALTER TABLE ${table} ${ttl === "" ? "REMOVE TTL" : `MODIFY TTL ${ttl}`}`,
     });
   }
 }

@@ -4,12 +4,14 @@ import { createSend, ShorthopError } from "./http.ts";
 
 type Reply = Response | Error;
 
-/** A service that gives the replies in turn, and notes what it was asked. */
-function scripted(replies: Reply[], options: { retriesMax?: number; waitMaxMs?: number } = {}) {
-  const asked: Request[] = [];
+/** A fake API that returns the replies in order and records the requests. */
+function fakeApi(replies: Reply[], options: { retriesMax?: number } = {}) {
+  const requests: Request[] = [];
   const fetchOnce = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    asked.push(url instanceof Request ? new Request(url, init) : new Request(url.toString(), init));
-    const reply = replies.shift() ?? new Error("Nothing left to say.");
+    requests.push(
+      url instanceof Request ? new Request(url, init) : new Request(url.toString(), init),
+    );
+    const reply = replies.shift() ?? new Error("No reply left.");
     return reply instanceof Error ? Promise.reject(reply) : Promise.resolve(reply);
   };
   const send = createSend({
@@ -18,13 +20,13 @@ function scripted(replies: Reply[], options: { retriesMax?: number; waitMaxMs?: 
     fetch: Object.assign(fetchOnce, { preconnect: () => undefined }),
     ...options,
   });
-  return { send, asked };
+  return { send, requests };
 }
 
-const refusal = (status: number, code: string, headers: Record<string, string> = {}) =>
+const errorResponse = (status: number, code: string, headers: Record<string, string> = {}) =>
   Response.json({ error: { code, message: "m" } }, { status, headers });
 
-const CREATION = {
+const CREATE_LINK = {
   method: "POST",
   path: "/v1/links",
   body: { url: "https://example.com/" },
@@ -33,63 +35,67 @@ const CREATION = {
 
 describe("requests", () => {
   test("carry key, body, query and Idempotency-Key", async () => {
-    const { send, asked } = scripted([Response.json({}), Response.json({})]);
-    await send(CREATION);
+    const { send, requests } = fakeApi([Response.json({}), Response.json({})]);
+    await send(CREATE_LINK);
     await send({ method: "GET", path: "/v1/links", query: { search: "ü&", page: undefined } });
-    expect(asked[0]?.headers.get("authorization")).toBe("Bearer sk_test_x");
-    expect(asked[0]?.headers.get("idempotency-key")).toBe("k");
-    expect(await asked[0]?.json()).toEqual(CREATION.body);
-    expect(asked[1]?.url).toBe("http://localhost/v1/links?search=%C3%BC%26");
-    expect(asked[1]?.headers.get("content-type")).toBeNull();
+    expect(requests[0]?.headers.get("authorization")).toBe("Bearer sk_test_x");
+    expect(requests[0]?.headers.get("idempotency-key")).toBe("k");
+    expect(await requests[0]?.json()).toEqual(CREATE_LINK.body);
+    expect(requests[1]?.url).toBe("http://localhost/v1/links?search=%C3%BC%26");
+    expect(requests[1]?.headers.get("content-type")).toBeNull();
   });
 
   test.each([429, 502, 503, 504])(
-    "are tried again after a %i, as late as asked for",
+    "are retried after a %i, not before Retry-After",
     async (status) => {
-      const { send, asked } = scripted([
-        refusal(status, "x", { "retry-after": "1" }),
+      const { send, requests } = fakeApi([
+        errorResponse(status, "x", { "retry-after": "1" }),
         Response.json({}),
       ]);
       const before = performance.now();
-      expect((await send(CREATION)).status).toBe(200);
+      expect((await send(CREATE_LINK)).status).toBe(200);
       expect(performance.now() - before).toBeGreaterThan(990);
-      expect(asked.map(({ headers }) => headers.get("idempotency-key"))).toEqual(["k", "k"]);
+      expect(requests.map(({ headers }) => headers.get("idempotency-key"))).toEqual(["k", "k"]);
     },
   );
 
-  test("are tried again when there was no answer, and while the first is under way", async () => {
-    const { send, asked } = scripted([
+  test("are retried when there was no response, and while the first request is in progress", async () => {
+    const { send, requests } = fakeApi([
       new TypeError("connection refused"),
-      refusal(409, "idempotency_in_progress", { "retry-after": "0" }),
+      errorResponse(409, "idempotency_in_progress", { "retry-after": "0" }),
       Response.json({}),
     ]);
-    expect((await send(CREATION)).status).toBe(200);
-    expect(asked).toHaveLength(3);
+    expect((await send(CREATE_LINK)).status).toBe(200);
+    expect(requests).toHaveLength(3);
   });
 
-  test("are not tried again when that cannot help, or for ever", async () => {
-    const refused = scripted([refusal(400, "alias_taken", { "x-request-id": "r" })]);
-    expect(refused.send(CREATION)).rejects.toMatchObject({
+  test("are not retried when that cannot help, nor beyond the maximum", async () => {
+    const rejected = fakeApi([errorResponse(400, "alias_taken", { "x-request-id": "r" })]);
+    expect(rejected.send(CREATE_LINK)).rejects.toMatchObject({
       name: "ShorthopError",
       status: 400,
       code: "alias_taken",
       message: "m",
       requestId: "r",
     });
-    const late = scripted([refusal(429, "rate_limited", { "retry-after": "3600" })]);
-    expect(late.send(CREATION)).rejects.toMatchObject({ retryAfterSeconds: 3_600 });
-    const gone = scripted(
+    const tooLate = fakeApi([errorResponse(429, "rate_limited", { "retry-after": "3600" })]);
+    expect(tooLate.send(CREATE_LINK)).rejects.toMatchObject({ retryAfterSeconds: 3_600 });
+    const unreachable = fakeApi(
       Array.from({ length: 3 }, () => new TypeError("no")),
       { retriesMax: 1 },
     );
-    expect(gone.send(CREATION)).rejects.toBeInstanceOf(TypeError);
+    expect(unreachable.send(CREATE_LINK)).rejects.toBeInstanceOf(TypeError);
     await Bun.sleep(600);
-    expect([refused.asked.length, late.asked.length, gone.asked.length]).toEqual([1, 1, 2]);
+    expect([
+      rejected.requests.length,
+      tooLate.requests.length,
+      unreachable.requests.length,
+    ]).toEqual([1, 1, 2]);
   });
 
-  test("that fail without an envelope fail with their status", async () => {
-    const { send } = scripted([new Response("<html>", { status: 404 })]);
-    const error = await send(CREATION).catch((thrown: unknown) => thrown);
+  test("reject with the status when the response is no error envelope", async () => {
+    const { send } = fakeApi([new Response("<html>", { status: 404 })]);
+    const error = await send(CREATE_LINK).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ShorthopError);
     expect(error).toMatchObject({ status: 404, code: "unknown" });
   });

@@ -2,7 +2,6 @@
 export { type CallOptions, type Client, createClient } from "./client.ts";
 export { type ClientOptions, ShorthopError } from "./http.ts";
 export type {
-  Answer,
   ApiKey,
   Body,
   Domain,
@@ -11,4 +10,5 @@ export type {
   LinkChange,
   NewLink,
   Query,
+  ResponseBody,
 } from "./types.ts";

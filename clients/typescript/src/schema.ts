@@ -10,9 +10,9 @@ export interface paths {
     };
     /**
      * Get the clicks of all links over time
-     * @description With the links that have the most clicks, deleted ones included.
+     * @description Includes the links with the most clicks, also deleted ones.
      *
-     *     Needs the scope `analytics:read`.
+     *     Requires the scope `analytics:read`.
      */
     get: operations["getAccountSummary"];
     put?: never;
@@ -32,7 +32,7 @@ export interface paths {
     };
     /**
      * Get a link's clicks over time
-     * @description Needs the scope `analytics:read`.
+     * @description Requires the scope `analytics:read`.
      */
     get: operations["getSummary"];
     put?: never;
@@ -51,8 +51,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get a link's devices, browsers and systems
-     * @description Needs the scope `analytics:read`.
+     * Get a link's clicks by device, browser and system
+     * @description Requires the scope `analytics:read`.
      */
     get: operations["getDevices"];
     put?: never;
@@ -71,8 +71,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get where a link's clicks come from
-     * @description Needs the scope `analytics:read`.
+     * Get a link's clicks by location
+     * @description Requires the scope `analytics:read`.
      */
     get: operations["getGeo"];
     put?: never;
@@ -91,8 +91,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get a link's referrers
-     * @description Needs the scope `analytics:read`.
+     * Get a link's clicks by referrer
+     * @description Requires the scope `analytics:read`.
      */
     get: operations["getReferrers"];
     put?: never;
@@ -111,10 +111,10 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Follow a link's clicks as they come
-     * @description Server-sent events. A client that comes back with `Last-Event-ID` goes on where it was.
+     * Stream a link's clicks
+     * @description Sends new clicks as server-sent events. A client that reconnects with `Last-Event-ID` resumes after that event and receives up to the latest 1,000 clicks it missed. Returns `quota_exceeded` if the account has reached its maximum of open streams.
      *
-     *     Needs the scope `analytics:read`.
+     *     Requires the scope `analytics:read`.
      */
     get: operations["streamClicks"];
     put?: never;
@@ -135,10 +135,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Get figures of many links
-     * @description Links that do not exist are named in `errors`.
+     * Get the analytics of many links
+     * @description Lists links that do not exist in `errors`.
      *
-     *     Needs the scope `analytics:read`.
+     *     Requires the scope `analytics:read`.
      */
     post: operations["getBulkAnalytics"];
     delete?: never;
@@ -155,8 +155,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get devices, browsers and systems of all links
-     * @description Needs the scope `analytics:read`.
+     * Get the clicks of all links by device, browser and system
+     * @description Requires the scope `analytics:read`.
      */
     get: operations["getAccountDevices"];
     put?: never;
@@ -175,8 +175,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get where clicks of all links come from
-     * @description Needs the scope `analytics:read`.
+     * Get the clicks of all links by location
+     * @description Requires the scope `analytics:read`.
      */
     get: operations["getAccountGeo"];
     put?: never;
@@ -195,8 +195,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get referrers of all links
-     * @description Needs the scope `analytics:read`.
+     * Get the clicks of all links by referrer
+     * @description Requires the scope `analytics:read`.
      */
     get: operations["getAccountReferrers"];
     put?: never;
@@ -216,15 +216,15 @@ export interface paths {
     };
     /**
      * List domains
-     * @description Needs the scope `domains:read`.
+     * @description Requires the scope `domains:read`.
      */
     get: operations["listDomains"];
     put?: never;
     /**
      * Add a domain
-     * @description The domain is pending until the TXT record named in the answer is found. `domain_taken` when an account has verified it, or yours has added it already.
+     * @description The domain stays pending until `verifyDomain` finds the TXT record in the response. Returns `domain_taken` if another account has verified the domain or your account has added it already, and `quota_exceeded` if the account has reached its maximum.
      *
-     *     Needs the scope `domains:write`.
+     *     Requires the scope `domains:write`.
      */
     post: operations["createDomain"];
     delete?: never;
@@ -242,16 +242,16 @@ export interface paths {
     };
     /**
      * Get a domain
-     * @description Needs the scope `domains:read`.
+     * @description Requires the scope `domains:read`.
      */
     get: operations["getDomain"];
     put?: never;
     post?: never;
     /**
-     * Remove a domain
-     * @description Refused with `domain_in_use` while the domain has links.
+     * Delete a domain
+     * @description Returns `domain_in_use` while the domain has links.
      *
-     *     Needs the scope `domains:write`.
+     *     Requires the scope `domains:write`.
      */
     delete: operations["deleteDomain"];
     options?: never;
@@ -270,9 +270,9 @@ export interface paths {
     put?: never;
     /**
      * Verify a domain
-     * @description Looks for the TXT record now. While it is not found, `status` stays `pending` and `problem` says why.
+     * @description Looks up the TXT record. If it is missing or has another value, `status` stays `pending` and `problem` says why.
      *
-     *     Needs the scope `domains:write`.
+     *     Requires the scope `domains:write`.
      */
     post: operations["verifyDomain"];
     delete?: never;
@@ -290,15 +290,15 @@ export interface paths {
     };
     /**
      * List API keys
-     * @description Needs the scope `keys:read`.
+     * @description Requires the scope `keys:read`.
      */
     get: operations["listKeys"];
     put?: never;
     /**
      * Create an API key
-     * @description The value is in this answer and nowhere else. A key can grant only what it may do itself.
+     * @description Only this response contains the value. A key can grant only scopes it has, and for no longer than it is valid itself. `quota_exceeded` when the account has as many keys as it may; revoked, expired and rotated keys do not count.
      *
-     *     Needs the scope `keys:write`.
+     *     Requires the scope `keys:write`.
      */
     post: operations["createKey"];
     delete?: never;
@@ -316,16 +316,16 @@ export interface paths {
     };
     /**
      * Get an API key
-     * @description Needs the scope `keys:read`.
+     * @description Requires the scope `keys:read`.
      */
     get: operations["getKey"];
     put?: never;
     post?: never;
     /**
      * Revoke an API key
-     * @description It stops working with the next request, for good.
+     * @description It stops working with the next request, permanently.
      *
-     *     Needs the scope `keys:write`.
+     *     Requires the scope `keys:write`.
      */
     delete: operations["revokeKey"];
     options?: never;
@@ -343,10 +343,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Replace an API key
-     * @description Makes a new key like it; the old one works for `grace_seconds` more.
+     * Rotate an API key
+     * @description Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. Of concurrent rotations of one key one succeeds; the others get `conflict`.
      *
-     *     Needs the scope `keys:write`.
+     *     Requires the scope `keys:write`.
      */
     post: operations["rotateKey"];
     delete?: never;
@@ -364,7 +364,7 @@ export interface paths {
     };
     /**
      * Get the state of all limits
-     * @description Spends nothing.
+     * @description Consumes nothing.
      */
     get: operations["getLimits"];
     put?: never;
@@ -384,17 +384,17 @@ export interface paths {
     };
     /**
      * List links
-     * @description A page beyond the last is empty.
+     * @description Pages after the last one are empty.
      *
-     *     Needs the scope `links:read`.
+     *     Requires the scope `links:read`.
      */
     get: operations["listLinks"];
     put?: never;
     /**
      * Create a link
-     * @description The link redirects from the moment of the answer. `invalid_url`, `invalid_alias` and `alias_taken` say what is wrong with it.
+     * @description The link redirects as soon as you receive the response. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
      *
-     *     Needs the scope `links:write`.
+     *     Requires the scope `links:write`.
      */
     post: operations["createLink"];
     delete?: never;
@@ -412,25 +412,25 @@ export interface paths {
     };
     /**
      * Get a link
-     * @description Needs the scope `links:read`.
+     * @description Requires the scope `links:read`.
      */
     get: operations["getLink"];
     put?: never;
     post?: never;
     /**
      * Delete a link
-     * @description For good: the link stops redirecting, and its alias is free again.
+     * @description Deletes the link permanently: it stops redirecting, and its alias becomes available.
      *
-     *     Needs the scope `links:delete`.
+     *     Requires the scope `links:delete`.
      */
     delete: operations["deleteLink"];
     options?: never;
     head?: never;
     /**
-     * Change a link
-     * @description Fields that are sent are changed; null removes what can be removed.
+     * Update a link
+     * @description Updates the fields in the body; null removes an optional field.
      *
-     *     Needs the scope `links:write`.
+     *     Requires the scope `links:write`.
      */
     patch: operations["updateLink"];
     trace?: never;
@@ -444,9 +444,9 @@ export interface paths {
     };
     /**
      * Get a link's QR code
-     * @description A QR code of the short URL, as SVG or PNG.
+     * @description Returns a QR code of the short URL as SVG or PNG.
      *
-     *     Needs the scope `links:read`.
+     *     Requires the scope `links:read`.
      */
     get: operations["getLinkQr"];
     put?: never;
@@ -468,9 +468,9 @@ export interface paths {
     put?: never;
     /**
      * Create many links
-     * @description Up to 100 links, each made or refused on its own. Each counts toward the hourly limit of `POST /v1/links`; when that has not as many left, none is made.
+     * @description Creates up to 100 links; each one succeeds or fails on its own. Every link counts toward the hourly limit of `POST /v1/links`; if fewer requests remain than there are links, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.
      *
-     *     Needs the scope `links:write`.
+     *     Requires the scope `links:write`.
      */
     post: operations["createLinks"];
     delete?: never;
@@ -485,7 +485,7 @@ export interface components {
   schemas: {
     BulkLinks: {
       created: number;
-      /** @description One entry a link, in the order of the request. */
+      /** @description One entry per link, in the order of the request. */
       data: (
         | {
             index: number;
@@ -502,12 +502,14 @@ export interface components {
                 | "unauthorized"
                 | "forbidden"
                 | "key_revoked"
+                | "quota_exceeded"
                 | "not_found"
                 | "method_not_allowed"
                 | "idempotency_conflict"
                 | "idempotency_in_progress"
                 | "domain_taken"
                 | "domain_in_use"
+                | "conflict"
                 | "payload_too_large"
                 | "unsupported_media_type"
                 | "rate_limited"
@@ -528,7 +530,7 @@ export interface components {
       id: string;
       /** @enum {string} */
       status: "pending" | "verified";
-      /** @description The DNS record that proves the domain to be yours. */
+      /** @description The DNS record that proves ownership of the domain. */
       verification: {
         /** @example _shorthop.go.example.com */
         name: string;
@@ -547,7 +549,7 @@ export interface components {
       problem: string | null;
       /** @enum {string} */
       status: "pending" | "verified";
-      /** @description The DNS record that proves the domain to be yours. */
+      /** @description The DNS record that proves ownership of the domain. */
       verification: {
         /** @example _shorthop.go.example.com */
         name: string;
@@ -568,20 +570,22 @@ export interface components {
           | "unauthorized"
           | "forbidden"
           | "key_revoked"
+          | "quota_exceeded"
           | "not_found"
           | "method_not_allowed"
           | "idempotency_conflict"
           | "idempotency_in_progress"
           | "domain_taken"
           | "domain_in_use"
+          | "conflict"
           | "payload_too_large"
           | "unsupported_media_type"
           | "rate_limited"
           | "internal"
           | "unavailable";
-        /** @description For people; may change. */
+        /** @description A message for humans; its wording may change. */
         message: string;
-        /** @description Whole seconds to wait; with `rate_limited` alone. */
+        /** @description Whole seconds to wait before a retry; only with `rate_limited`. */
         retry_after?: number;
       };
     };
@@ -590,7 +594,7 @@ export interface components {
       clicks: number;
       /** Format: date-time */
       created_at: string;
-      /** @description null for the service's own. */
+      /** @description null for the service's own domain. */
       domain: string | null;
       expires_at: string | null;
       has_password: boolean;
@@ -610,7 +614,7 @@ export interface components {
       clicks: number;
       /** Format: date-time */
       created_at: string;
-      /** @description null for the service's own. */
+      /** @description null for the service's own domain. */
       domain: string | null;
       expires_at: string | null;
       /** @example link_01k9z3v6x7e8w9r0t1y2u3i4o5 */
@@ -634,9 +638,9 @@ export interface components {
       expires_at?: string | null;
       /** @description Whether the short URL's own query is passed on to the destination. */
       forward_query?: boolean;
-      /** @description What visitors are asked for; null for none. Never returned. */
+      /** @description The password that visitors must enter; null for none. Never returned. */
       password?: string | null;
-      /** @description Words to find the link by, in place of those it had. */
+      /** @description Labels to filter links by; they replace all previous ones. */
       tags?: string[];
       title?: string | null;
       /**
@@ -666,9 +670,9 @@ export interface components {
       expires_at?: string | null;
       /** @description Whether the short URL's own query is passed on to the destination. */
       forward_query?: boolean;
-      /** @description What visitors are asked for; null for none. Never returned. */
+      /** @description The password that visitors must enter; null for none. Never returned. */
       password?: string | null;
-      /** @description Words to find the link by, in place of those it had. */
+      /** @description Labels to filter links by; they replace all previous ones. */
       tags?: string[];
       title?: string | null;
       /**
@@ -688,6 +692,7 @@ export interface components {
       utm_term?: string | null;
     };
     NewLinks: {
+      /** @description At most 10 of them with a password. */
       links: components["schemas"]["NewLink"][];
     };
   };
@@ -934,7 +939,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description Events named `click`, each with an id to resume from and a click as JSON */
+      /** @description Events named `click`, each with an id for resuming and a click as JSON */
       200: {
         headers: {
           [name: string]: unknown;
@@ -1156,7 +1161,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: within 24 hours the same key with the same body gets the first answer. */
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
       };
       path?: never;
@@ -1301,7 +1306,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: within 24 hours the same key with the same body gets the first answer. */
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
       };
       path?: never;
@@ -1415,7 +1420,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: within 24 hours the same key with the same body gets the first answer. */
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
       };
       path: {
@@ -1480,6 +1485,23 @@ export interface operations {
               window: number;
             }[];
             plan: string;
+            /** @description Shared by the API and the dashboard. */
+            quotas: {
+              /**
+               * @description `window`: created within a window; `total`: existing at once.
+               * @enum {string}
+               */
+              kind: "window" | "total";
+              limit: number;
+              /** @enum {string} */
+              name:
+                "links_per_day" | "invitations_per_day" | "domains" | "api_keys" | "live_streams";
+              remaining: number;
+              /** @description When the window closes, in Unix seconds. */
+              reset: number | null;
+              /** @description The window's length in seconds. */
+              window: number | null;
+            }[];
           };
         };
       };
@@ -1491,7 +1513,7 @@ export interface operations {
         limit?: number;
         order?: "asc" | "desc";
         page?: number;
-        /** @description Text that title, alias or URL holds, whatever its case. */
+        /** @description Text that title, alias or URL contains, ignoring case. */
         search?: string;
         sort?: "created_at" | "clicks";
         /** @description Only links with this tag. */
@@ -1526,7 +1548,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: within 24 hours the same key with the same body gets the first answer. */
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
       };
       path?: never;
@@ -1625,10 +1647,10 @@ export interface operations {
   getLinkQr: {
     parameters: {
       query?: {
-        /** @description How much of the code may be covered: about 7, 15, 25 or 30 %. */
+        /** @description Share of the code that may be covered: about 7, 15, 25 or 30 %. */
         error_correction?: "L" | "M" | "Q" | "H";
         format?: "svg" | "png";
-        /** @description Quiet zone in modules; the standard asks for 4. */
+        /** @description Quiet zone in modules; the standard requires 4. */
         margin?: number;
         /** @description Width and height in pixels. */
         size?: number;
@@ -1641,7 +1663,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The image, in the format that was asked for */
+      /** @description The image in the requested format */
       200: {
         headers: {
           [name: string]: unknown;
@@ -1657,7 +1679,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: within 24 hours the same key with the same body gets the first answer. */
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
       };
       path?: never;

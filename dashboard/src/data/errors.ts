@@ -1,4 +1,4 @@
-/** Failures, as people are told of them. */
+/** Classifies errors and turns them into messages for users. */
 import { ShorthopError } from "../../../clients/typescript/src/index.ts";
 
 export const isSignedOut = (error: unknown): boolean =>
@@ -7,8 +7,11 @@ export const isSignedOut = (error: unknown): boolean =>
 export const isNotFound = (error: unknown): boolean =>
   error instanceof ShorthopError && error.status === 404;
 
-/** A sentence for a failure; ours where the service said one. */
-export function messageOf(error: unknown): string {
+export const isRateLimited = (error: unknown): boolean =>
+  error instanceof ShorthopError && error.code === "rate_limited";
+
+/** Returns the API's message for an error response, or a generic one when there was no response. */
+export function getErrorMessage(error: unknown): string {
   if (error instanceof ShorthopError) return error.message;
   return "The service cannot be reached. Check your connection and try again.";
 }

@@ -1,10 +1,10 @@
-/** Who has signed in. */
+/** The session, and the account and mode that the page shows. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
-import type { Role } from "../../../shared/contracts/people.ts";
+import type { Role } from "../../../shared/contracts/users.ts";
 import { isSignedOut } from "./errors.ts";
-import { ask, type Mode, type Place, send } from "./http.ts";
+import { type AccountScope, getJson, type Mode, send } from "./http.ts";
 
 type Account = { id: string; name: string; plan: string; role: Role };
 
@@ -16,14 +16,14 @@ export type Session = {
 
 export const SESSION_KEY = ["session"];
 
-/** Null for whoever has not signed in. */
+/** Queries the session; null when nobody is signed in. */
 export const useSession = () =>
   useQuery({
     queryKey: SESSION_KEY,
     staleTime: 60_000,
     async queryFn(): Promise<Session | null> {
       try {
-        return await ask<Session>("/auth/session");
+        return await getJson<Session>("/auth/session");
       } catch (error) {
         if (isSignedOut(error)) return null;
         throw error;
@@ -31,27 +31,33 @@ export const useSession = () =>
     },
   });
 
-/** Ends this session, or every one, and forgets what it has shown. */
+/** Ends this session, or all sessions of the user, and clears the query cache. */
 export function useSignOut() {
   const queryClient = useQueryClient();
   return async (everywhere = false): Promise<void> => {
     await send(everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out", { method: "POST" });
-    // The door first: what is shown must not ask again for what is taken away.
+    // Show the sign-in page first, so that no mounted query refetches what is removed next.
     queryClient.setQueryData(SESSION_KEY, null);
     queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
   };
 }
 
-/** The account and mode that the page shows, with who looks at it. */
-export type Here = { session: Session; account: Account; mode: Mode; place: Place };
+/** The current account and mode, with the session. */
+export type AccountContext = {
+  session: Session;
+  account: Account;
+  mode: Mode;
+  scope: AccountScope;
+};
 
-export const HereContext = createContext<Here | undefined>(undefined);
+export const AccountReactContext = createContext<AccountContext | undefined>(undefined);
 
-export function useHere(): Here {
-  const here = useContext(HereContext);
-  if (here === undefined) throw new Error("This is shown outside of an account.");
-  return here;
+/** Returns the account context. Throws outside of an account's routes. */
+export function useAccountContext(): AccountContext {
+  const context = useContext(AccountReactContext);
+  if (context === undefined) throw new Error("There is no account context.");
+  return context;
 }
 
-/** Whether the person may change links and domains here. */
-export const useMayWrite = (): boolean => useHere().account.role !== "viewer";
+/** Whether the user's role may change links and domains. */
+export const useCanWrite = (): boolean => useAccountContext().account.role !== "viewer";

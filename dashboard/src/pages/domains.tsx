@@ -1,48 +1,48 @@
-/** Domains of one's own for short links: added, proven by a DNS record, removed. */
+/** Custom domains: add, verify by a DNS record, remove. */
 import { useQuery } from "@tanstack/react-query";
 import { Plus, RefreshCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 
 import type { Domain } from "../../../clients/typescript/src/index.ts";
-import { useChange } from "../data/change.ts";
-import { messageOf } from "../data/errors.ts";
-import { clientOf } from "../data/http.ts";
-import { useHere, useMayWrite } from "../data/session.ts";
+import { getErrorMessage } from "../data/errors.ts";
+import { getClient } from "../data/http.ts";
+import { useApiMutation } from "../data/mutation.ts";
+import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { Button, CopyButton, IconButton } from "../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../ui/dialog.tsx";
 import { TextField } from "../ui/field.tsx";
-import { moment } from "../ui/format.ts";
+import { formatDateTime } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";
-import { Empty, Problem, Show } from "../ui/states.tsx";
+import { Alert, Empty, QueryBoundary } from "../ui/states.tsx";
 import { toast } from "../ui/toast.tsx";
 
 export function DomainsPage() {
-  const { place } = useHere();
-  const mayWrite = useMayWrite();
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Domain>();
   const domains = useQuery({
-    queryKey: ["domains", place],
-    queryFn: () => Array.fromAsync(clientOf(place).domains.all()),
+    queryKey: ["domains", scope],
+    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
   });
   return (
     <Page
       title="Domains"
-      intro="Short links under a name of your own."
+      intro="Use your own domains for short links."
       actions={
-        mayWrite && (
-          <Button look="primary" onClick={() => setAdding(true)}>
+        canWrite && (
+          <Button variant="primary" onClick={() => setAdding(true)}>
             <Plus aria-hidden /> Add domain
           </Button>
         )
       }
     >
-      <Show query={domains} what="domains">
+      <QueryBoundary query={domains} label="domains">
         {(data) =>
           data.length === 0 ? (
             <Card>
               <Empty title="No domains yet">
-                <p>Links are served under the service’s own domain until you add yours.</p>
+                <p>Links use the service’s domain until you add your own.</p>
               </Empty>
             </Card>
           ) : (
@@ -51,7 +51,7 @@ export function DomainsPage() {
             ))
           )
         }
-      </Show>
+      </QueryBoundary>
       {adding && <AddDialog onClose={() => setAdding(false)} />}
       {removing !== undefined && (
         <RemoveDialog domain={removing} onClose={() => setRemoving(undefined)} />
@@ -61,12 +61,12 @@ export function DomainsPage() {
 }
 
 function DomainCard({ domain, onRemove }: { domain: Domain; onRemove: () => void }) {
-  const { place } = useHere();
-  const mayWrite = useMayWrite();
-  const verify = useChange(() => clientOf(place).domains.verify(domain.id), {
-    refresh: [["domains", place]],
-    onDone: ({ status }) => {
-      if (status === "verified") toast(`${domain.domain} has been verified.`);
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
+  const verify = useApiMutation(() => getClient(scope).domains.verify(domain.id), {
+    invalidate: [["domains", scope]],
+    onSuccess: ({ status }) => {
+      if (status === "verified") toast(`${domain.domain} is verified.`);
     },
   });
   const verified = domain.status === "verified";
@@ -78,7 +78,7 @@ function DomainCard({ domain, onRemove }: { domain: Domain; onRemove: () => void
           <span className={verified ? "badge badge-good" : "badge"}>
             {verified ? "Verified" : "Pending"}
           </span>
-          {mayWrite && (
+          {canWrite && (
             <IconButton label={`Remove ${domain.domain}`} onClick={onRemove}>
               <Trash2 aria-hidden />
             </IconButton>
@@ -88,21 +88,21 @@ function DomainCard({ domain, onRemove }: { domain: Domain; onRemove: () => void
     >
       {verified ? (
         <p className="hint">
-          Verified {domain.verified_at === null ? "" : moment(domain.verified_at)}. Links may be
-          made under it.
+          Verified {domain.verified_at === null ? "" : formatDateTime(domain.verified_at)}. You can
+          create links on it.
         </p>
       ) : (
         <div className="stack">
-          <p>Make these two records at your DNS provider, then verify:</p>
+          <p>Create these two records at your DNS provider, then verify:</p>
           <DnsRecord {...domain.verification} />
-          <DnsRecord type="CNAME or A" name={domain.domain} value="where this service is reached" />
+          <DnsRecord type="CNAME or A" name={domain.domain} value="the address of this service" />
           {verify.data?.problem !== undefined && verify.data.problem !== null && (
-            <Problem>{verify.data.problem}</Problem>
+            <Alert>{verify.data.problem}</Alert>
           )}
-          {verify.error !== null && <Problem>{messageOf(verify.error)}</Problem>}
-          {mayWrite && (
+          {verify.error !== null && <Alert>{getErrorMessage(verify.error)}</Alert>}
+          {canWrite && (
             <div>
-              <Button look="primary" busy={verify.isPending} onClick={() => verify.mutate()}>
+              <Button variant="primary" loading={verify.isPending} onClick={() => verify.mutate()}>
                 <RefreshCw aria-hidden /> Verify now
               </Button>
             </div>
@@ -120,22 +120,22 @@ const DnsRecord = ({ type, name, value }: { type: string; name: string; value: s
     <dt>Name</dt>
     <dd>
       <code>{name}</code>
-      <CopyButton text={name} label={`Copy the name of the ${type} record`} />
+      <CopyButton text={name} label={`Copy name of the ${type} record`} />
     </dd>
     <dt>Value</dt>
     <dd>
       <code>{value}</code>
-      {type === "TXT" && <CopyButton text={value} label={`Copy the value of the ${type} record`} />}
+      {type === "TXT" && <CopyButton text={value} label={`Copy value of the ${type} record`} />}
     </dd>
   </dl>
 );
 
 function AddDialog({ onClose }: { onClose: () => void }) {
-  const { place } = useHere();
+  const { scope } = useAccountContext();
   const [name, setName] = useState("");
-  const add = useChange(() => clientOf(place).domains.create(name.trim()), {
-    refresh: [["domains", place]],
-    onDone: onClose,
+  const add = useApiMutation(() => getClient(scope).domains.create(name.trim()), {
+    invalidate: [["domains", scope]],
+    onSuccess: onClose,
   });
   return (
     <Dialog title="Add a domain" onClose={onClose}>
@@ -143,7 +143,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
         action="Add"
         onSubmit={() => add.mutate()}
         onCancel={onClose}
-        busy={add.isPending}
+        loading={add.isPending}
         error={add.error}
       >
         <TextField
@@ -161,11 +161,11 @@ function AddDialog({ onClose }: { onClose: () => void }) {
 }
 
 function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
-  const { place } = useHere();
-  const remove = useChange(() => clientOf(place).domains.delete(domain.id), {
-    refresh: [["domains", place]],
-    done: "The domain has been removed.",
-    onDone: onClose,
+  const { scope } = useAccountContext();
+  const remove = useApiMutation(() => getClient(scope).domains.delete(domain.id), {
+    invalidate: [["domains", scope]],
+    successMessage: "The domain has been removed.",
+    onSuccess: onClose,
   });
   return (
     <ConfirmDialog
@@ -173,10 +173,10 @@ function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void
       action="Remove"
       onClose={onClose}
       onConfirm={() => remove.mutate()}
-      busy={remove.isPending}
+      loading={remove.isPending}
       error={remove.error}
     >
-      <p>No links can be made under it any more. A domain that has links cannot be removed.</p>
+      <p>You can no longer create links on it. A domain that still has links cannot be removed.</p>
     </ConfirmDialog>
   );
 }

@@ -1,43 +1,48 @@
-/** What the link of an invitation opens. */
+/** The page that an invitation link opens. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 
-import { newPassword, personName, type Role } from "../../../shared/contracts/people.ts";
-import { messageOf } from "../data/errors.ts";
-import { ask, send } from "../data/http.ts";
+import { newPassword, type Role, userName } from "../../../shared/contracts/users.ts";
+import { getErrorMessage } from "../data/errors.ts";
+import { getJson, send } from "../data/http.ts";
 import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
-import { Problem, Show } from "../ui/states.tsx";
-import { problemOf } from "../ui/validation.ts";
+import { Alert, QueryBoundary } from "../ui/states.tsx";
+import { validateWith } from "../ui/validation.ts";
 import { SignInPage } from "./sign-in.tsx";
 
-type Offer = { account_name: string; email: string; role: Role; known: boolean };
+type Invitation = { account_name: string; email: string; role: Role; known: boolean };
 type Values = { name: string; password: string };
 
 export function InvitationPage({ token, session }: { token: string; session: Session | null }) {
   const path = `/auth/invitations/${encodeURIComponent(token)}`;
-  const offer = useQuery({ queryKey: ["invitation", token], queryFn: () => ask<Offer>(path) });
-  // Somebody who is known accepts as themselves.
-  if (offer.data?.known === true && session === null) {
-    return <SignInPage email={offer.data.email} />;
+  const invitation = useQuery({
+    queryKey: ["invitation", token],
+    queryFn: () => getJson<Invitation>(path),
+  });
+  // Existing users sign in to accept.
+  if (invitation.data?.known === true && session === null) {
+    return <SignInPage email={invitation.data.email} />;
   }
   return (
-    <main className="door">
-      <div className="door-card">
+    <main className="auth-page">
+      <div className="auth-card">
         <Logo />
         <h1>Invitation</h1>
-        <Show query={offer} what="the invitation" lines={2}>
-          {(data) => <Accept path={path} offer={data} session={session} />}
-        </Show>
+        <QueryBoundary query={invitation} label="the invitation" lines={2}>
+          {(data) => <AcceptForm path={path} invitation={data} session={session} />}
+        </QueryBoundary>
       </div>
     </main>
   );
 }
 
-function Accept({ path, offer, session }: { path: string; offer: Offer; session: Session | null }) {
+type AcceptFormProps = { path: string; invitation: Invitation; session: Session | null };
+
+function AcceptForm({ path, invitation, session }: AcceptFormProps) {
   const queryClient = useQueryClient();
   const signOut = useSignOut();
   const [, navigate] = useLocation();
@@ -45,13 +50,16 @@ function Accept({ path, offer, session }: { path: string; offer: Offer; session:
   const { errors } = form.formState;
   const accept = useMutation({
     async mutationFn(values: Values | undefined) {
-      const { account_id } = await ask<{ account_id: string }>(`${path}/accept`, {
+      const { account_id } = await getJson<{ account_id: string }>(`${path}/accept`, {
         method: "POST",
         body: values ?? {},
       });
       if (values !== undefined) {
         const { password } = values;
-        await send("/auth/sign-in", { method: "POST", body: { email: offer.email, password } });
+        await send("/auth/sign-in", {
+          method: "POST",
+          body: { email: invitation.email, password },
+        });
       }
       await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
       return account_id;
@@ -60,25 +68,30 @@ function Accept({ path, offer, session }: { path: string; offer: Offer; session:
   });
   const intro = (
     <p>
-      You are invited to <strong>{offer.account_name}</strong> as {offer.role}.
+      You have been invited to <strong>{invitation.account_name}</strong> as {invitation.role}.
     </p>
   );
-  const problem = accept.error !== null && <Problem>{messageOf(accept.error)}</Problem>;
+  const alert = accept.error !== null && <Alert>{getErrorMessage(accept.error)}</Alert>;
 
   if (session !== null) {
-    const isTheirs = session.user.email === offer.email;
+    const isInvited = session.user.email === invitation.email;
     return (
       <>
         {intro}
-        {problem}
-        {isTheirs ? (
-          <Button look="primary" busy={accept.isPending} onClick={() => accept.mutate(undefined)}>
+        {alert}
+        {isInvited ? (
+          <Button
+            variant="primary"
+            loading={accept.isPending}
+            onClick={() => accept.mutate(undefined)}
+          >
             Join as {session.user.email}
           </Button>
         ) : (
           <>
             <p>
-              It is for {offer.email}, and you have signed in as {session.user.email}.
+              This invitation is for {invitation.email}, but you are signed in as{" "}
+              {session.user.email}.
             </p>
             <Button onClick={() => void signOut()}>Sign out</Button>
           </>
@@ -93,22 +106,22 @@ function Accept({ path, offer, session }: { path: string; offer: Offer; session:
       onSubmit={(event) => void form.handleSubmit((values) => accept.mutate(values))(event)}
     >
       {intro}
-      <TextField label="E-mail address" value={offer.email} readOnly autoComplete="username" />
+      <TextField label="E-mail address" value={invitation.email} readOnly autoComplete="username" />
       <TextField
         label="Your name"
         autoComplete="name"
-        problem={errors.name?.message}
-        {...form.register("name", { validate: problemOf(personName) })}
+        error={errors.name?.message}
+        {...form.register("name", { validate: validateWith(userName) })}
       />
       <TextField
         label="Choose a password"
         type="password"
         autoComplete="new-password"
-        problem={errors.password?.message}
-        {...form.register("password", { validate: problemOf(newPassword) })}
+        error={errors.password?.message}
+        {...form.register("password", { validate: validateWith(newPassword) })}
       />
-      {problem}
-      <Button type="submit" look="primary" busy={accept.isPending}>
+      {alert}
+      <Button type="submit" variant="primary" loading={accept.isPending}>
         Join
       </Button>
     </form>

@@ -1,23 +1,22 @@
-/** The door. */
+/** The sign-in page. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 
-import { messageOf } from "../data/errors.ts";
+import { getErrorMessage } from "../data/errors.ts";
 import { send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
-import { Problem } from "../ui/states.tsx";
+import { Alert } from "../ui/states.tsx";
 
-export function SignInPage({ email: given = "" }: { email?: string }) {
-  const [email, setEmail] = useState(given);
+export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
+  const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
   const queryClient = useQueryClient();
   const signIn = useMutation({
     mutationFn: () => send("/auth/sign-in", { method: "POST", body: { email, password } }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
-    // Whatever was typed was wrong: it is typed anew.
     onError: () => setPassword(""),
   });
 
@@ -27,8 +26,8 @@ export function SignInPage({ email: given = "" }: { email?: string }) {
   }
 
   return (
-    <main className="door">
-      <form className="door-card" onSubmit={submit}>
+    <main className="auth-page">
+      <form className="auth-card" onSubmit={submit}>
         <Logo />
         <h1>Sign in</h1>
         <TextField
@@ -36,7 +35,7 @@ export function SignInPage({ email: given = "" }: { email?: string }) {
           type="email"
           autoComplete="username"
           required
-          autoFocus={given === ""}
+          autoFocus={initialEmail === ""}
           value={email}
           onChange={(event) => setEmail(event.target.value)}
         />
@@ -48,13 +47,13 @@ export function SignInPage({ email: given = "" }: { email?: string }) {
           value={password}
           onChange={(event) => setPassword(event.target.value)}
         />
-        {signIn.error !== null && <Problem>{messageOf(signIn.error)}</Problem>}
-        <Button type="submit" look="primary" busy={signIn.isPending}>
+        {signIn.error !== null && <Alert>{getErrorMessage(signIn.error)}</Alert>}
+        <Button type="submit" variant="primary" loading={signIn.isPending}>
           Sign in
         </Button>
         <p className="hint">
-          No account yet, or a lost password? Ask whoever runs this service, or an owner of your
-          account.
+          No account yet? Ask an account owner for an invitation. Forgot your password? Ask the
+          operator of this service.
         </p>
       </form>
     </main>

@@ -1,33 +1,36 @@
-/** Buttons, and a link that looks like one. */
+/** Buttons. */
 import { Check, Copy } from "lucide-react";
 import { type ButtonHTMLAttributes, type ReactNode, useState } from "react";
 
 import { toast } from "./toast.tsx";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
-  look?: "primary" | "plain" | "quiet" | "danger";
-  /** It is at work, and cannot be pressed again. */
-  busy?: boolean;
+  variant?: "primary" | "plain" | "quiet" | "danger";
+  /** Disables the button while its action runs. */
+  loading?: boolean;
 };
 
-export function Button({ look = "plain", busy = false, className = "", ...rest }: ButtonProps) {
+export function Button(props: ButtonProps) {
+  const { variant = "plain", loading = false, className = "", ...rest } = props;
   return (
     <button
       type="button"
       {...rest}
-      className={`button button-${look} ${className}`}
-      aria-busy={busy}
-      disabled={rest.disabled === true || busy}
+      className={`button button-${variant} ${className}`}
+      aria-busy={loading}
+      disabled={rest.disabled === true || loading}
     />
   );
 }
 
-/** A button that shows an icon alone, and says what it does. */
+/** A button that shows only an icon; `label` is its accessible name and tooltip. */
 export function IconButton({ label, ...rest }: ButtonProps & { label: string }) {
-  return <Button look="quiet" {...rest} className="icon-button" aria-label={label} title={label} />;
+  return (
+    <Button variant="quiet" {...rest} className="icon-button" aria-label={label} title={label} />
+  );
 }
 
-const COPIED_MS = 1_500;
+const COPIED_ICON_MS = 1_500;
 
 export function CopyButton({
   text,
@@ -43,16 +46,16 @@ export function CopyButton({
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      toast("The browser does not allow copying.", "failed");
+      toast("The browser does not allow copying.", "error");
       return;
     }
     setCopied(true);
     toast("Copied.");
-    setTimeout(() => setCopied(false), COPIED_MS);
+    setTimeout(() => setCopied(false), COPIED_ICON_MS);
   }
   return (
     <Button
-      look={children === undefined ? "quiet" : "plain"}
+      variant={children === undefined ? "quiet" : "plain"}
       className={children === undefined ? "icon-button" : ""}
       aria-label={label}
       title={label}

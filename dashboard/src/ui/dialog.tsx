@@ -1,28 +1,28 @@
-/** Modal dialogs: the browser's own, which keeps the focus inside and closes on Escape. */
+/** Modal dialogs on the browser's `<dialog>`, which traps the focus and closes on Escape. */
 import { X } from "lucide-react";
 import { type FormEvent, type ReactNode, useEffect, useId, useRef } from "react";
 
-import { messageOf } from "../data/errors.ts";
+import { getErrorMessage } from "../data/errors.ts";
 import { Button, IconButton } from "./button.tsx";
-import { Problem } from "./states.tsx";
+import { Alert } from "./states.tsx";
 
 type DialogProps = {
   title: string;
   onClose: () => void;
   children: ReactNode;
-  /** Keeps Escape and the cross from closing it. */
+  /** Hides the close button and ignores Escape. */
   locked?: boolean;
   wide?: boolean;
 };
 
-/** Open for as long as it is rendered. */
+/** A modal dialog that is open while it is rendered. */
 export function Dialog({ title, onClose, children, locked = false, wide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    // The browser would begin with the cross.
+    // By default the browser focuses the close button.
     dialog?.querySelector<HTMLElement>("form :is(input, select)")?.focus();
     return () => dialog?.close();
   }, []);
@@ -32,7 +32,7 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
       className={wide ? "dialog dialog-wide" : "dialog"}
       aria-labelledby={titleId}
       onCancel={(event) => {
-        // Closing is for whoever renders it to do.
+        // The parent closes the dialog by not rendering it.
         event.preventDefault();
         if (!locked) onClose();
       }}
@@ -50,18 +50,25 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
   );
 }
 
-type FormProps = {
-  /** What the button that sends it says. */
+type DialogFormProps = {
+  /** Label of the submit button. */
   action: string;
   onSubmit: (event: FormEvent) => void;
   onCancel: () => void;
-  busy: boolean;
+  loading: boolean;
   error: unknown;
   children: ReactNode;
 };
 
-/** A form that fills a dialog. */
-export const DialogForm = ({ action, onSubmit, onCancel, busy, error, children }: FormProps) => (
+/** A form as the content of a dialog, with a cancel and a submit button. */
+export const DialogForm = ({
+  action,
+  onSubmit,
+  onCancel,
+  loading,
+  error,
+  children,
+}: DialogFormProps) => (
   <form
     className="stack"
     noValidate
@@ -71,36 +78,37 @@ export const DialogForm = ({ action, onSubmit, onCancel, busy, error, children }
     }}
   >
     {children}
-    {error !== null && <Problem>{messageOf(error)}</Problem>}
+    {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
     <footer>
       <Button onClick={onCancel}>Cancel</Button>
-      <Button type="submit" look="primary" busy={busy}>
+      <Button type="submit" variant="primary" loading={loading}>
         {action}
       </Button>
     </footer>
   </form>
 );
 
-type ConfirmProps = {
+type ConfirmDialogProps = {
   title: string;
+  /** Label of the confirm button. */
   action: string;
   children: ReactNode;
   onClose: () => void;
   onConfirm: () => void;
-  busy: boolean;
+  loading: boolean;
   error: unknown;
 };
 
-/** Asks before something that cannot be undone. */
-export function ConfirmDialog(props: ConfirmProps) {
-  const { title, action, children, onClose, onConfirm, busy, error } = props;
+/** Asks for confirmation of an action that cannot be undone. */
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { title, action, children, onClose, onConfirm, loading, error } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="stack">{children}</div>
-      {error !== null && <Problem>{messageOf(error)}</Problem>}
+      {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
       <footer>
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="danger" busy={busy} onClick={onConfirm}>
+        <Button variant="danger" loading={loading} onClick={onConfirm}>
           {action}
         </Button>
       </footer>

@@ -1,69 +1,69 @@
-/** A labelled control with a hint and what is wrong with it, tied together for screen readers. */
+/** Form controls with a label, a hint and an error, linked by ARIA attributes. */
 import { type ComponentProps, type ReactNode, useId } from "react";
 
-type Labelled = {
+type FieldProps = {
   label: string;
   hint?: ReactNode;
-  problem?: string | undefined;
+  error?: string | undefined;
 };
 
-type Described = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
+type ControlProps = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
 
 function Field({
   label,
   hint,
-  problem,
+  error,
   children,
-}: Labelled & { children: (control: Described) => ReactNode }) {
+}: FieldProps & { children: (control: ControlProps) => ReactNode }) {
   const id = useId();
-  const notes = [
+  const describedBy = [
     ...(hint === undefined ? [] : [`${id}-hint`]),
-    ...(problem === undefined ? [] : [`${id}-problem`]),
+    ...(error === undefined ? [] : [`${id}-error`]),
   ];
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {children({
         id,
-        ...(notes.length === 0 ? {} : { "aria-describedby": notes.join(" ") }),
-        ...(problem === undefined ? {} : { "aria-invalid": true }),
+        ...(describedBy.length === 0 ? {} : { "aria-describedby": describedBy.join(" ") }),
+        ...(error === undefined ? {} : { "aria-invalid": true }),
       })}
       {hint !== undefined && (
         <small id={`${id}-hint`} className="hint">
           {hint}
         </small>
       )}
-      {problem !== undefined && (
-        <small id={`${id}-problem`} className="field-problem" role="alert">
-          {problem}
+      {error !== undefined && (
+        <small id={`${id}-error`} className="field-error" role="alert">
+          {error}
         </small>
       )}
     </div>
   );
 }
 
-export function TextField({ label, hint, problem, ...input }: Labelled & ComponentProps<"input">) {
+export function TextField({ label, hint, error, ...input }: FieldProps & ComponentProps<"input">) {
   return (
-    <Field label={label} hint={hint} problem={problem}>
+    <Field label={label} hint={hint} error={error}>
       {(control) => <input type="text" {...input} {...control} />}
     </Field>
   );
 }
 
-type Choice = { value: string; label: string };
+type Option = { value: string; label: string };
 
 export function SelectField({
   label,
   hint,
-  problem,
-  choices,
+  error,
+  options,
   ...select
-}: Labelled & ComponentProps<"select"> & { choices: readonly Choice[] }) {
+}: FieldProps & ComponentProps<"select"> & { options: readonly Option[] }) {
   return (
-    <Field label={label} hint={hint} problem={problem}>
+    <Field label={label} hint={hint} error={error}>
       {(control) => (
         <select {...select} {...control}>
-          {choices.map(({ value, label }) => (
+          {options.map(({ value, label }) => (
             <option key={value} value={value}>
               {label}
             </option>

@@ -1,32 +1,36 @@
-/** Numbers and times as people read them. */
+/** Formats numbers, dates and names for display, in English. */
 
-const whole = new Intl.NumberFormat("en");
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const wholeNumber = new Intl.NumberFormat("en");
+const compactNumber = new Intl.NumberFormat("en", {
+  notation: "compact",
+  maximumFractionDigits: 1,
+});
 
-export const count = (value: number): string => whole.format(value);
+export const formatCount = (value: number): string => wholeNumber.format(value);
 
-export const compact = (value: number): string => short.format(value);
+/** `1.2K`. */
+export const formatCompact = (value: number): string => compactNumber.format(value);
 
-export const percent = (value: number): string => `${value.toFixed(1)} %`;
+export const formatPercent = (value: number): string => `${value.toFixed(1)} %`;
 
-const days = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
-const moments = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+const dates = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
+const dateTimes = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
-export const day = (instant: string): string => days.format(new Date(instant));
+export const formatDate = (instant: string): string => dates.format(new Date(instant));
 
-export const moment = (instant: string): string => moments.format(new Date(instant));
+export const formatDateTime = (instant: string): string => dateTimes.format(new Date(instant));
 
 /** `1 link`, `2 links`. */
-export const counted = (value: number, noun: string): string =>
-  `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export const pluralize = (value: number, noun: string): string =>
+  `${formatCount(value)} ${noun}${value === 1 ? "" : "s"}`;
 
-/** The change from one figure to another, in whole percent; undefined when there is none to speak of. */
-export const change = (before: number, now: number): number | undefined =>
+/** Returns the relative change in whole percent; undefined when the old value is 0. */
+export const percentChange = (before: number, now: number): number | undefined =>
   before === 0 ? undefined : Math.round(((now - before) / before) * 100);
 
 const regions = new Intl.DisplayNames("en", { type: "region" });
 
-/** The name of a country by its two letters; whatever else it is, as it is. */
+/** Returns the English name of a country by its ISO 3166-1 alpha-2 code; other text unchanged. */
 export function countryName(code: string): string {
   try {
     return /^[A-Z]{2}$/.test(code) ? (regions.of(code) ?? code) : code;

@@ -1,23 +1,23 @@
-/** A menu of actions behind a button, by the browser's own popover. */
+/** A menu of actions that opens from a button, on the browser's popover. */
 import { Ellipsis } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useRef } from "react";
 
-type Action = { label: string; icon?: ReactNode; danger?: boolean; onChoose: () => void };
+type Action = { label: string; icon?: ReactNode; danger?: boolean; onSelect: () => void };
 
 export function ActionMenu({ label, actions }: { label: string; actions: readonly Action[] }) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
 
-  /** Beside its button, within the window. */
-  function place(): void {
-    const at = button.current?.getBoundingClientRect();
-    const list = menu.current;
-    if (at === undefined || list === null) return;
-    const below = window.innerHeight - at.bottom > list.offsetHeight + 12;
-    list.style.top = `${below ? at.bottom + 4 : at.top - list.offsetHeight - 4}px`;
-    list.style.left = `${Math.max(8, at.right - list.offsetWidth)}px`;
-    items(list)[0]?.focus();
+  /** Positions the menu below its button, or above when the window has no room, and focuses the first item. */
+  function showMenu(): void {
+    const anchor = button.current?.getBoundingClientRect();
+    const popover = menu.current;
+    if (anchor === undefined || popover === null) return;
+    const below = window.innerHeight - anchor.bottom > popover.offsetHeight + 12;
+    popover.style.top = `${below ? anchor.bottom + 4 : anchor.top - popover.offsetHeight - 4}px`;
+    popover.style.left = `${Math.max(8, anchor.right - popover.offsetWidth)}px`;
+    findItems(popover)[0]?.focus();
   }
 
   return (
@@ -40,12 +40,12 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
         role="menu"
         aria-label={label}
         popover="auto"
-        onKeyDown={move}
+        onKeyDown={moveFocus}
         onToggle={(event) => {
-          if (event.newState === "open") place();
+          if (event.newState === "open") showMenu();
         }}
       >
-        {actions.map(({ label, icon, danger, onChoose }) => (
+        {actions.map(({ label, icon, danger, onSelect }) => (
           <button
             key={label}
             type="button"
@@ -53,7 +53,7 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
             className={danger === true ? "menu-item menu-danger" : "menu-item"}
             onClick={() => {
               menu.current?.hidePopover();
-              onChoose();
+              onSelect();
             }}
           >
             {icon}
@@ -65,22 +65,22 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
   );
 }
 
-const items = (menu: HTMLElement): HTMLElement[] => [
+const findItems = (menu: HTMLElement): HTMLElement[] => [
   ...menu.querySelectorAll<HTMLElement>("[role=menuitem]"),
 ];
 
-/** Arrow keys, Home and End move between the items. */
-function move(event: KeyboardEvent<HTMLDivElement>): void {
-  const all = items(event.currentTarget);
-  const at = all.findIndex((item) => item === document.activeElement);
-  const steps: Record<string, number> = {
-    ArrowDown: at + 1,
-    ArrowUp: at - 1,
+/** Moves the focus between the items by arrow keys, Home and End. */
+function moveFocus(event: KeyboardEvent<HTMLDivElement>): void {
+  const items = findItems(event.currentTarget);
+  const current = items.findIndex((item) => item === document.activeElement);
+  const targets: Record<string, number> = {
+    ArrowDown: current + 1,
+    ArrowUp: current - 1,
     Home: 0,
-    End: all.length - 1,
+    End: items.length - 1,
   };
-  const next = steps[event.key];
+  const next = targets[event.key];
   if (next === undefined) return;
   event.preventDefault();
-  all[(next + all.length) % all.length]?.focus();
+  items[(next + items.length) % items.length]?.focus();
 }

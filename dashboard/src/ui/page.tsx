@@ -1,4 +1,4 @@
-/** A page's heading with what can be done there, and cards. */
+/** Page layout: title, actions and cards. */
 import { type ReactNode, useEffect } from "react";
 
 export function Page({

@@ -1,12 +1,12 @@
-/** What a view shows when there is nothing to show: yet, at all, or because something failed. */
+/** Loading, empty and error states. */
 import { TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 
-import { messageOf } from "../data/errors.ts";
+import { getErrorMessage } from "../data/errors.ts";
 import { Button } from "./button.tsx";
 
-export const Loading = ({ what, lines = 4 }: { what: string; lines?: number }) => (
-  <div className="loading" role="status" aria-label={`Loading ${what}`}>
+export const Loading = ({ label, lines = 4 }: { label: string; lines?: number }) => (
+  <div className="loading" role="status" aria-label={`Loading ${label}`}>
     {Array.from({ length: lines }, (_, i) => (
       <span key={i} className="skeleton" />
     ))}
@@ -20,42 +20,43 @@ export const Empty = ({ title, children }: { title: string; children?: ReactNode
   </div>
 );
 
-export const Failed = ({ error, onRetry }: { error: unknown; onRetry?: () => void }) => (
-  <div className="failed" role="alert">
+export const ErrorState = ({ error, onRetry }: { error: unknown; onRetry?: () => void }) => (
+  <div className="error-state" role="alert">
     <TriangleAlert aria-hidden />
-    <p>{messageOf(error)}</p>
+    <p>{getErrorMessage(error)}</p>
     {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
   </div>
 );
 
-/** What is wrong with what was just done. */
-export const Problem = ({ children }: { children: ReactNode }) => (
-  <p className="problem" role="alert">
+/** The error message of an action. */
+export const Alert = ({ children }: { children: ReactNode }) => (
+  <p className="alert" role="alert">
     {children}
   </p>
 );
 
-type Asked<Data> = {
+type QueryState<Data> = {
   data: Data | undefined;
   error: unknown;
   refetch: () => Promise<unknown>;
 };
 
-/** Shows what was asked for, once it is there; says so while it is not. */
-export function Show<Data>({
+/** Renders a query's data, or its loading or error state. */
+export function QueryBoundary<Data>({
   query,
-  what,
+  label,
   lines,
   children,
 }: {
-  query: Asked<Data>;
-  what: string;
+  query: QueryState<Data>;
+  /** What is loading, for screen readers: `Loading ${label}`. */
+  label: string;
   lines?: number;
   children: (data: Data) => ReactNode;
 }) {
   if (query.data !== undefined) return children(query.data);
   if (query.error !== null) {
-    return <Failed error={query.error} onRetry={() => void query.refetch()} />;
+    return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   }
-  return <Loading what={what} {...(lines === undefined ? {} : { lines })} />;
+  return <Loading label={label} {...(lines === undefined ? {} : { lines })} />;
 }

@@ -1,4 +1,4 @@
-/** A table that scrolls within its place where it is too wide or too long, by keys too. */
+/** A table that scrolls within its container, also by keyboard. */
 import type { ReactNode } from "react";
 
 type Column = { name: string; hidden?: true };
@@ -11,15 +11,16 @@ export function Table({
   className = "",
   tall = false,
 }: {
-  /** What the table holds. */
+  /** Caption, for screen readers. */
   label: string;
-  /** The headings' names; or a whole row of them, where they do something. */
+  /** Names of the columns. */
   head?: readonly (string | Column)[];
+  /** Replaces `head`, e.g. for sortable columns. */
   headRow?: ReactNode;
   /** The rows. */
   children: ReactNode;
   className?: string;
-  /** It may be longer than there is room for. */
+  /** Limits the height. */
   tall?: boolean;
 }) {
   return (
@@ -51,5 +52,5 @@ const HeadRow = ({ columns }: { columns: readonly (string | Column)[] }) => (
   </tr>
 );
 
-/** The heading of what is done to a row. */
+/** The heading of a column of actions, visible only to screen readers. */
 export const ACTIONS: Column = { name: "Actions", hidden: true };

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it. */
+/** Color themes; `system` follows the operating system. */
 export const THEMES = ["system", "light", "dark"] as const;
 
 export type Theme = (typeof THEMES)[number];
@@ -6,8 +6,8 @@ export type Theme = (typeof THEMES)[number];
 const KEY = "shorthop-theme";
 
 export function readTheme(): Theme {
-  const kept = localStorage.getItem(KEY);
-  return THEMES.find((theme) => theme === kept) ?? "system";
+  const stored = localStorage.getItem(KEY);
+  return THEMES.find((theme) => theme === stored) ?? "system";
 }
 
 export function applyTheme(theme: Theme): void {

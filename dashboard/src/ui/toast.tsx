@@ -1,32 +1,32 @@
-/** Short messages that come and go; screen readers are told of them too. */
+/** Transient messages, also announced by screen readers. */
 import { CircleAlert, CircleCheck } from "lucide-react";
 import { useSyncExternalStore } from "react";
 
-type Toast = { id: number; text: string; kind: "done" | "failed" };
+type Toast = { id: number; text: string; kind: "success" | "error" };
 
-const SHOWN_MS = 5_000;
+const TOAST_DURATION_MS = 5_000;
 
 let toasts: readonly Toast[] = [];
 let lastId = 0;
 const listeners = new Set<() => void>();
 
-function change(next: readonly Toast[]): void {
+function update(next: readonly Toast[]): void {
   toasts = next;
-  for (const tell of listeners) tell();
+  for (const notify of listeners) notify();
 }
 
-/** Shows a message for a while. */
-export function toast(text: string, kind: Toast["kind"] = "done"): void {
+/** Shows a message for 5 seconds. */
+export function toast(text: string, kind: Toast["kind"] = "success"): void {
   const id = ++lastId;
-  change([...toasts, { id, text, kind }]);
-  setTimeout(() => change(toasts.filter((known) => known.id !== id)), SHOWN_MS);
+  update([...toasts, { id, text, kind }]);
+  setTimeout(() => update(toasts.filter((shown) => shown.id !== id)), TOAST_DURATION_MS);
 }
 
 export function ToastRegion() {
   const shown = useSyncExternalStore(
-    (tell) => {
-      listeners.add(tell);
-      return () => listeners.delete(tell);
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
     () => toasts,
   );
@@ -34,7 +34,7 @@ export function ToastRegion() {
     <div className="toasts" role="status" aria-live="polite">
       {shown.map(({ id, text, kind }) => (
         <div key={id} className={`toast toast-${kind}`}>
-          {kind === "done" ? <CircleCheck aria-hidden /> : <CircleAlert aria-hidden />}
+          {kind === "success" ? <CircleCheck aria-hidden /> : <CircleAlert aria-hidden />}
           {text}
         </div>
       ))}

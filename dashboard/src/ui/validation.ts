@@ -1,22 +1,27 @@
-/** Checks of form fields by the schemas that the service checks them by. */
+/** Validates form fields with the same schemas as the API. */
 import type * as z from "zod";
 
-/** For react-hook-form's `validate`: true, or what is wrong. */
-export const problemOf =
+/** Creates a `validate` function for react-hook-form, which returns true or the error message. */
+export const validateWith =
   (schema: z.ZodType) =>
   (value: unknown): true | string => {
-    const parsed = schema.safeParse(value);
-    return parsed.success || sentence(parsed.error.issues[0]?.message ?? "not valid");
+    const { error } = schema.safeParse(value, { error: describeIssue });
+    return error === undefined || capitalize(error.issues[0]?.message ?? "not valid");
   };
 
-/** Zod's words as a sentence of a form. */
-export function sentence(message: string): string {
-  const size = /^Too (small|big): expected (string|array) to have [<>]=(\d+) (\w+)$/.exec(message);
-  if (size !== null) {
-    const [, bound, , number, unit] = size;
-    if (bound === "small" && number === "1") return "Required";
-    return `At ${bound === "small" ? "least" : "most"} ${number} ${unit}`;
-  }
-  const text = message.replace(/^Invalid (input|option): /, "");
-  return text.charAt(0).toUpperCase() + text.slice(1);
+/**
+ * An error map for `safeParse`: describes an issue by its code, as text for a form field. A message that the schema
+ * itself sets takes precedence; undefined leaves the message to Zod.
+ */
+export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== "too_small" && issue.code !== "too_big") return undefined;
+  const unit = UNITS[issue.origin];
+  if (unit === undefined) return undefined;
+  if (issue.code === "too_big") return `At most ${issue.maximum} ${unit}`;
+  return issue.minimum === 1 ? "Required" : `At least ${issue.minimum} ${unit}`;
 }
+
+const UNITS: Readonly<Record<string, string>> = { string: "characters", array: "items" };
+
+/** Makes a message of the API's schemas a sentence of a form. */
+export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,4 +1,4 @@
-/** How wide an element is drawn, in pixels; 0 until it is. */
+/** Measures the width of an element in pixels; 0 until it is rendered. */
 import { type RefObject, useEffect, useRef, useState } from "react";
 
 export function useWidth<E extends HTMLElement>(): [RefObject<E | null>, number] {

@@ -1,14 +1,14 @@
 /**
- * The ClickHouse engine, as a library. Each statement runs in a connection of its own: settings and
- * parameters stick to a chDB connection, and must not reach the next statement. Opening one takes
- * about a millisecond, which a local stack can afford.
+ * The ClickHouse engine as a library. Each statement gets its own connection: settings and parameters stay
+ * on a chDB connection and must not leak into the next statement. Opening one takes about a millisecond,
+ * which is acceptable for a local stack.
  */
 import { Session } from "chdb";
 
-import { GatewayError } from "./errors.ts";
+import { tooManyQueries } from "./errors.ts";
 import type { Statement } from "./statement.ts";
 
-/** Statements at a time, and waiting: what two cores and a local stack need. */
+/** Concurrent and queued statements: enough for two cores and a local stack. */
 const RUNNING_MAX = 4;
 const WAITING_MAX = 256;
 
@@ -20,28 +20,33 @@ type EngineResult = {
 };
 
 export type Engine = {
-  /** Runs one statement; rejects with ClickHouse's own error text. */
+  /** Names of all the engine's table functions. */
+  tableFunctions: string[];
+  /** Runs one statement; rejects with ClickHouse's error message. */
   run(statement: Statement): Promise<EngineResult>;
-  /** Waits for the running statements and closes the tables. */
+  /** Waits for the running statements, then closes the tables. */
   close(): Promise<void>;
 };
 
-/** Opens the data directory; throws when another process holds it. */
-export function openEngine(dataDir: string): Engine {
+/**
+ * Opens the data directory; throws if another process has it open. `connectionArgs` come from `confine`.
+ */
+export async function openEngine(dataDir: string, connectionArgs: string[]): Promise<Engine> {
+  const open = () => new Session(dataDir, { connectionArgs });
   // Keeps the engine loaded between statements.
-  const keeper = new Session(dataDir);
+  const keeper = open();
   const waiting: (() => void)[] = [];
   let running = 0;
   let idle: (() => void) | undefined;
 
   async function run(statement: Statement): Promise<EngineResult> {
     if (running >= RUNNING_MAX) {
-      if (waiting.length >= WAITING_MAX) throw tooMany();
+      if (waiting.length >= WAITING_MAX) throw tooManyQueries();
       await new Promise<void>((resolve) => waiting.push(resolve));
     }
     running++;
     try {
-      return await runAlone(statement);
+      return await runIsolated(statement);
     } finally {
       running--;
       waiting.shift()?.();
@@ -49,8 +54,8 @@ export function openEngine(dataDir: string): Engine {
     }
   }
 
-  async function runAlone({ database, settings, parameters, sql, format }: Statement) {
-    const session = new Session(dataDir);
+  async function runIsolated({ database, settings, parameters, sql, data, format }: Statement) {
+    const session = open();
     try {
       if (database !== undefined) await session.queryAsync(`USE ${quoteIdentifier(database)}`);
       for (const [name, value] of settings) {
@@ -59,7 +64,8 @@ export function openEngine(dataDir: string): Engine {
       for (const [name, value] of parameters) {
         await session.queryAsync(`SET ${quoteIdentifier(`param_${name}`)} = ${quoteString(value)}`);
       }
-      const result = await session.queryAsync(sql, { format });
+      const text = data === "" ? sql : `${sql}\n${data}`;
+      const result = await session.queryAsync(text, { format });
       return {
         bytes: result.bytes(),
         rowsRead: result.rowsRead,
@@ -71,7 +77,11 @@ export function openEngine(dataDir: string): Engine {
     }
   }
 
+  const listed = await keeper.queryAsync("SELECT name FROM system.table_functions", {
+    format: "TabSeparated",
+  });
   return {
+    tableFunctions: new TextDecoder().decode(listed.bytes()).trim().split("\n"),
     run,
     async close() {
       if (running > 0) await new Promise<void>((resolve) => void (idle = resolve));
@@ -79,12 +89,6 @@ export function openEngine(dataDir: string): Engine {
     },
   };
 }
-
-const tooMany = () =>
-  new GatewayError(
-    503,
-    "Code: 202. DB::Exception: Too many simultaneous queries. (TOO_MANY_SIMULTANEOUS_QUERIES)",
-  );
 
 const quoteIdentifier = (name: string): string =>
   `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;

@@ -1,6 +1,6 @@
-/** Errors as ClickHouse's HTTP interface tells them. */
+/** Errors in the form of ClickHouse's HTTP interface. */
 
-/** An error the gateway itself tells, in ClickHouse's words. */
+/** An error of the gateway itself, in ClickHouse's format. */
 export class GatewayError extends Error {
   override name = "GatewayError";
   constructor(
@@ -11,9 +11,16 @@ export class GatewayError extends Error {
   }
 }
 
-/** Codes ClickHouse's server answers with something other than 500, as its HTTP handler maps them. */
+/** Thrown when the queue of waiting statements is full. */
+export const tooManyQueries = (): GatewayError =>
+  new GatewayError(
+    503,
+    "Code: 202. DB::Exception: Too many simultaneous queries. (TOO_MANY_SIMULTANEOUS_QUERIES)",
+  );
+
+/** HTTP statuses other than 500 by error code, as ClickHouse's HTTP handler maps them. */
 const STATUS_BY_CODE: Record<number, number> = {
-  // Syntax, names, types and values that the client got wrong.
+  // Syntax, names, types and values: errors of the client.
   6: 400,
   27: 400,
   36: 400,
@@ -39,16 +46,19 @@ const STATUS_BY_CODE: Record<number, number> = {
   215: 400,
   456: 400,
   457: 400,
-  // What does not exist.
+  // Not found.
   60: 404,
   81: 404,
   16: 404,
+  // Access denied.
+  452: 403,
+  497: 403,
   // 159: timeout, 202: too many queries.
   159: 408,
   202: 503,
 };
 
-/** The answer to a failed statement. */
+/** The HTTP response to a failed statement. */
 export function errorResponse(error: unknown): Response {
   const text = error instanceof Error ? error.message : String(error);
   const message = text.slice(Math.max(0, text.indexOf("Code: ")));

@@ -1,39 +1,63 @@
-/** ClickHouse's HTTP interface, as far as the official client uses it. */
+/** The part of ClickHouse's HTTP interface that the official client uses. */
+import { authenticate, type Credentials, rejectForeign } from "./access.ts";
 import type { Engine } from "./engine.ts";
-import { errorResponse } from "./errors.ts";
-import { readStatement } from "./statement.ts";
+import { errorResponse, tooManyQueries } from "./errors.ts";
+import { createStatementCheck } from "./statement-check.ts";
+import { BODY_BYTES_MAX, readStatement, type Statement } from "./statement.ts";
 
-/** The most bytes of one insert. */
-const BODY_BYTES_MAX = 512 * 1024 * 1024;
+/** Idle connections are closed after this; an accepted statement has no limit here. */
+const IDLE_SECONDS_MAX = 10;
 
-export function startGateway(host: string, port: number, engine: Engine) {
+/** Concurrent requests whose bodies are in memory: more than all clients of a stack have connections. */
+const REQUESTS_MAX = 300;
+
+type GatewayOptions = { host: string; port: number; credentials: Credentials; engine: Engine };
+
+/** Starts the gateway; `port` 0 chooses a free one. */
+export function startGateway({ host, port, credentials, engine }: GatewayOptions) {
+  const check = createStatementCheck(engine.tableFunctions);
+  let inFlight = 0;
+
+  async function run(request: Request, url: URL): Promise<Response> {
+    const statement = await readStatement(request, url);
+    check(statement);
+    // An insert without rows is complete; the engine itself would report an error.
+    const result = isEmptyInsert(statement) ? EMPTY_RESULT : await engine.run(statement);
+    return new Response(new Uint8Array(result.bytes), {
+      headers: {
+        "content-type": "text/plain; charset=UTF-8",
+        "x-clickhouse-query-id": url.searchParams.get("query_id") ?? crypto.randomUUID(),
+        "x-clickhouse-format": statement.format,
+        "x-clickhouse-timezone": "UTC",
+        "x-clickhouse-summary": JSON.stringify({
+          read_rows: String(result.rowsRead),
+          read_bytes: String(result.bytesRead),
+          elapsed_ns: String(Math.round(result.elapsedSeconds * 1e9)),
+        }),
+      },
+    });
+  }
+
   const server = Bun.serve({
     hostname: host,
     port,
     development: false,
-    // A statement runs as long as it runs; its own max_execution_time bounds it.
-    idleTimeout: 0,
+    idleTimeout: IDLE_SECONDS_MAX,
     maxRequestBodySize: BODY_BYTES_MAX,
-    routes: { "/ping": () => new Response("Ok.\n") },
-    fetch: async (request) => {
-      const queryId = new URL(request.url).searchParams.get("query_id") ?? crypto.randomUUID();
+    fetch: async (request, bun) => {
       try {
-        const statement = await readStatement(request);
-        // An insert without rows is done; the engine itself would call it an error.
-        const result = isEmptyInsert(statement.sql) ? NOTHING : await engine.run(statement);
-        return new Response(new Uint8Array(result.bytes), {
-          headers: {
-            "content-type": "text/plain; charset=UTF-8",
-            "x-clickhouse-query-id": queryId,
-            "x-clickhouse-format": statement.format,
-            "x-clickhouse-timezone": "UTC",
-            "x-clickhouse-summary": JSON.stringify({
-              read_rows: String(result.rowsRead),
-              read_bytes: String(result.bytesRead),
-              elapsed_ns: String(Math.round(result.elapsedSeconds * 1e9)),
-            }),
-          },
-        });
+        rejectForeign(request);
+        const url = new URL(request.url);
+        if (url.pathname === "/ping") return new Response("Ok.\n");
+        authenticate(request, url, credentials);
+        if (inFlight >= REQUESTS_MAX) throw tooManyQueries();
+        bun.timeout(request, 0);
+        inFlight++;
+        try {
+          return await run(request, url);
+        } finally {
+          inFlight--;
+        }
       } catch (error) {
         return errorResponse(error);
       }
@@ -42,6 +66,10 @@ export function startGateway(host: string, port: number, engine: Engine) {
   return { url: server.url, stop: () => server.stop() };
 }
 
-const NOTHING = { bytes: new Uint8Array(), rowsRead: 0, bytesRead: 0, elapsedSeconds: 0 };
+const EMPTY_RESULT = { bytes: new Uint8Array(), rowsRead: 0, bytesRead: 0, elapsedSeconds: 0 };
 
-const isEmptyInsert = (sql: string): boolean => /^\s*INSERT\s[\s\S]*\bFORMAT\s+\w+\s*$/i.test(sql);
+function isEmptyInsert({ sql, data }: Statement): boolean {
+  if (data !== "" || !/^\s*INSERT\b/i.test(sql)) return false;
+  const lastWords = sql.trimEnd().split(/\s/).slice(-2);
+  return lastWords[0]?.toUpperCase() === "FORMAT";
+}

@@ -3,9 +3,17 @@ import { gunzipSync } from "node:zlib";
 
 import { GatewayError } from "./errors.ts";
 
+/** Largest body in bytes, compressed and decompressed: a hundred times a worker's largest insert. */
+export const BODY_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Most settings and parameters of a statement; the product uses ten. */
+const FIELDS_MAX = 200;
+
 export type Statement = {
   sql: string;
-  /** Format of the result where the statement names none. */
+  /** What follows the statement: the rows of an insert, or the rest of the statement. Empty if there is none. */
+  data: string;
+  /** Result format if the statement names none. */
   format: string;
   database: string | undefined;
   settings: [string, string][];
@@ -13,7 +21,7 @@ export type Statement = {
   parameters: [string, string][];
 };
 
-/** URL parameters that are no settings, or settings of the server's HTTP layer alone. */
+/** URL parameters that are not settings, or only settings of the server's HTTP layer. */
 const NOT_SETTINGS = new Set([
   "query",
   "database",
@@ -38,9 +46,8 @@ const NOT_SETTINGS = new Set([
 
 const PARAMETER_PREFIX = "param_";
 
-/** Reads the statement: from the URL, the body behind it, or the fields of a multipart form. */
-export async function readStatement(request: Request): Promise<Statement> {
-  const url = new URL(request.url);
+/** Reads the statement from the URL, the body, or the fields of a multipart form. */
+export async function readStatement(request: Request, url: URL): Promise<Statement> {
   const fields = [...url.searchParams];
   let body: string;
   if (request.headers.get("content-type")?.startsWith("multipart/form-data") === true) {
@@ -57,12 +64,19 @@ export async function readStatement(request: Request): Promise<Statement> {
       "Code: 48. DB::Exception: Sessions are not supported. (NOT_IMPLEMENTED)",
     );
   }
-  const named = (name: string) => fields.find(([field]) => field === name)?.[1];
-  const sql = [named("query") ?? "", body].filter((part) => part !== "").join("\n");
+  if (fields.length > FIELDS_MAX) {
+    throw new GatewayError(
+      400,
+      `Code: 36. DB::Exception: More than ${FIELDS_MAX} settings and parameters. (BAD_ARGUMENTS)`,
+    );
+  }
+  const findField = (name: string) => fields.find(([field]) => field === name)?.[1];
+  const query = findField("query") ?? "";
   return {
-    sql,
-    format: named("default_format") ?? "TabSeparated",
-    database: named("database") ?? request.headers.get("x-clickhouse-database") ?? undefined,
+    sql: query === "" ? body : query,
+    data: query === "" ? "" : body,
+    format: findField("default_format") ?? "TabSeparated",
+    database: findField("database") ?? request.headers.get("x-clickhouse-database") ?? undefined,
     settings: fields.filter(
       ([name]) => !NOT_SETTINGS.has(name) && !name.startsWith(PARAMETER_PREFIX),
     ),
@@ -83,10 +97,10 @@ async function readBody(request: Request): Promise<string> {
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(
-      encoding === "gzip" ? gunzipSync(bytes) : bytes,
+      encoding === "gzip" ? gunzipSync(bytes, { maxOutputLength: BODY_BYTES_MAX }) : bytes,
     );
   } catch {
-    // chDB takes statements as text, so binary formats cannot be passed on.
+    // chDB takes statements as text, so binary formats are not supported.
     throw new GatewayError(
       501,
       "Code: 48. DB::Exception: The body is not UTF-8 text. (NOT_IMPLEMENTED)",

@@ -2,12 +2,12 @@
 import { useQueries } from "@tanstack/react-query";
 import { Link as PageLink } from "wouter";
 
-import type { Answer } from "../../../../clients/typescript/src/index.ts";
-import { clientOf } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
-import { count } from "../../ui/format.ts";
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { formatCount } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { useParams } from "../../ui/params.ts";
+import { useSearchState } from "../../ui/search-state.ts";
 import { Devices, Geography, Referrers } from "./breakdown-cards.tsx";
 import { ClicksCard } from "./clicks-card.tsx";
 import { PeriodBar } from "./period-bar.tsx";
@@ -15,16 +15,20 @@ import { readRange } from "./range.ts";
 import { accountSource } from "./source.ts";
 
 export function AccountAnalyticsPage() {
-  const { place } = useHere();
-  const [params] = useParams();
+  const { scope } = useAccountContext();
+  const [params] = useSearchState();
   const range = readRange(params);
-  const source = accountSource(place);
+  const source = accountSource(scope);
   return (
-    <Page title="Analytics" intro="All links of the account, deleted ones included.">
+    <Page title="Analytics" intro="All links of this account, including deleted ones.">
       <PeriodBar range={range} />
-      <ClicksCard path={source.path} range={range} ask={clientOf(place).analytics.account}>
+      <ClicksCard
+        path={source.path}
+        range={range}
+        fetchSummary={getClient(scope).analytics.account}
+      >
         {({ top_links }) => (
-          <Card title="Links with the most clicks">
+          <Card title="Top links">
             <TopLinks links={top_links} />
           </Card>
         )}
@@ -38,27 +42,31 @@ export function AccountAnalyticsPage() {
   );
 }
 
-function TopLinks({ links }: { links: Answer<"getAccountSummary">["top_links"] }) {
-  const { place } = useHere();
-  const named = useQueries({
+function TopLinks({ links }: { links: ResponseBody<"getAccountSummary">["top_links"] }) {
+  const { scope } = useAccountContext();
+  const linkQueries = useQueries({
     queries: links.map(({ link_id }) => ({
-      queryKey: ["link", place, link_id],
-      queryFn: () => clientOf(place).links.get(link_id),
+      queryKey: ["link", scope, link_id],
+      queryFn: () => getClient(scope).links.get(link_id),
     })),
   });
-  if (links.length === 0) return <p className="nothing">No clicks in this time.</p>;
-  const most = links[0]?.clicks ?? 1;
+  if (links.length === 0) return <p className="no-data">No clicks in this period.</p>;
+  const maxClicks = links[0]?.clicks ?? 1;
   return (
-    <ol className="parts" aria-label="Links with the most clicks">
+    <ol className="breakdown" aria-label="Top links">
       {links.map(({ link_id, clicks }, i) => {
-        const link = named[i]?.data;
+        const link = linkQueries[i]?.data;
         return (
           <li key={link_id}>
-            <span className="part-bar" style={{ width: `${(clicks / most) * 100}%` }} aria-hidden />
-            <span className="part-name">
+            <span
+              className="breakdown-bar"
+              style={{ width: `${(clicks / maxClicks) * 100}%` }}
+              aria-hidden
+            />
+            <span className="breakdown-name">
               {link === undefined ? (
                 <span className="hint">
-                  {named[i]?.error === null ? link_id : `${link_id} (deleted)`}
+                  {linkQueries[i]?.error === null ? link_id : `${link_id} (deleted)`}
                 </span>
               ) : (
                 <>
@@ -69,7 +77,7 @@ function TopLinks({ links }: { links: Answer<"getAccountSummary">["top_links"] }
                 </>
               )}
             </span>
-            <span className="part-clicks">{count(clicks)}</span>
+            <span className="breakdown-clicks">{formatCount(clicks)}</span>
           </li>
         );
       })}

@@ -1,64 +1,75 @@
-/** Places, devices and referrers of a link's clicks, or of all. */
+/** Clicks by location, device and referrer, of one link or of all. */
 import { lazy, Suspense, useState } from "react";
 
-import type { Answer } from "../../../../clients/typescript/src/index.ts";
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { countryName } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
-import { Loading, Show } from "../../ui/states.tsx";
-import { Choice, CsvButton, type Part, Parts } from "./breakdown.tsx";
-import { queryOf, type Range } from "./range.ts";
-import { type Source, usePart } from "./source.ts";
+import { Loading, QueryBoundary } from "../../ui/states.tsx";
+import { capitalize } from "../../ui/validation.ts";
+import { type BreakdownItem, BreakdownList, CsvButton, SegmentedControl } from "./breakdown.tsx";
+import { type Range, toRangeQuery } from "./range.ts";
+import { type Source, useBreakdown } from "./source.ts";
 
 const WorldMap = lazy(async () => {
   const { WorldMap } = await import("./world-map.tsx");
   return { default: WorldMap };
 });
 
-type Asked = { source: Source; range: Range };
+type BreakdownProps = { source: Source; range: Range };
 
-const PLACES = { country: "Countries", region: "Regions", city: "Cities" } as const;
+const GEO_LEVELS = { country: "Countries", region: "Regions", city: "Cities" } as const;
 
-type PlaceKind = keyof typeof PLACES;
+type GeoLevel = keyof typeof GEO_LEVELS;
 
-const LISTED = 10;
-const MAPPED = 100;
+const LISTED_MAX = 10;
+const MAPPED_COUNTRIES_MAX = 100;
 
-export function Geography({ source, range }: Asked) {
-  const [kind, setKind] = useState<PlaceKind>("country");
-  const list = useGeo({ source, range }, kind, LISTED);
-  const all = useGeo({ source, range }, "country", MAPPED);
-  const countries = (all.query.data?.data ?? []).flatMap((row) =>
+export function Geography({ source, range }: BreakdownProps) {
+  const [level, setLevel] = useState<GeoLevel>("country");
+  const list = useGeo({ source, range }, level, LISTED_MAX);
+  const map = useGeo({ source, range }, "country", MAPPED_COUNTRIES_MAX);
+  const countries = (map.query.data?.data ?? []).flatMap((row) =>
     "country_name" in row ? [{ country: row.country, clicks: row.clicks }] : [],
   );
   return (
     <Card
-      title="Places"
+      title="Locations"
       className="span-2"
       actions={
         <>
-          <Choice label="Kind of place" names={PLACES} chosen={kind} onChoose={setKind} />
-          <CsvButton path={list.csv} name={PLACES[kind].toLowerCase()} />
+          <SegmentedControl
+            label="Locations by"
+            options={GEO_LEVELS}
+            selected={level}
+            onSelect={setLevel}
+          />
+          <CsvButton path={list.csvPath} name={GEO_LEVELS[level].toLowerCase()} />
         </>
       }
     >
       <div className="map-and-list">
-        <Suspense fallback={<Loading what="the map" />}>
+        <Suspense fallback={<Loading label="the map" />}>
           <WorldMap countries={countries} />
         </Suspense>
-        <Show query={list.query} what="places" lines={6}>
-          {({ data }) => <Parts parts={data.map(placeOf)} label={PLACES[kind]} />}
-        </Show>
+        <QueryBoundary query={list.query} label="locations" lines={6}>
+          {({ data }) => (
+            <BreakdownList items={data.map(toBreakdownItem)} label={GEO_LEVELS[level]} />
+          )}
+        </QueryBoundary>
       </div>
     </Card>
   );
 }
 
-const useGeo = ({ source, range }: Asked, group_by: PlaceKind, limit: number) =>
-  usePart({ path: source.path, range }, "/geo", { group_by, limit: String(limit) }, (options) =>
-    source.geo({ ...queryOf(range), group_by, limit }, options),
+const useGeo = ({ source, range }: BreakdownProps, group_by: GeoLevel, limit: number) =>
+  useBreakdown(
+    { path: source.path, range },
+    "/geo",
+    { group_by, limit: String(limit) },
+    (options) => source.geo({ ...toRangeQuery(range), group_by, limit }, options),
   );
 
-function placeOf(row: Answer<"getGeo">["data"][number]): Part {
+function toBreakdownItem(row: ResponseBody<"getGeo">["data"][number]): BreakdownItem {
   const { clicks, percentage } = row;
   if ("city" in row) {
     const note = [row.region, countryName(row.country)].filter(Boolean).join(", ");
@@ -70,58 +81,64 @@ function placeOf(row: Answer<"getGeo">["data"][number]): Part {
   return { name: row.country_name, clicks, percentage };
 }
 
-const KINDS = { devices: "Devices", browsers: "Browsers", os: "Systems" } as const;
+const DEVICE_PROPERTIES = { devices: "Devices", browsers: "Browsers", os: "Systems" } as const;
 
-export function Devices({ source, range }: Asked) {
-  const [kind, setKind] = useState<keyof typeof KINDS>("devices");
-  const { query, csv } = usePart({ path: source.path, range }, "/devices", {}, (options) =>
-    source.devices(queryOf(range), options),
+export function Devices({ source, range }: BreakdownProps) {
+  const [property, setProperty] = useState<keyof typeof DEVICE_PROPERTIES>("devices");
+  const { query, csvPath } = useBreakdown({ path: source.path, range }, "/devices", {}, (options) =>
+    source.devices(toRangeQuery(range), options),
   );
   return (
     <Card
       title="Devices"
       actions={
         <>
-          <Choice label="Kind" names={KINDS} chosen={kind} onChoose={setKind} />
-          <CsvButton path={csv} name="devices" />
+          <SegmentedControl
+            label="Devices by"
+            options={DEVICE_PROPERTIES}
+            selected={property}
+            onSelect={setProperty}
+          />
+          <CsvButton path={csvPath} name="devices" />
         </>
       }
     >
-      <Show query={query} what="devices" lines={6}>
+      <QueryBoundary query={query} label="devices" lines={6}>
         {(data) => (
-          <Parts
-            label={KINDS[kind]}
-            parts={
-              kind === "devices"
-                ? data.devices.map(({ type, ...figures }) => ({ name: capital(type), ...figures }))
-                : data[kind]
+          <BreakdownList
+            label={DEVICE_PROPERTIES[property]}
+            items={
+              property === "devices"
+                ? data.devices.map(({ type, ...rest }) => ({ name: capitalize(type), ...rest }))
+                : data[property]
             }
           />
         )}
-      </Show>
+      </QueryBoundary>
     </Card>
   );
 }
 
-export function Referrers({ source, range }: Asked) {
-  const { query, csv } = usePart({ path: source.path, range }, "/referrers", {}, (options) =>
-    source.referrers(queryOf(range), options),
+export function Referrers({ source, range }: BreakdownProps) {
+  const { query, csvPath } = useBreakdown(
+    { path: source.path, range },
+    "/referrers",
+    {},
+    (options) => source.referrers(toRangeQuery(range), options),
   );
   return (
-    <Card title="Referrers" actions={<CsvButton path={csv} name="referrers" />}>
-      <Show query={query} what="referrers" lines={6}>
+    <Card title="Referrers" actions={<CsvButton path={csvPath} name="referrers" />}>
+      <QueryBoundary query={query} label="referrers" lines={6}>
         {(data) => (
-          <Parts
+          <BreakdownList
             label="Referrers"
-            parts={data.referrers.map(({ source, ...figures }) => ({
+            items={data.referrers.map(({ source, ...rest }) => ({
               name: source === "direct" ? "Direct" : source,
-              ...figures,
+              ...rest,
             }))}
           />
         )}
-      </Show>
+      </QueryBoundary>
     </Card>
   );
 }
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,32 +1,37 @@
-/** Clicks by one of their properties: the most frequent values, each with its share. */
+/** Lists of the most frequent values of a click property, with clicks and share. */
 import { Download } from "lucide-react";
-import type { ReactNode } from "react";
 
-import { messageOf } from "../../data/errors.ts";
+import { getErrorMessage } from "../../data/errors.ts";
 import { downloadCsv } from "../../data/http.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { count, percent } from "../../ui/format.ts";
+import { formatCount, formatPercent } from "../../ui/format.ts";
 import { toast } from "../../ui/toast.tsx";
 
-export type Part = { name: string; note?: string; clicks: number; percentage: number };
+export type BreakdownItem = { name: string; note?: string; clicks: number; percentage: number };
 
-export function Parts({ parts, label }: { parts: readonly Part[]; label: string }) {
-  if (parts.length === 0) return <p className="nothing">No clicks in this time.</p>;
+export function BreakdownList({
+  items,
+  label,
+}: {
+  items: readonly BreakdownItem[];
+  label: string;
+}) {
+  if (items.length === 0) return <p className="no-data">No clicks in this period.</p>;
   return (
-    <ol className="parts" aria-label={label}>
-      {parts.map(({ name, note, clicks, percentage }) => (
+    <ol className="breakdown" aria-label={label}>
+      {items.map(({ name, note, clicks, percentage }) => (
         <li key={`${name} ${note ?? ""}`}>
           <span
-            className="part-bar"
+            className="breakdown-bar"
             style={{ width: `${Math.min(100, percentage)}%` }}
             aria-hidden
           />
-          <span className="part-name">
+          <span className="breakdown-name">
             {name === "" ? "Unknown" : name}
             {note !== undefined && note !== "" && <small className="hint"> {note}</small>}
           </span>
-          <span className="part-clicks">{count(clicks)}</span>
-          <span className="part-share">{percent(percentage)}</span>
+          <span className="breakdown-clicks">{formatCount(clicks)}</span>
+          <span className="breakdown-share">{formatPercent(percentage)}</span>
         </li>
       ))}
     </ol>
@@ -39,7 +44,7 @@ export function CsvButton({ path, name }: { path: string; name: string }) {
       label={`Download ${name} as CSV`}
       onClick={() =>
         void downloadCsv(path, `${name}.csv`).catch((error: unknown) =>
-          toast(messageOf(error), "failed"),
+          toast(getErrorMessage(error), "error"),
         )
       }
     >
@@ -48,26 +53,31 @@ export function CsvButton({ path, name }: { path: string; name: string }) {
   );
 }
 
-type TabsProps<Name extends string> = {
+type SegmentedControlProps<Name extends string> = {
   label: string;
-  names: Readonly<Record<Name, string>>;
-  chosen: Name;
-  onChoose: (name: Name) => void;
-  children?: ReactNode;
+  /** Labels of the options, by name. */
+  options: Readonly<Record<Name, string>>;
+  selected: Name;
+  onSelect: (name: Name) => void;
 };
 
-/** Which of a few kinds is shown. */
-export function Choice<Name extends string>({ label, names, chosen, onChoose }: TabsProps<Name>) {
+/** Selects one of a few options. */
+export function SegmentedControl<Name extends string>({
+  label,
+  options,
+  selected,
+  onSelect,
+}: SegmentedControlProps<Name>) {
   return (
-    <div className="segments segments-small" role="group" aria-label={label}>
-      {(Object.keys(names) as Name[]).map((name) => (
+    <div className="segmented segmented-small" role="group" aria-label={label}>
+      {(Object.keys(options) as Name[]).map((name) => (
         <button
           key={name}
           type="button"
-          aria-pressed={name === chosen}
-          onClick={() => onChoose(name)}
+          aria-pressed={name === selected}
+          onClick={() => onSelect(name)}
         >
-          {names[name]}
+          {options[name]}
         </button>
       ))}
     </div>

@@ -4,12 +4,12 @@ import { ArrowLeft, ExternalLink } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
 import { isNotFound } from "../../data/errors.ts";
-import { clientOf } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
-import { useParams } from "../../ui/params.ts";
-import { Empty, Show } from "../../ui/states.tsx";
+import { useSearchState } from "../../ui/search-state.ts";
+import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { Devices, Geography, Referrers } from "./breakdown-cards.tsx";
 import { ClicksCard } from "./clicks-card.tsx";
 import { LiveClicks } from "./live.tsx";
@@ -18,26 +18,26 @@ import { readRange } from "./range.ts";
 import { linkSource } from "./source.ts";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {
-  const { place } = useHere();
-  const [params] = useParams();
+  const { scope } = useAccountContext();
+  const [params] = useSearchState();
   const range = readRange(params);
-  const client = clientOf(place);
+  const client = getClient(scope);
   const link = useQuery({
-    queryKey: ["link", place, id],
+    queryKey: ["link", scope, id],
     queryFn: ({ signal }) => client.links.get(id, { signal }),
   });
   if (isNotFound(link.error)) {
     return (
-      <Empty title="There is no such link">
+      <Empty title="Link not found">
         <p>
           <PageLink href="/links">Back to links</PageLink>
         </p>
       </Empty>
     );
   }
-  const source = linkSource(place, id);
+  const source = linkSource(scope, id);
   return (
-    <Show query={link} what="the link" lines={8}>
+    <QueryBoundary query={link} label="the link" lines={8}>
       {(data) => (
         <Page
           title={data.title ?? data.short_url.replace(/^https?:\/\//, "")}
@@ -46,7 +46,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
               <a href={data.short_url} target="_blank" rel="noreferrer">
                 {data.short_url} <ExternalLink aria-hidden />
               </a>
-              <CopyButton text={data.short_url} label="Copy the short URL" />
+              <CopyButton text={data.short_url} label="Copy short URL" />
               <span className="destination" title={data.original_url}>
                 {data.original_url}
               </span>
@@ -62,7 +62,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
           <ClicksCard
             path={source.path}
             range={range}
-            ask={(query, options) => client.analytics.summary(id, query, options)}
+            fetchSummary={(query, options) => client.analytics.summary(id, query, options)}
           />
           <div className="grid-cards">
             <Geography source={source} range={range} />
@@ -72,6 +72,6 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
           </div>
         </Page>
       )}
-    </Show>
+    </QueryBoundary>
   );
 }

@@ -1,9 +1,9 @@
-/** Clicks as they come. */
+/** A link's clicks in real time. */
 import { useEffect, useState } from "react";
 
-import { baseOf } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
-import { count, countryName } from "../../ui/format.ts";
+import { getBasePath } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { countryName, formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 
 type Click = {
@@ -16,7 +16,11 @@ type Click = {
   referrer: string;
 };
 
-type Seen = { state: "connecting" | "open" | "lost"; clicks: number; latest: readonly Click[] };
+type LiveState = {
+  state: "connecting" | "open" | "lost";
+  clicks: number;
+  latest: readonly Click[];
+};
 
 const LATEST_MAX = 8;
 
@@ -27,19 +31,19 @@ export function LiveClicks({ link }: { link: string }) {
       <p className="live-count">
         <span className={`pulse pulse-${state}`} aria-hidden />
         <span role="status">
-          <strong data-testid="live-count">{count(clicks)}</strong> since you opened this page
-          {state === "lost" && " (connection lost, trying again)"}
+          <strong data-testid="live-count">{formatCount(clicks)}</strong> since you opened this page
+          {state === "lost" && " (connection lost, reconnecting …)"}
         </span>
       </p>
       {latest.length === 0 ? (
-        <p className="nothing">Clicks appear here within a second or two.</p>
+        <p className="no-data">New clicks appear here within a second or two.</p>
       ) : (
         <ul className="rows live-list">
           {latest.map((click, i) => (
             <li key={`${click.time} ${i}`}>
               <span>
                 {[click.city, countryName(click.country)].filter(Boolean).join(", ") ||
-                  "Unknown place"}
+                  "Unknown location"}
                 <span className="hint">
                   {[click.browser, click.os, click.referrer].filter(Boolean).join(" · ")}
                   {click.class !== "human" && ` · ${click.class}, not counted`}
@@ -54,18 +58,18 @@ export function LiveClicks({ link }: { link: string }) {
   );
 }
 
-/** Follows the event stream for as long as the page shows it; the browser reconnects by itself. */
-function useLiveClicks(link: string): Seen {
-  const { place } = useHere();
-  const [seen, setSeen] = useState<Seen>({ state: "connecting", clicks: 0, latest: [] });
-  const url = `${baseOf(place)}/v1/analytics/${link}/stream`;
+/** Subscribes to the event stream while mounted; the browser reconnects automatically. */
+function useLiveClicks(link: string): LiveState {
+  const { scope } = useAccountContext();
+  const [live, setLive] = useState<LiveState>({ state: "connecting", clicks: 0, latest: [] });
+  const url = `${getBasePath(scope)}/v1/analytics/${link}/stream`;
   useEffect(() => {
     const source = new EventSource(url);
-    source.addEventListener("open", () => setSeen((before) => ({ ...before, state: "open" })));
-    source.addEventListener("error", () => setSeen((before) => ({ ...before, state: "lost" })));
+    source.addEventListener("open", () => setLive((before) => ({ ...before, state: "open" })));
+    source.addEventListener("error", () => setLive((before) => ({ ...before, state: "lost" })));
     source.addEventListener("click", (event: MessageEvent<string>) => {
       const click = JSON.parse(event.data) as Click;
-      setSeen((before) => ({
+      setLive((before) => ({
         state: "open",
         clicks: before.clicks + (click.class === "human" ? 1 : 0),
         latest: [click, ...before.latest].slice(0, LATEST_MAX),
@@ -73,5 +77,5 @@ function useLiveClicks(link: string): Seen {
     });
     return () => source.close();
   }, [url]);
-  return seen;
+  return live;
 }

@@ -1,35 +1,36 @@
-/** Choosing the time and the zone of a view. */
+/** Selects the period and the time zone of a view. */
 import { type FormEvent, useMemo, useState } from "react";
 
+import { PERIODS } from "../../../../shared/contracts/periods.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { useParams } from "../../ui/params.ts";
-import { PERIOD_NAMES, PERIODS, type Range } from "./range.ts";
+import { useSearchState } from "../../ui/search-state.ts";
+import { PERIOD_NAMES, type Range } from "./range.ts";
 
 export function PeriodBar({ range }: { range: Range }) {
-  const [, setParams] = useParams();
-  const [choosing, setChoosing] = useState(range.period === "custom");
+  const [, setParams] = useSearchState();
+  const [custom, setCustom] = useState(range.period === "custom");
   const zones = useMemo(() => {
-    const known = Intl.supportedValuesOf("timeZone");
-    return [...new Set(["UTC", range.timezone, ...known])];
+    const supported = Intl.supportedValuesOf("timeZone");
+    return [...new Set(["UTC", range.timezone, ...supported])];
   }, [range.timezone]);
   return (
     <div className="period-bar">
-      <div className="segments" role="group" aria-label="Period">
+      <div className="segmented" role="group" aria-label="Period">
         {PERIODS.map((period) => (
           <button
             key={period}
             type="button"
-            aria-pressed={!choosing && range.period === period}
+            aria-pressed={!custom && range.period === period}
             onClick={() => {
-              setChoosing(false);
+              setCustom(false);
               setParams({ period, start: undefined, end: undefined });
             }}
           >
             {PERIOD_NAMES[period]}
           </button>
         ))}
-        <button type="button" aria-pressed={choosing} onClick={() => setChoosing(true)}>
+        <button type="button" aria-pressed={custom} onClick={() => setCustom(true)}>
           Custom
         </button>
       </div>
@@ -42,19 +43,19 @@ export function PeriodBar({ range }: { range: Range }) {
           <option key={zone}>{zone}</option>
         ))}
       </select>
-      {choosing && <CustomDates range={range} />}
+      {custom && <CustomDates range={range} />}
     </div>
   );
 }
 
 function CustomDates({ range }: { range: Range }) {
-  const [, setParams] = useParams();
+  const [, setParams] = useSearchState();
   const [start, setStart] = useState(range.start);
   const [end, setEnd] = useState(range.end);
-  const wrong = start !== "" && end !== "" && start > end;
+  const invalid = start !== "" && end !== "" && start > end;
   function submit(event: FormEvent): void {
     event.preventDefault();
-    if (!wrong) setParams({ period: undefined, start, end });
+    if (!invalid) setParams({ period: undefined, start, end });
   }
   return (
     <form className="custom-dates" onSubmit={submit}>
@@ -64,7 +65,7 @@ function CustomDates({ range }: { range: Range }) {
         required
         value={start}
         onChange={(event) => setStart(event.target.value)}
-        problem={wrong ? "Must be before the end" : undefined}
+        error={invalid ? "Must not be after the end date" : undefined}
       />
       <TextField
         label="To"
@@ -73,7 +74,7 @@ function CustomDates({ range }: { range: Range }) {
         value={end}
         onChange={(event) => setEnd(event.target.value)}
       />
-      <Button type="submit" look="primary">
+      <Button type="submit" variant="primary">
         Show
       </Button>
     </form>

@@ -1,8 +1,5 @@
-/** Which time a view is about, as its address says, and the time before it to compare with. */
-
-export const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
-
-export type Period = (typeof PERIODS)[number];
+/** The time range of a view, read from the URL, and the previous range to compare it with. */
+import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/periods.ts";
 
 export const PERIOD_NAMES: Readonly<Record<Period | "custom", string>> = {
   "24h": "24 hours",
@@ -15,13 +12,13 @@ export const PERIOD_NAMES: Readonly<Record<Period | "custom", string>> = {
 
 export type Range = {
   period: Period | "custom";
-  /** Local dates such as 2026-01-31, both within the range; of a custom one alone. */
+  /** Local dates such as 2026-01-31, both inclusive; only of a custom range. */
   start: string;
   end: string;
   timezone: string;
 };
 
-/** Query parameters of the API. */
+/** The range as query parameters of the API. */
 export type RangeQuery = {
   timezone: string;
   period?: Period;
@@ -31,28 +28,28 @@ export type RangeQuery = {
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** Whatever an address says, a range that can be asked about. */
+/** Reads the range from the URL's query; 30 days when it has none that is valid. */
 export function readRange(params: URLSearchParams): Range {
   const start = params.get("start") ?? "";
   const end = params.get("end") ?? "";
-  const timezone = params.get("timezone") ?? localZone();
+  const timezone = params.get("timezone") ?? getLocalZone();
   if (DATE.test(start) && DATE.test(end) && start <= end) {
     return { period: "custom", start, end, timezone };
   }
-  const period = PERIODS.find((known) => known === params.get("period")) ?? "30d";
+  const period = PERIODS.find((known) => known === params.get("period")) ?? DEFAULT_PERIOD;
   return { period, start: "", end: "", timezone };
 }
 
-export const queryOf = ({ period, start, end, timezone }: Range): RangeQuery =>
+export const toRangeQuery = ({ period, start, end, timezone }: Range): RangeQuery =>
   period === "custom" ? { timezone, start_date: start, end_date: end } : { timezone, period };
 
 /**
- * The time of the same length just before, given the answer's first label and how many there are;
- * undefined where there is none.
+ * Returns the range of the same length that ends where this one begins, derived from the labels of its response;
+ * undefined for all time and without labels.
  */
-export function previousQuery(
+export function getPreviousQuery(
   { period, timezone }: Range,
   labels: readonly string[],
   now: number,
@@ -69,16 +66,16 @@ export function previousQuery(
   if (first === undefined) return undefined;
   return {
     timezone,
-    start_date: daysBefore(first, labels.length),
-    end_date: daysBefore(first, 1),
+    start_date: subtractDays(first, labels.length),
+    end_date: subtractDays(first, 1),
   };
 }
 
 const HOUR_MS = 3_600_000;
 
-/** A calendar date so many days earlier. */
-function daysBefore(date: string, days: number): string {
-  const at = new Date(`${date}T00:00:00Z`);
-  at.setUTCDate(at.getUTCDate() - days);
-  return at.toISOString().slice(0, 10);
+/** Returns the calendar date that many days earlier. */
+function subtractDays(date: string, days: number): string {
+  const result = new Date(`${date}T00:00:00Z`);
+  result.setUTCDate(result.getUTCDate() - days);
+  return result.toISOString().slice(0, 10);
 }

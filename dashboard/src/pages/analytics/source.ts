@@ -1,63 +1,66 @@
-/** Where a view's numbers come from: one link, or all of them. */
+/** Data sources of the breakdowns: one link, or all links of the account. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
-import type { Answer, Query } from "../../../../clients/typescript/src/index.ts";
-import { baseOf, clientOf, type Place } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
-import { queryOf, type Range } from "./range.ts";
+import type { Query, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { type AccountScope, getBasePath, getClient } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { type Range, toRangeQuery } from "./range.ts";
 
 type Options = { signal: AbortSignal };
 
-/** Breakdowns of a link name it beside; nobody reads that here. */
-type Without<Named> = Omit<Named, "link_id">;
+/** Only the breakdowns of a single link have a `link_id`. */
+type WithoutLinkId<Response> = Omit<Response, "link_id">;
 
 export type Source = {
-  /** Where it is in the API; what its answers are kept under. */
+  /** Path in the API, also part of the query keys. */
   path: string;
-  geo(query: Query<"getAccountGeo">, options: Options): Promise<Without<Answer<"getGeo">>>;
+  geo(
+    query: Query<"getAccountGeo">,
+    options: Options,
+  ): Promise<WithoutLinkId<ResponseBody<"getGeo">>>;
   devices(
     query: Query<"getAccountDevices">,
     options: Options,
-  ): Promise<Without<Answer<"getDevices">>>;
+  ): Promise<WithoutLinkId<ResponseBody<"getDevices">>>;
   referrers(
     query: Query<"getAccountReferrers">,
     options: Options,
-  ): Promise<Without<Answer<"getReferrers">>>;
+  ): Promise<WithoutLinkId<ResponseBody<"getReferrers">>>;
 };
 
-export function linkSource(place: Place, id: string): Source {
-  const { analytics } = clientOf(place);
+export function linkSource(scope: AccountScope, id: string): Source {
+  const { analytics } = getClient(scope);
   return {
-    path: `${baseOf(place)}/v1/analytics/${id}`,
+    path: `${getBasePath(scope)}/v1/analytics/${id}`,
     geo: (query, options) => analytics.geo(id, query, options),
     devices: (query, options) => analytics.devices(id, query, options),
     referrers: (query, options) => analytics.referrers(id, query, options),
   };
 }
 
-export function accountSource(place: Place): Source {
-  const { analytics } = clientOf(place);
+export function accountSource(scope: AccountScope): Source {
+  const { analytics } = getClient(scope);
   return {
-    path: `${baseOf(place)}/v1/analytics`,
+    path: `${getBasePath(scope)}/v1/analytics`,
     geo: analytics.accountGeo,
     devices: analytics.accountDevices,
     referrers: analytics.accountReferrers,
   };
 }
 
-/** What a part of a view asks, and where the same is to be had as CSV. */
-export function usePart<Data>(
+/** Queries one breakdown, and returns the path of the same data as CSV. */
+export function useBreakdown<Data>(
   { path, range }: { path: string; range: Range },
-  part: string,
-  extra: Record<string, string>,
-  ask: (options: Options) => Promise<Data>,
+  subpath: string,
+  params: Record<string, string>,
+  fetchData: (options: Options) => Promise<Data>,
 ) {
-  const { place } = useHere();
+  const { scope } = useAccountContext();
   const query = useQuery({
-    queryKey: ["analytics", place, path, part, queryOf(range), extra],
-    queryFn: ({ signal }) => ask({ signal }),
+    queryKey: ["analytics", scope, path, subpath, toRangeQuery(range), params],
+    queryFn: ({ signal }) => fetchData({ signal }),
     placeholderData: keepPreviousData,
   });
-  const search = new URLSearchParams({ ...queryOf(range), ...extra });
-  return { query, csv: `${path}${part}?${search.toString()}` };
+  const search = new URLSearchParams({ ...toRangeQuery(range), ...params });
+  return { query, csvPath: `${path}${subpath}?${search.toString()}` };
 }

@@ -1,4 +1,4 @@
-/** Clicks by country on a map of the world. Its shapes are Natural Earth's, which are in the public domain. */
+/** Clicks by country on a world map. The shapes are Natural Earth's, which are in the public domain. */
 import { geoNaturalEarth1, geoPath } from "d3-geo";
 import codes from "i18n-iso-countries/codes.json";
 import { useMemo, useState } from "react";
@@ -6,27 +6,27 @@ import { feature } from "topojson-client";
 import type { GeometryCollection, Topology } from "topojson-specification";
 import world from "world-atlas/countries-110m.json";
 
-import { count, countryName } from "../../ui/format.ts";
+import { countryName, formatCount } from "../../ui/format.ts";
 
 const WIDTH = 800;
 const HEIGHT = 390;
 const SHADES = 5;
 
-/** Countries by their number (ISO 3166-1), which is what the map has. */
+/** Alpha-2 codes by numeric code (ISO 3166-1); the map has numeric ones. */
 const ALPHA2 = new Map(codes.map(([alpha2 = "", , number = ""]) => [number, alpha2]));
 
 type Shape = { code: string; path: string; key: string };
 
 function drawShapes(): Shape[] {
-  // The package's file is of this form; TypeScript sees its text as wider.
+  // TypeScript infers a wider type from the JSON file.
   const topology = world as unknown as Topology<{ countries: GeometryCollection }>;
   const countries = feature(topology, topology.objects.countries);
   const projection = geoNaturalEarth1().fitSize([WIDTH, HEIGHT], countries);
-  const draw = geoPath(projection);
+  const drawPath = geoPath(projection);
   return countries.features.flatMap((country, i) => {
     const code = ALPHA2.get(String(country.id ?? "")) ?? "";
-    // Nobody clicks in Antarctica, and it takes a fifth of the map.
-    return code === "AQ" ? [] : [{ code, path: draw(country) ?? "", key: `${code} ${i}` }];
+    // Antarctica has no clicks and would take a fifth of the map.
+    return code === "AQ" ? [] : [{ code, path: drawPath(country) ?? "", key: `${code} ${i}` }];
   });
 }
 
@@ -36,36 +36,36 @@ export function WorldMap({
   countries: readonly { country: string; clicks: number }[];
 }) {
   const shapes = useMemo(drawShapes, []);
-  const [pointed, setPointed] = useState<string>();
+  const [hovered, setHovered] = useState<string>();
   const clicks = new Map(countries.map(({ country, clicks }) => [country, clicks]));
-  const most = Math.max(1, ...clicks.values());
-  /** By the logarithm: one country has most of the clicks, as a rule. */
-  const shadeOf = (code: string): number => {
-    const found = clicks.get(code) ?? 0;
-    return found === 0 ? 0 : Math.ceil((Math.log1p(found) / Math.log1p(most)) * SHADES);
+  const maxClicks = Math.max(1, ...clicks.values());
+  /** Returns the shade on a logarithmic scale: usually one country has most of the clicks. */
+  const getShade = (code: string): number => {
+    const value = clicks.get(code) ?? 0;
+    return value === 0 ? 0 : Math.ceil((Math.log1p(value) / Math.log1p(maxClicks)) * SHADES);
   };
   return (
     <figure className="map">
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"
-        aria-label="Map of clicks by country; the list beside it has the numbers."
-        onPointerLeave={() => setPointed(undefined)}
+        aria-label="Map of clicks by country; the list next to it has the numbers."
+        onPointerLeave={() => setHovered(undefined)}
       >
         {shapes.map(({ code, path, key }) => (
           <path
             key={key}
             d={path}
-            className={`country shade-${shadeOf(code)}`}
+            className={`country shade-${getShade(code)}`}
             data-country={code}
-            onPointerEnter={() => setPointed(code)}
+            onPointerEnter={() => setHovered(code)}
           />
         ))}
       </svg>
-      <figcaption className="tip">
-        {pointed !== undefined && pointed !== "" && (
+      <figcaption className="tooltip">
+        {hovered !== undefined && hovered !== "" && (
           <>
-            <strong>{countryName(pointed)}</strong> {count(clicks.get(pointed) ?? 0)} clicks
+            <strong>{countryName(hovered)}</strong> {formatCount(clicks.get(hovered) ?? 0)} clicks
           </>
         )}
       </figcaption>

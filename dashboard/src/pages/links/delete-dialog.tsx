@@ -1,15 +1,15 @@
 import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { useChange } from "../../data/change.ts";
-import { clientOf } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
+import { getClient } from "../../data/http.ts";
+import { useApiMutation } from "../../data/mutation.ts";
+import { useAccountContext } from "../../data/session.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 
 export function DeleteDialog({ link, onClose }: { link: Link; onClose: () => void }) {
-  const { place } = useHere();
-  const remove = useChange(() => clientOf(place).links.delete(link.id), {
-    refresh: [["links", place]],
-    done: "The link has been deleted.",
-    onDone: onClose,
+  const { scope } = useAccountContext();
+  const remove = useApiMutation(() => getClient(scope).links.delete(link.id), {
+    invalidate: [["links", scope]],
+    successMessage: "The link has been deleted.",
+    onSuccess: onClose,
   });
   return (
     <ConfirmDialog
@@ -17,12 +17,12 @@ export function DeleteDialog({ link, onClose }: { link: Link; onClose: () => voi
       action="Delete"
       onClose={onClose}
       onConfirm={() => remove.mutate()}
-      busy={remove.isPending}
+      loading={remove.isPending}
       error={remove.error}
     >
       <p>
-        <strong>{link.short_url}</strong> stops redirecting at once, for good, and its alias is free
-        for anybody.
+        <strong>{link.short_url}</strong> stops redirecting immediately, and others can take its
+        alias. This cannot be undone.
       </p>
     </ConfirmDialog>
   );

@@ -1,45 +1,45 @@
-/** Making a link, and changing one. What is typed is checked as it is typed, by the API's own rules. */
+/** Creates or edits a link. Validates input while it is typed, by the API's rules. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useForm, type UseFormReturn } from "react-hook-form";
 
 import { type Link, ShorthopError } from "../../../../clients/typescript/src/index.ts";
-import { useChange } from "../../data/change.ts";
-import { messageOf } from "../../data/errors.ts";
-import { ask, baseOf, clientOf } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getBasePath, getClient, getJson } from "../../data/http.ts";
+import { useApiMutation } from "../../data/mutation.ts";
+import { useAccountContext } from "../../data/session.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { Disclosure } from "../../ui/disclosure.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
-import { More } from "../../ui/more.tsx";
-import { Show } from "../../ui/states.tsx";
+import { QueryBoundary } from "../../ui/states.tsx";
 import {
-  bodyOf,
-  changesOf,
+  getChanges,
   type LinkSettings,
   type LinkValues,
-  problemsOf,
+  toFormValues,
+  toRequestBody,
   UTM_FIELDS,
-  valuesOf,
+  validateLink,
 } from "./form.ts";
 
 export function EditDialog({ link, onClose }: { link?: Link; onClose: () => void }) {
-  const { place } = useHere();
+  const { scope } = useAccountContext();
   const settings = useQuery({
-    queryKey: ["link-settings", place, link?.id],
+    queryKey: ["link-settings", scope, link?.id],
     enabled: link !== undefined,
-    // What a form begins with must be what is there now.
+    // The form must start from the current values, never from cached ones.
     staleTime: 0,
     gcTime: 0,
-    queryFn: () => ask<LinkSettings>(`${baseOf(place)}/link-settings/${link?.id}`),
+    queryFn: () => getJson<LinkSettings>(`${getBasePath(scope)}/link-settings/${link?.id}`),
   });
   return (
     <Dialog title={link === undefined ? "New link" : "Edit link"} onClose={onClose} wide>
       {link === undefined ? (
         <LinkForm onClose={onClose} />
       ) : (
-        <Show query={settings} what="the link" lines={6}>
+        <QueryBoundary query={settings} label="the link" lines={6}>
           {(data) => <LinkForm link={link} settings={data} onClose={onClose} />}
-        </Show>
+        </QueryBoundary>
       )}
     </Dialog>
   );
@@ -47,7 +47,7 @@ export function EditDialog({ link, onClose }: { link?: Link; onClose: () => void
 
 type LinkFormProps = { link?: Link; settings?: LinkSettings; onClose: () => void };
 
-/** Which field a refusal of the API is about. */
+/** The fields that error codes of the API belong to. */
 const FIELD_OF_CODE: Readonly<Record<string, "url" | "alias">> = {
   invalid_url: "url",
   invalid_alias: "alias",
@@ -55,50 +55,50 @@ const FIELD_OF_CODE: Readonly<Record<string, "url" | "alias">> = {
 };
 
 function LinkForm({ link, settings, onClose }: LinkFormProps) {
-  const { place } = useHere();
-  const before = valuesOf(link, settings);
+  const { scope } = useAccountContext();
+  const initial = toFormValues(link, settings);
   const form = useForm<LinkValues>({
     mode: "onChange",
-    defaultValues: before,
+    defaultValues: initial,
     resolver(values) {
-      const problems = problemsOf(values, Date.now(), link === undefined ? undefined : before);
+      const messages = validateLink(values, Date.now(), link === undefined ? undefined : initial);
       const errors = Object.fromEntries(
-        Object.entries(problems).map(([name, message]) => [name, { type: "rule", message }]),
+        Object.entries(messages).map(([name, message]) => [name, { type: "rule", message }]),
       );
       return Object.keys(errors).length === 0 ? { values, errors: {} } : { values: {}, errors };
     },
   });
-  const save = useChange(
+  const save = useApiMutation(
     async (values: LinkValues) => {
-      const { links } = clientOf(place);
-      if (link === undefined) return await links.create(bodyOf(values));
-      return await links.update(link.id, changesOf(before, values));
+      const { links } = getClient(scope);
+      if (link === undefined) return await links.create(toRequestBody(values));
+      return await links.update(link.id, getChanges(initial, values));
     },
     {
-      refresh: [
-        ["links", place],
-        ["link", place],
+      invalidate: [
+        ["links", scope],
+        ["link", scope],
       ],
-      done: ({ short_url }) =>
-        link === undefined ? `${short_url} is ready.` : "The link has been changed.",
-      onDone: onClose,
+      successMessage: ({ short_url }) =>
+        link === undefined ? `${short_url} is ready.` : "The link has been updated.",
+      onSuccess: onClose,
     },
   );
   const field = save.error instanceof ShorthopError ? FIELD_OF_CODE[save.error.code] : undefined;
   useEffect(() => {
     if (field === undefined) return;
-    form.setError(field, { message: messageOf(save.error) }, { shouldFocus: true });
+    form.setError(field, { message: getErrorMessage(save.error) }, { shouldFocus: true });
   }, [form, field, save.error]);
   return (
     <DialogForm
-      action={link === undefined ? "Make link" : "Save"}
+      action={link === undefined ? "Create link" : "Save"}
       onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
       onCancel={onClose}
-      busy={save.isPending}
+      loading={save.isPending}
       error={field === undefined ? save.error : null}
     >
       <MainFields form={form} isNew={link === undefined} />
-      <MoreFields form={form} hasPassword={settings?.has_password ?? false} />
+      <OptionalFields form={form} hasPassword={settings?.has_password ?? false} />
     </DialogForm>
   );
 }
@@ -117,25 +117,25 @@ function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
         placeholder="https://example.com/a/long/path"
         autoFocus
         required
-        problem={errors.url?.message}
+        error={errors.url?.message}
         {...register("url")}
       />
       <div className="columns">
         {isNew && <DomainField form={form} />}
         <TextField
           label="Alias"
-          hint={isNew ? "Left empty, a short one is made." : "The old one stops working."}
+          hint={isNew ? "Leave empty to generate one." : "The old alias stops working."}
           autoCapitalize="none"
           spellCheck={false}
-          problem={errors.alias?.message}
+          error={errors.alias?.message}
           {...register("alias")}
         />
       </div>
-      <TextField label="Title" problem={errors.title?.message} {...register("title")} />
+      <TextField label="Title" error={errors.title?.message} {...register("title")} />
       <TextField
         label="Tags"
         hint="Separated by commas."
-        problem={errors.tags?.message}
+        error={errors.tags?.message}
         {...register("tags")}
       />
     </>
@@ -143,16 +143,16 @@ function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
 }
 
 function DomainField({ form }: FieldsProps) {
-  const { place, session } = useHere();
+  const { scope, session } = useAccountContext();
   const domains = useQuery({
-    queryKey: ["domains", place],
-    queryFn: () => Array.fromAsync(clientOf(place).domains.all()),
+    queryKey: ["domains", scope],
+    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
   });
   const verified = (domains.data ?? []).filter(({ status }) => status === "verified");
   return (
     <SelectField
       label="Domain"
-      choices={[
+      options={[
         { value: "", label: new URL(session.short_url).host },
         ...verified.map(({ domain }) => ({ value: domain, label: domain })),
       ]}
@@ -161,21 +161,21 @@ function DomainField({ form }: FieldsProps) {
   );
 }
 
-function MoreFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean }) {
+function OptionalFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean }) {
   const { register, watch } = form;
   const { errors } = form.formState;
   return (
     <>
-      <More
+      <Disclosure
         title="Expiry, password and query"
-        wrong={errors.expires_at !== undefined || errors.password !== undefined}
+        hasError={errors.expires_at !== undefined || errors.password !== undefined}
       >
         <div className="stack">
           <TextField
             label="Expires"
             type="datetime-local"
-            hint="In your local time. Afterwards the link answers that it has expired."
-            problem={errors.expires_at?.message}
+            hint="In your local time. After that, visitors see that the link has expired."
+            error={errors.expires_at?.message}
             {...register("expires_at")}
           />
           <TextField
@@ -184,36 +184,37 @@ function MoreFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean 
             autoComplete="new-password"
             hint={
               hasPassword
-                ? "Left empty, the password stays as it is."
-                : "What visitors are asked for."
+                ? "Leave empty to keep the current password."
+                : "Visitors must enter it to open the link."
             }
             disabled={watch("removePassword")}
-            problem={errors.password?.message}
+            error={errors.password?.message}
             {...register("password")}
           />
-          {hasPassword && (
-            <CheckField label="Remove the password" {...register("removePassword")} />
-          )}
+          {hasPassword && <CheckField label="Remove password" {...register("removePassword")} />}
           <CheckField
-            label="Pass on the query"
-            hint="What stands behind ? in the short URL is added to the destination."
+            label="Forward query parameters"
+            hint="Adds the query parameters of the short URL to the destination."
             {...register("forward_query")}
           />
         </div>
-      </More>
-      <More title="UTM parameters" wrong={UTM_FIELDS.some(([name]) => errors[name] !== undefined)}>
+      </Disclosure>
+      <Disclosure
+        title="UTM parameters"
+        hasError={UTM_FIELDS.some(([name]) => errors[name] !== undefined)}
+      >
         <div className="columns">
           {UTM_FIELDS.map(([name, label, example]) => (
             <TextField
               key={name}
               label={label}
               placeholder={example}
-              problem={errors[name]?.message}
+              error={errors[name]?.message}
               {...register(name)}
             />
           ))}
         </div>
-      </More>
+      </Disclosure>
     </>
   );
 }

@@ -1,35 +1,34 @@
-/** All links as a CSV file. */
+/** Exports all links of the account as a CSV file. */
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
 import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { messageOf } from "../../data/errors.ts";
-import { clientOf, saveFile } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { counted } from "../../ui/format.ts";
-import { Problem } from "../../ui/states.tsx";
+import { pluralize } from "../../ui/format.ts";
+import { Alert } from "../../ui/states.tsx";
 
-const TOLD_EVERY = 500;
+const PROGRESS_EVERY_LINKS = 500;
 
 export function ExportDialog({ onClose }: { onClose: () => void }) {
-  const { place } = useHere();
-  const [read, setRead] = useState(0);
+  const { scope } = useAccountContext();
+  const [readCount, setReadCount] = useState(0);
   const controller = useRef(new AbortController());
-  const run = useMutation({
+  const exporting = useMutation({
     async mutationFn() {
-      const rows: ReturnType<typeof rowOf>[] = [];
+      const rows: ReturnType<typeof toCsvRow>[] = [];
       const { signal } = controller.current;
       const query = { limit: 100, sort: "created_at", order: "asc" } as const;
-      for await (const link of clientOf(place).links.all(query, { signal })) {
-        rows.push(rowOf(link));
-        if (rows.length % TOLD_EVERY === 0) setRead(rows.length);
+      for await (const link of getClient(scope).links.all(query, { signal })) {
+        rows.push(toCsvRow(link));
+        if (rows.length % PROGRESS_EVERY_LINKS === 0) setReadCount(rows.length);
       }
-      const { default: Papa } = await import("papaparse");
-      // Cells that a spreadsheet would run as formulas are made harmless.
-      const text = Papa.unparse(rows, { escapeFormulae: true });
-      saveFile(new Blob([text], { type: "text/csv" }), "links.csv");
+      // Loaded on demand: most visits export nothing.
+      const { saveCsv } = await import("../../data/csv.ts");
+      saveCsv(rows, "links.csv");
       return rows.length;
     },
   });
@@ -42,20 +41,24 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
       }}
     >
       <div className="stack" role="status">
-        {run.isIdle && (
-          <p>All links of this account with title, tags and figures. Passwords are not in it.</p>
+        {exporting.isIdle && (
+          <p>All links of this account, with titles, tags and click counts, without passwords.</p>
         )}
-        {run.isPending && <p>{counted(read, "link")} read …</p>}
-        {run.isSuccess && <p>{counted(run.data, "link")} exported.</p>}
-        {run.error !== null && <Problem>{messageOf(run.error)}</Problem>}
+        {exporting.isPending && <p>{pluralize(readCount, "link")} read …</p>}
+        {exporting.isSuccess && <p>{pluralize(exporting.data, "link")} exported.</p>}
+        {exporting.error !== null && <Alert>{getErrorMessage(exporting.error)}</Alert>}
       </div>
       <footer>
-        {run.isSuccess ? (
-          <Button look="primary" onClick={onClose}>
+        {exporting.isSuccess ? (
+          <Button variant="primary" onClick={onClose}>
             Done
           </Button>
         ) : (
-          <Button look="primary" busy={run.isPending} onClick={() => run.mutate()}>
+          <Button
+            variant="primary"
+            loading={exporting.isPending}
+            onClick={() => exporting.mutate()}
+          >
             Export as CSV
           </Button>
         )}
@@ -64,7 +67,7 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-const rowOf = (link: Link) => ({
+const toCsvRow = (link: Link) => ({
   short_url: link.short_url,
   original_url: link.original_url,
   alias: link.alias,

@@ -1,18 +1,16 @@
 import { describe, expect, test } from "bun:test";
 
-import Papa from "papaparse";
+import fc from "fast-check";
 
-import { planImport } from "./import-formats.ts";
+import { parseCsv } from "../../data/csv.ts";
+import { planImport, splitIntoBatches } from "./import-formats.ts";
 
 function plan(csv: string) {
-  const { data, meta } = Papa.parse<Record<string, string>>(csv, {
-    header: true,
-    skipEmptyLines: true,
-  });
-  return planImport(meta.fields ?? [], data);
+  const { columns, records } = parseCsv(csv);
+  return planImport(columns, records);
 }
 
-describe("an export of another shortener", () => {
+describe("an export from another shortener", () => {
   test.each([
     [
       "Bitly",
@@ -44,23 +42,43 @@ describe("an export of another shortener", () => {
       "short_url,original_url,alias,title,tags,clicks,created_at,expires_at\nhttps://s.test/a,https://example.com/a,a,,,0,2026-01-01T00:00:00Z,\n",
       { url: "https://example.com/a", alias: "a" },
     ],
-  ])("of %s is told by its columns and read", (source, csv, link) => {
+  ])("%s is recognized by its columns and parsed", (source, csv, link) => {
     expect(plan(csv)).toMatchObject({ source, rows: [{ row: 2, link }] });
   });
 
-  test("without a column of destinations is no import", () => {
+  test("without a column of destination URLs is rejected", () => {
     expect(plan("a,b\n1,2\n")).toBeUndefined();
   });
 
-  test("of nobody we know is read by the columns that are known", () => {
+  test("of an unknown source is parsed by its known columns", () => {
     expect(plan("Destination,Slug\nhttps://example.com/a,x\n")).toEqual({
       source: undefined,
-      found: { url: "Destination", alias: "Slug" },
+      fieldColumns: { url: "Destination", alias: "Slug" },
       rows: [{ row: 2, link: { url: "https://example.com/a", alias: "x" } }],
     });
   });
 
-  test("keeps a bad instant for the API to refuse", () => {
+  test("with an invalid date leaves it to the API to reject", () => {
     expect(plan("url,expires\nhttps://example.com,soon\n")?.rows[0]?.link.expires_at).toBe("soon");
   });
+});
+
+test("rows are split into batches within the limits, in order and without loss", () => {
+  const limits = { links: 5, passwords: 2 };
+  const anyRow = fc.option(fc.constant("secret"), { nil: undefined });
+  fc.assert(
+    fc.property(fc.array(anyRow, { maxLength: 40 }), (passwords) => {
+      const rows = passwords.map((password, row) => ({
+        row,
+        link: { url: "https://example.com", ...(password === undefined ? {} : { password }) },
+      }));
+      const batches = splitIntoBatches(rows, limits);
+      expect(batches.flat()).toEqual(rows);
+      for (const batch of batches) {
+        expect(batch.length).toBeWithin(1, limits.links + 1);
+        const withPassword = batch.filter(({ link }) => link.password !== undefined);
+        expect(withPassword.length).toBeLessThanOrEqual(limits.passwords);
+      }
+    }),
+  );
 });

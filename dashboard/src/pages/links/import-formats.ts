@@ -1,12 +1,33 @@
 /**
- * Reading the CSV exports of other shorteners. Each calls its columns differently, and not the same in
- * every version; a column is known by its name alone, and what no column is known for is left out.
+ * Maps the CSV exports of other shorteners to links. Column names differ between shorteners and their versions:
+ * columns are matched by name, and unknown ones are ignored.
  */
 import type { NewLink } from "../../../../clients/typescript/src/index.ts";
 
 type Field = "url" | "alias" | "title" | "tags" | "expires_at" | "password";
 
-/** Names of columns, lower case and without blanks, hyphens and underscores; the first that is there counts. */
+/** The most links in one request, and the most with a password. */
+export type BatchLimits = { links: number; passwords: number };
+
+/** Splits rows into batches within the limits, preserving their order. */
+export function splitIntoBatches(rows: readonly ImportRow[], limits: BatchLimits): ImportRow[][] {
+  const batches: ImportRow[][] = [];
+  let batch: ImportRow[] = [];
+  let passwords = 0;
+  for (const row of rows) {
+    const weight = row.link.password === undefined || row.link.password === null ? 0 : 1;
+    if (batch.length === limits.links || passwords + weight > limits.passwords) {
+      batches.push(batch);
+      batch = [];
+      passwords = 0;
+    }
+    batch.push(row);
+    passwords += weight;
+  }
+  return batch.length === 0 ? batches : [...batches, batch];
+}
+
+/** Normalized column names of each field (see `normalizeName`), in order of preference. */
 const COLUMNS: Readonly<Record<Field, readonly string[]>> = {
   url: [
     "originalurl",
@@ -36,7 +57,7 @@ const COLUMNS: Readonly<Record<Field, readonly string[]>> = {
   password: ["password"],
 };
 
-/** Columns that tell one export from another. */
+/** Columns that identify the shortener that an export is from. */
 const SOURCES: readonly { name: string; columns: readonly string[] }[] = [
   { name: "Bitly", columns: ["bitlink"] },
   { name: "YOURLS", columns: ["keyword", "url"] },
@@ -46,77 +67,82 @@ const SOURCES: readonly { name: string; columns: readonly string[] }[] = [
 ];
 
 export type ImportRow = {
-  /** The line of the file's record, the heading being the first. */
+  /** Row number in the file; the header is row 1. */
   row: number;
   link: NewLink;
 };
 
 export type ImportPlan = {
-  /** Whose export it is, where that can be told. */
+  /** The shortener that the export is from, if known. */
   source: string | undefined;
-  /** Which column each field was found in. */
-  found: Partial<Record<Field, string>>;
+  /** The column that holds each field. */
+  fieldColumns: Partial<Record<Field, string>>;
   rows: ImportRow[];
 };
 
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_-]/g, "");
+/** Lowercases a column name and removes spaces, hyphens and underscores. */
+const normalizeName = (name: string): string => name.toLowerCase().replaceAll(/[\s_-]/g, "");
 
-/** What a file would import; undefined when no column holds destinations. */
+/** Returns the links that a file would import; undefined without a column of destination URLs. */
 export function planImport(
   columns: readonly string[],
   records: readonly Readonly<Record<string, string>>[],
 ): ImportPlan | undefined {
-  const found: ImportPlan["found"] = {};
+  const fieldColumns: ImportPlan["fieldColumns"] = {};
   for (const field of Object.keys(COLUMNS) as Field[]) {
     const column = findColumn(columns, COLUMNS[field]);
-    if (column !== undefined) found[field] = column;
+    if (column !== undefined) fieldColumns[field] = column;
   }
-  if (found.url === undefined) return undefined;
-  const names = new Set(columns.map(plain));
+  if (fieldColumns.url === undefined) return undefined;
+  const names = new Set(columns.map(normalizeName));
   return {
-    found,
+    fieldColumns,
     source: SOURCES.find((source) => source.columns.every((name) => names.has(name)))?.name,
-    rows: records.map((record, i) => ({ row: i + 2, link: linkOf(record, found) })),
+    rows: records.map((record, i) => ({ row: i + 2, link: toNewLink(record, fieldColumns) })),
   };
 }
 
 function findColumn(columns: readonly string[], names: readonly string[]): string | undefined {
   for (const name of names) {
-    const column = columns.find((candidate) => plain(candidate) === name);
+    const column = columns.find((candidate) => normalizeName(candidate) === name);
     if (column !== undefined) return column;
   }
   return undefined;
 }
 
-function linkOf(record: Readonly<Record<string, string>>, found: ImportPlan["found"]): NewLink {
-  const text = (field: Field): string => record[found[field] ?? ""]?.trim() ?? "";
-  const alias = aliasIn(text("alias"));
+function toNewLink(
+  record: Readonly<Record<string, string>>,
+  fieldColumns: ImportPlan["fieldColumns"],
+): NewLink {
+  const text = (field: Field): string => record[fieldColumns[field] ?? ""]?.trim() ?? "";
+  const alias = parseAlias(text("alias"));
   const title = text("title");
   const expires = text("expires_at");
-  const tags = tagsIn(text("tags"));
+  const tags = parseTags(text("tags"));
   const password = text("password");
   return {
     url: text("url"),
     ...(alias === "" ? {} : { alias }),
     ...(title === "" ? {} : { title }),
     ...(tags.length === 0 ? {} : { tags }),
-    ...(expires === "" ? {} : { expires_at: instantIn(expires) }),
+    ...(expires === "" ? {} : { expires_at: parseInstant(expires) }),
     ...(password === "" ? {} : { password }),
   };
 }
 
-/** A whole short URL is taken for the last part of its path. */
-const aliasIn = (text: string): string => text.replace(/\/+$/, "").split("/").at(-1) ?? "";
+/** Returns the alias; of a whole short URL, the last segment of its path. */
+const parseAlias = (text: string): string =>
+  text.split("/").findLast((segment) => segment !== "") ?? "";
 
-const tagsIn = (text: string): string[] =>
+const parseTags = (text: string): string[] =>
   text
     .replaceAll(/[[\]"]/g, "")
     .split(/[,|;]/)
     .map((tag) => tag.trim())
     .filter((tag) => tag !== "");
 
-/** An instant as the API has it; what is none is left for the API to refuse. */
-function instantIn(text: string): string {
+/** Converts a date to ISO 8601. Returns invalid text unchanged, for the API to reject. */
+function parseInstant(text: string): string {
   const instant = new Date(text);
   return Number.isNaN(instant.getTime()) ? text : instant.toISOString();
 }

@@ -1,62 +1,71 @@
-/** Importing links from a CSV file: what it holds is shown, made a hundred at a time, and reported on. */
+/** Imports links from a CSV file: shows a preview, creates the links in batches, and reports rejected rows. */
 import { useQueryClient } from "@tanstack/react-query";
 import { Download, FileUp } from "lucide-react";
-import Papa from "papaparse";
 import { useRef, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import { messageOf } from "../../data/errors.ts";
-import { clientOf, type Place, saveFile } from "../../data/http.ts";
-import { useHere, useMayWrite } from "../../data/session.ts";
+import { BULK_LINKS_MAX, BULK_PASSWORDS_MAX } from "../../../../shared/contracts/link-schemas.ts";
+import { parseCsv, saveCsv } from "../../data/csv.ts";
+import { getErrorMessage, isRateLimited } from "../../data/errors.ts";
+import { type AccountScope, getClient } from "../../data/http.ts";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { count, counted } from "../../ui/format.ts";
+import { formatCount, pluralize } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, Problem } from "../../ui/states.tsx";
+import { Alert, Empty } from "../../ui/states.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type ImportPlan, type ImportRow, planImport } from "./import-formats.ts";
+import { type ImportPlan, type ImportRow, planImport, splitIntoBatches } from "./import-formats.ts";
 
-/** What one request takes. */
-const TOGETHER = 100;
+const BATCH_LIMITS = { links: BULK_LINKS_MAX, passwords: BULK_PASSWORDS_MAX };
 const FILE_BYTES_MAX = 50 * 1024 * 1024;
-const REJECTED_SHOWN = 100;
-const PREVIEWED = 5;
+/** Rejected rows that are shown; the CSV download has all. */
+const REJECTED_MAX = 100;
+/** Rows of the preview. */
+const PREVIEW_MAX = 5;
 
-type Rejected = { row: number; url: string; alias: string; reason: string };
+type RejectedRow = { row: number; url: string; alias: string; reason: string };
 
-type Progress = { done: number; created: number; rejected: Rejected[]; ended: boolean };
+type ImportProgress = {
+  done: number;
+  created: number;
+  rejected: RejectedRow[];
+  ended: boolean;
+  /** Why the import ended before all rows were sent. */
+  stopReason?: string;
+};
 
 export function ImportPage() {
-  const mayWrite = useMayWrite();
-  const { place } = useHere();
+  const canWrite = useCanWrite();
+  const { scope } = useAccountContext();
   const queryClient = useQueryClient();
   const [plan, setPlan] = useState<ImportPlan>();
-  const [problem, setProblem] = useState<string>();
-  const [progress, setProgress] = useState<Progress>();
-  const stopped = useRef(false);
+  const [error, setError] = useState<string>();
+  const [progress, setProgress] = useState<ImportProgress>();
+  const stopRequested = useRef(false);
 
-  async function choose(file: File | undefined): Promise<void> {
+  async function selectFile(file: File | undefined): Promise<void> {
     setPlan(undefined);
     setProgress(undefined);
     if (file === undefined) return;
-    const read = await readFile(file);
-    if (typeof read === "string") setProblem(read);
+    const result = await readFile(file);
+    if (typeof result === "string") setError(result);
     else {
-      setProblem(undefined);
-      setPlan(read);
+      setError(undefined);
+      setPlan(result);
     }
   }
 
-  async function run(rows: readonly ImportRow[]): Promise<void> {
-    stopped.current = false;
-    await importRows(place, rows, setProgress, () => stopped.current);
-    await queryClient.invalidateQueries({ queryKey: ["links", place] });
+  async function startImport(rows: readonly ImportRow[]): Promise<void> {
+    stopRequested.current = false;
+    await importRows(scope, rows, setProgress, () => stopRequested.current);
+    await queryClient.invalidateQueries({ queryKey: ["links", scope] });
   }
 
-  if (!mayWrite) return <Empty title="Your role does not allow changes" />;
+  if (!canWrite) return <Empty title="Your role does not allow changes" />;
   return (
     <Page
       title="Import links"
-      intro="From a CSV file with a heading: an export of Bitly, Kutt, YOURLS, Shlink or Shorthop, or any with a column of destinations."
+      intro="Upload a CSV file with a header row: an export from Bitly, Kutt, YOURLS, Shlink or Shorthop, or any file with a column of destination URLs."
       actions={
         <PageLink href="/links" className="button button-plain">
           Back to links
@@ -64,26 +73,26 @@ export function ImportPage() {
       }
     >
       <Card>
-        <label className="drop">
+        <label className="file-picker">
           <FileUp aria-hidden />
           <span>Choose a CSV file</span>
           <input
             type="file"
             accept=".csv,text/csv"
             disabled={progress !== undefined && !progress.ended}
-            onChange={(event) => void choose(event.target.files?.[0])}
+            onChange={(event) => void selectFile(event.target.files?.[0])}
           />
         </label>
-        {problem !== undefined && <Problem>{problem}</Problem>}
+        {error !== undefined && <Alert>{error}</Alert>}
         {plan !== undefined && progress === undefined && (
-          <Preview plan={plan} onStart={() => void run(plan.rows)} />
+          <Preview plan={plan} onStart={() => void startImport(plan.rows)} />
         )}
         {plan !== undefined && progress !== undefined && (
           <Report
             total={plan.rows.length}
             progress={progress}
             onStop={() => {
-              stopped.current = true;
+              stopRequested.current = true;
             }}
           />
         )}
@@ -92,70 +101,86 @@ export function ImportPage() {
   );
 }
 
-/** What a file would import, or why it cannot be. */
+/** Reads a file. Returns the links to import, or an error message. */
 async function readFile(file: File): Promise<ImportPlan | string> {
   if (file.size > FILE_BYTES_MAX) return "The file is larger than 50 MB. Split it.";
-  const { data, meta } = Papa.parse<Record<string, string>>(await file.text(), {
-    header: true,
-    skipEmptyLines: "greedy",
-  });
-  const plan = planImport(meta.fields ?? [], data);
-  if (plan === undefined)
-    return "No column of the file holds destinations, such as url or long_url.";
-  if (plan.rows.length === 0) return "The file holds no links.";
+  const { columns, records } = parseCsv(await file.text());
+  const plan = planImport(columns, records);
+  if (plan === undefined) {
+    return "The file has no column of destination URLs, such as url or long_url.";
+  }
+  if (plan.rows.length === 0) return "The file contains no links.";
   return plan;
 }
 
-/** Sends the rows a hundred at a time; a request that fails as a whole rejects its rows. */
+/**
+ * Creates the links in batches. Stops when the daily quota of links is exhausted: the remaining rows are reported as
+ * rejected, and can be imported later.
+ */
 async function importRows(
-  place: Place,
+  scope: AccountScope,
   rows: readonly ImportRow[],
-  tell: (progress: Progress) => void,
+  onProgress: (progress: ImportProgress) => void,
   isStopped: () => boolean,
 ): Promise<void> {
-  const { links } = clientOf(place);
-  const progress: Progress = { done: 0, created: 0, rejected: [], ended: false };
-  tell({ ...progress });
-  for (let start = 0; start < rows.length && !isStopped(); start += TOGETHER) {
-    const part = rows.slice(start, start + TOGETHER);
+  const { links } = getClient(scope);
+  const progress: ImportProgress = { done: 0, created: 0, rejected: [], ended: false };
+  onProgress({ ...progress });
+  for (const batch of splitIntoBatches(rows, BATCH_LIMITS)) {
+    if (isStopped()) break;
+    if (progress.stopReason !== undefined) {
+      reject(progress, batch, progress.stopReason);
+      continue;
+    }
     try {
-      const answer = await links.createMany(part.map(({ link }) => link));
-      for (const entry of answer.data) {
-        const row = part[entry.index];
-        if ("error" in entry && row !== undefined) {
-          progress.rejected.push(rejectedOf(row, entry.error.message));
+      const response = await links.createMany(batch.map(({ link }) => link));
+      for (const item of response.data) {
+        const row = batch[item.index];
+        if ("error" in item && row !== undefined) {
+          reject(progress, [row], item.error.message);
+          if (item.error.code === "rate_limited") progress.stopReason = item.error.message;
         }
       }
-      progress.created += answer.created;
+      progress.created += response.created;
     } catch (error) {
-      // One bad row spoils a request's form as a whole: then each is sent alone.
-      await importOneByOne(place, part, progress, error);
+      if (isRateLimited(error)) {
+        progress.stopReason = getErrorMessage(error);
+        reject(progress, batch, progress.stopReason);
+      } else {
+        // One malformed row invalidates the whole request, so send the rows one by one.
+        await importOneByOne(scope, batch, progress, error);
+      }
     }
-    progress.done += part.length;
-    tell({ ...progress });
+    progress.done += batch.length;
+    onProgress({ ...progress });
   }
-  tell({ ...progress, ended: true });
+  onProgress({ ...progress, ended: true });
 }
 
+/** Creates the links of a failed batch one by one; `cause` is the batch's error. */
 async function importOneByOne(
-  place: Place,
+  scope: AccountScope,
   rows: readonly ImportRow[],
-  progress: Progress,
+  progress: ImportProgress,
   cause: unknown,
 ): Promise<void> {
-  const { links } = clientOf(place);
+  const { links } = getClient(scope);
   for (const row of rows) {
     try {
       if (rows.length === 1) throw cause;
       await links.create(row.link);
       progress.created++;
     } catch (error) {
-      progress.rejected.push(rejectedOf(row, messageOf(error)));
+      reject(progress, [row], getErrorMessage(error));
     }
   }
 }
 
-const rejectedOf = ({ row, link }: ImportRow, reason: string): Rejected => ({
+function reject(progress: ImportProgress, rows: readonly ImportRow[], reason: string): void {
+  for (const row of rows) progress.rejected.push(toRejectedRow(row, reason));
+}
+
+const toRejectedRow = ({ row, link }: ImportRow, reason: string): RejectedRow => ({
   row,
   url: link.url,
   alias: link.alias ?? "",
@@ -166,13 +191,13 @@ function Preview({ plan, onStart }: { plan: ImportPlan; onStart: () => void }) {
   return (
     <div className="stack">
       <p>
-        {plan.source === undefined ? "The file" : `An export of ${plan.source}. It`} holds{" "}
-        {counted(plan.rows.length, "link")}. The first of them:
+        {plan.source === undefined ? "The file" : `The ${plan.source} export`} contains{" "}
+        {pluralize(plan.rows.length, "link")}. Preview:
       </p>
       <Table label="Preview" head={["Alias", "Destination", "Title", "Tags"]}>
-        {plan.rows.slice(0, PREVIEWED).map(({ row, link }) => (
+        {plan.rows.slice(0, PREVIEW_MAX).map(({ row, link }) => (
           <tr key={row}>
-            <td>{link.alias ?? <em>made</em>}</td>
+            <td>{link.alias ?? <em>generated</em>}</td>
             <td className="destination">{link.url}</td>
             <td>{link.title}</td>
             <td>{link.tags?.join(", ")}</td>
@@ -180,8 +205,8 @@ function Preview({ plan, onStart }: { plan: ImportPlan; onStart: () => void }) {
         ))}
       </Table>
       <div>
-        <Button look="primary" onClick={onStart}>
-          Import {counted(plan.rows.length, "link")}
+        <Button variant="primary" onClick={onStart}>
+          Import {pluralize(plan.rows.length, "link")}
         </Button>
       </div>
     </div>
@@ -194,14 +219,14 @@ function Report({
   onStop,
 }: {
   total: number;
-  progress: Progress;
+  progress: ImportProgress;
   onStop: () => void;
 }) {
-  const { done, created, rejected, ended } = progress;
+  const { done, created, rejected, ended, stopReason } = progress;
   return (
     <div className="stack">
       <label className="progress">
-        {ended ? "Done" : "Importing"}: {count(done)} of {count(total)}
+        {ended ? "Done" : "Importing"}: {formatCount(done)} of {formatCount(total)}
         <progress value={done} max={total} />
       </label>
       {!ended && (
@@ -210,17 +235,18 @@ function Report({
         </div>
       )}
       <p role="status">
-        {counted(created, "link")} made, {count(rejected.length)} rejected.
+        {pluralize(created, "link")} created, {formatCount(rejected.length)} rejected.
       </p>
-      {rejected.length > 0 && ended && <RejectedRows rejected={rejected} />}
+      {stopReason !== undefined && <Alert>{stopReason}</Alert>}
+      {rejected.length > 0 && ended && <RejectedTable rejected={rejected} />}
     </div>
   );
 }
 
-const RejectedRows = ({ rejected }: { rejected: readonly Rejected[] }) => (
+const RejectedTable = ({ rejected }: { rejected: readonly RejectedRow[] }) => (
   <>
-    <Table label="Rejected rows" head={["Row", "Alias", "Destination", "Why"]}>
-      {rejected.slice(0, REJECTED_SHOWN).map(({ row, alias, url, reason }) => (
+    <Table label="Rejected rows" head={["Row", "Alias", "Destination", "Reason"]}>
+      {rejected.slice(0, REJECTED_MAX).map(({ row, alias, url, reason }) => (
         <tr key={row}>
           <td>{row}</td>
           <td>{alias}</td>
@@ -230,15 +256,8 @@ const RejectedRows = ({ rejected }: { rejected: readonly Rejected[] }) => (
       ))}
     </Table>
     <div>
-      <Button
-        onClick={() =>
-          saveFile(
-            new Blob([Papa.unparse([...rejected], { escapeFormulae: true })], { type: "text/csv" }),
-            "rejected.csv",
-          )
-        }
-      >
-        <Download aria-hidden /> All rejected rows as CSV
+      <Button onClick={() => saveCsv(rejected, "rejected.csv")}>
+        <Download aria-hidden /> Download all rejected rows as CSV
       </Button>
     </div>
   </>

@@ -1,41 +1,41 @@
-/** The account's links: found, sorted and paged by what the address says. */
+/** The list of links, with search, sorting and pagination in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Search, Upload, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
-import { clientOf } from "../../data/http.ts";
-import { useHere, useMayWrite } from "../../data/session.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { counted } from "../../ui/format.ts";
+import { pluralize } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
-import { useParams } from "../../ui/params.ts";
-import { Empty, Show } from "../../ui/states.tsx";
+import { useSearchState } from "../../ui/search-state.ts";
+import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { DeleteDialog } from "./delete-dialog.tsx";
 import { EditDialog } from "./edit-dialog.tsx";
 import { ExportDialog } from "./export-dialog.tsx";
 import { QrDialog } from "./qr-dialog.tsx";
 import { LinkTable } from "./table.tsx";
 
-const LIMIT = 20;
+const PAGE_SIZE = 20;
 
-/** What is done to a link in a dialog. */
-type Opened = { what: "create" | "export" } | { what: "edit" | "qr" | "delete"; link: Link };
+/** The open dialog, with the link that it is about. */
+type OpenDialog = { kind: "create" | "export" } | { kind: "edit" | "qr" | "delete"; link: Link };
 
 export function LinksPage() {
-  const { place } = useHere();
-  const mayWrite = useMayWrite();
-  const [opened, setOpened] = useState<Opened>();
-  const [params, setParams] = useParams();
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const [params, setParams] = useSearchState();
   const query = readQuery(params);
   const links = useQuery({
-    queryKey: ["links", place, query],
-    queryFn: ({ signal }) => clientOf(place).links.list(query, { signal }),
+    queryKey: ["links", scope, query],
+    queryFn: ({ signal }) => getClient(scope).links.list(query, { signal }),
     placeholderData: keepPreviousData,
   });
-  const close = () => setOpened(undefined);
+  const close = () => setDialog(undefined);
   const filtered = query.search !== undefined || query.tag !== undefined;
 
   return (
@@ -43,15 +43,15 @@ export function LinksPage() {
       title="Links"
       actions={
         <>
-          <Button onClick={() => setOpened({ what: "export" })}>
+          <Button onClick={() => setDialog({ kind: "export" })}>
             <Download aria-hidden /> Export
           </Button>
-          {mayWrite && (
+          {canWrite && (
             <>
               <PageLink href="/links/import" className="button button-plain">
                 <Upload aria-hidden /> Import
               </PageLink>
-              <Button look="primary" onClick={() => setOpened({ what: "create" })}>
+              <Button variant="primary" onClick={() => setDialog({ kind: "create" })}>
                 <Plus aria-hidden /> New link
               </Button>
             </>
@@ -70,7 +70,7 @@ export function LinksPage() {
             <span className="tag">
               {query.tag}
               <IconButton
-                label="Show links with any tag"
+                label="Clear tag filter"
                 onClick={() => setParams({ tag: undefined, page: undefined })}
               >
                 <X aria-hidden />
@@ -78,12 +78,12 @@ export function LinksPage() {
             </span>
           )}
         </div>
-        <Show query={links} what="links" lines={8}>
+        <QueryBoundary query={links} label="links" lines={8}>
           {({ data, pagination }) =>
             data.length === 0 ? (
               <NoLinks
                 filtered={filtered}
-                {...(mayWrite ? { onCreate: () => setOpened({ what: "create" }) } : {})}
+                {...(canWrite ? { onCreate: () => setDialog({ kind: "create" }) } : {})}
               />
             ) : (
               <div aria-busy={links.isPlaceholderData}>
@@ -93,10 +93,10 @@ export function LinksPage() {
                   order={query.order}
                   onSort={(sort, order) => setParams({ sort, order, page: undefined })}
                   onTag={(tag) => setParams({ tag, page: undefined })}
-                  onAction={(what, link) => setOpened({ what, link })}
+                  onAction={(kind, link) => setDialog({ kind, link })}
                 />
                 <footer className="card-foot">
-                  <span>{counted(pagination.total, "link")}</span>
+                  <span>{pluralize(pagination.total, "link")}</span>
                   <Pager
                     page={pagination.page}
                     pages={pagination.total_pages}
@@ -106,13 +106,13 @@ export function LinksPage() {
               </div>
             )
           }
-        </Show>
+        </QueryBoundary>
       </Card>
-      {opened?.what === "create" && <EditDialog onClose={close} />}
-      {opened?.what === "edit" && <EditDialog link={opened.link} onClose={close} />}
-      {opened?.what === "qr" && <QrDialog link={opened.link} onClose={close} />}
-      {opened?.what === "delete" && <DeleteDialog link={opened.link} onClose={close} />}
-      {opened?.what === "export" && <ExportDialog onClose={close} />}
+      {dialog?.kind === "create" && <EditDialog onClose={close} />}
+      {dialog?.kind === "edit" && <EditDialog link={dialog.link} onClose={close} />}
+      {dialog?.kind === "qr" && <QrDialog link={dialog.link} onClose={close} />}
+      {dialog?.kind === "delete" && <DeleteDialog link={dialog.link} onClose={close} />}
+      {dialog?.kind === "export" && <ExportDialog onClose={close} />}
     </Page>
   );
 }
@@ -123,13 +123,13 @@ type ListQuery = Query<"listLinks"> & {
   order: "asc" | "desc";
 };
 
-/** Whatever an address says, a question that can be asked. */
+/** Reads a valid query from the URL; replaces invalid values by defaults. */
 function readQuery(params: URLSearchParams): ListQuery {
   const page = Math.floor(Number(params.get("page") ?? 1));
   const search = params.get("search") ?? "";
   const tag = params.get("tag") ?? "";
   return {
-    limit: LIMIT,
+    limit: PAGE_SIZE,
     page: page >= 1 && page <= 1_000_000 ? page : 1,
     sort: params.get("sort") === "clicks" ? "clicks" : "created_at",
     order: params.get("order") === "asc" ? "asc" : "desc",
@@ -155,7 +155,7 @@ function SearchForm({ search, onSearch }: { search: string; onSearch: (text: str
         value={text}
         onChange={(event) => {
           setText(event.target.value);
-          // The cross in the field clears the search too.
+          // The input's clear button resets the search.
           if (event.target.value === "" && search !== "") onSearch("");
         }}
       />
@@ -165,15 +165,15 @@ function SearchForm({ search, onSearch }: { search: string; onSearch: (text: str
 
 const NoLinks = ({ filtered, onCreate }: { filtered: boolean; onCreate?: () => void }) =>
   filtered ? (
-    <Empty title="No link matches">
-      <p>Try other words, or fewer of them.</p>
+    <Empty title="No matching links">
+      <p>Try a different search.</p>
     </Empty>
   ) : (
     <Empty title="No links yet">
-      <p>A short link redirects from the moment you make it, and counts every click.</p>
+      <p>A short link works as soon as you create it, and counts every click.</p>
       {onCreate !== undefined && (
-        <Button look="primary" onClick={onCreate}>
-          Make the first link
+        <Button variant="primary" onClick={onCreate}>
+          Create your first link
         </Button>
       )}
     </Empty>

@@ -2,8 +2,8 @@ import { Download } from "lucide-react";
 import { useState } from "react";
 
 import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { baseOf } from "../../data/http.ts";
-import { useHere } from "../../data/session.ts";
+import { getBasePath } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { SelectField } from "../../ui/field.tsx";
 
@@ -13,34 +13,34 @@ const SIZES = ["256", "512", "1024", "2048"].map((value) => ({
 }));
 
 const CORRECTIONS = [
-  { value: "L", label: "Low: 7 % may be covered" },
+  { value: "L", label: "Low: 7 % can be covered" },
   { value: "M", label: "Medium: 15 %" },
   { value: "Q", label: "High: 25 %" },
   { value: "H", label: "Highest: 30 %, for a logo" },
 ];
 
 export function QrDialog({ link, onClose }: { link: Link; onClose: () => void }) {
-  const { place } = useHere();
+  const { scope } = useAccountContext();
   const [size, setSize] = useState("512");
   const [correction, setCorrection] = useState("M");
-  const urlOf = (format: "svg" | "png") => {
+  const buildUrl = (format: "svg" | "png") => {
     const query = new URLSearchParams({ format, size, error_correction: correction });
-    return `${baseOf(place)}/v1/links/${link.id}/qr?${query.toString()}`;
+    return `${getBasePath(scope)}/v1/links/${link.id}/qr?${query.toString()}`;
   };
   return (
     <Dialog title="QR code" onClose={onClose}>
-      <img className="qr" src={urlOf("svg")} alt={`QR code of ${link.short_url}`} />
+      <img className="qr" src={buildUrl("svg")} alt={`QR code of ${link.short_url}`} />
       <p className="centred">{link.short_url}</p>
       <div className="columns">
         <SelectField
           label="Size"
-          choices={SIZES}
+          options={SIZES}
           value={size}
           onChange={(event) => setSize(event.target.value)}
         />
         <SelectField
           label="Error correction"
-          choices={CORRECTIONS}
+          options={CORRECTIONS}
           value={correction}
           onChange={(event) => setCorrection(event.target.value)}
         />
@@ -50,7 +50,7 @@ export function QrDialog({ link, onClose }: { link: Link; onClose: () => void })
           <a
             key={format}
             className="button button-plain"
-            href={urlOf(format)}
+            href={buildUrl(format)}
             download={`${link.alias}.${format}`}
           >
             <Download aria-hidden /> {format.toUpperCase()}

@@ -2,9 +2,9 @@ import { ArrowDown, ArrowUp, ChartSpline, Pencil, QrCode, Trash2 } from "lucide-
 import { Link as PageLink, useLocation } from "wouter";
 
 import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { useMayWrite } from "../../data/session.ts";
+import { useCanWrite } from "../../data/session.ts";
 import { CopyButton } from "../../ui/button.tsx";
-import { count, day, moment } from "../../ui/format.ts";
+import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Table } from "../../ui/table.tsx";
 
@@ -17,7 +17,7 @@ type LinkTableProps = {
   order: Order;
   onSort: (sort: Sort, order: Order) => void;
   onTag: (tag: string) => void;
-  onAction: (what: "edit" | "qr" | "delete", link: Link) => void;
+  onAction: (kind: "edit" | "qr" | "delete", link: Link) => void;
 };
 
 export function LinkTable({ links, sort, order, onSort, onTag, onAction }: LinkTableProps) {
@@ -76,12 +76,12 @@ function LinkRow({
   onTag,
   onAction,
 }: { link: Link } & Pick<LinkTableProps, "onTag" | "onAction">) {
-  const mayWrite = useMayWrite();
+  const canWrite = useCanWrite();
   const [, navigate] = useLocation();
   const short = link.short_url.replace(/^https?:\/\//, "");
   const expired = link.expires_at !== null && Date.parse(link.expires_at) <= Date.now();
   const icons = {
-    look: <ChartSpline aria-hidden />,
+    analytics: <ChartSpline aria-hidden />,
     qr: <QrCode aria-hidden />,
     edit: <Pencil aria-hidden />,
     remove: <Trash2 aria-hidden />,
@@ -96,7 +96,7 @@ function LinkRow({
           <CopyButton text={link.short_url} label={`Copy ${short}`} />
           {link.expires_at !== null && (
             <span className={expired ? "badge badge-bad" : "badge"}>
-              {expired ? "Expired" : `Until ${day(link.expires_at)}`}
+              {expired ? "Expired" : `Until ${formatDate(link.expires_at)}`}
             </span>
           )}
         </div>
@@ -115,10 +115,10 @@ function LinkRow({
         )}
       </td>
       <td className="number">
-        <PageLink href={`/links/${link.id}`}>{count(link.clicks)}</PageLink>
+        <PageLink href={`/links/${link.id}`}>{formatCount(link.clicks)}</PageLink>
       </td>
-      <td className="when" title={moment(link.created_at)}>
-        {day(link.created_at)}
+      <td className="when" title={formatDateTime(link.created_at)}>
+        {formatDate(link.created_at)}
       </td>
       <td className="row-actions">
         <ActionMenu
@@ -126,18 +126,18 @@ function LinkRow({
           actions={[
             {
               label: "Analytics",
-              icon: icons.look,
-              onChoose: () => navigate(`/links/${link.id}`),
+              icon: icons.analytics,
+              onSelect: () => navigate(`/links/${link.id}`),
             },
-            { label: "QR code", icon: icons.qr, onChoose: () => onAction("qr", link) },
-            ...(mayWrite
+            { label: "QR code", icon: icons.qr, onSelect: () => onAction("qr", link) },
+            ...(canWrite
               ? [
-                  { label: "Edit", icon: icons.edit, onChoose: () => onAction("edit", link) },
+                  { label: "Edit", icon: icons.edit, onSelect: () => onAction("edit", link) },
                   {
                     label: "Delete",
                     icon: icons.remove,
                     danger: true,
-                    onChoose: () => onAction("delete", link),
+                    onSelect: () => onAction("delete", link),
                   },
                 ]
               : []),

@@ -1,58 +1,58 @@
-/** Who belongs to the account. Owners invite, change roles and remove. */
+/** Members of the account. Owners can invite, change roles and remove. */
 import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
-import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/people.ts";
-import { useChange } from "../../data/change.ts";
-import { messageOf } from "../../data/errors.ts";
-import { ask, send } from "../../data/http.ts";
-import { SESSION_KEY, useHere } from "../../data/session.ts";
+import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/users.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getJson, send } from "../../data/http.ts";
+import { useApiMutation } from "../../data/mutation.ts";
+import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import { moment } from "../../ui/format.ts";
+import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Problem, Show } from "../../ui/states.tsx";
+import { Alert, QueryBoundary } from "../../ui/states.tsx";
 import { ACTIONS, Table } from "../../ui/table.tsx";
-import { problemOf } from "../../ui/validation.ts";
+import { validateWith } from "../../ui/validation.ts";
 
 type Member = { user_id: string; email: string; name: string; role: Role; created_at: string };
 type Invitation = { id: string; email: string; role: Role; created_at: string; expires_at: string };
 type MemberList = { members: Member[]; invitations: Invitation[] };
 
-const ROLE_CHOICES: readonly { value: Role; label: string }[] = [
-  { value: "owner", label: "Owner: everything, with keys and members" },
-  { value: "member", label: "Member: links, analytics and domains" },
-  { value: "viewer", label: "Viewer: looks, changes nothing" },
+const ROLE_OPTIONS: readonly { value: Role; label: string }[] = [
+  { value: "owner", label: "Owner: full access, including API keys and members" },
+  { value: "member", label: "Member: manages links and domains" },
+  { value: "viewer", label: "Viewer: read-only" },
 ];
 
 export function MembersPage() {
-  const { account, session } = useHere();
+  const { account, session } = useAccountContext();
   const [inviting, setInviting] = useState(false);
   const [removing, setRemoving] = useState<Member>();
   const isOwner = account.role === "owner";
   const list = useQuery({
     queryKey: ["members", account.id],
-    queryFn: () => ask<MemberList>(`/api/${account.id}/members`),
+    queryFn: () => getJson<MemberList>(`/api/${account.id}/members`),
   });
   return (
     <Page
       title="Members"
-      intro={`People who work in ${account.name}.`}
+      intro={`People with access to ${account.name}.`}
       actions={
         isOwner && (
-          <Button look="primary" onClick={() => setInviting(true)}>
+          <Button variant="primary" onClick={() => setInviting(true)}>
             <Plus aria-hidden /> Invite
           </Button>
         )
       }
     >
       <Card>
-        <Show query={list} what="members">
+        <QueryBoundary query={list} label="members">
           {({ members }) => (
-            <Table label="Members" head={["Name", "Role", "Since", ACTIONS]}>
+            <Table label="Members" head={["Name", "Role", "Joined", ACTIONS]}>
               {members.map((member) => (
                 <tr key={member.user_id}>
                   <td>
@@ -60,8 +60,8 @@ export function MembersPage() {
                     {member.user_id === session.user.id && " (you)"}
                     <div className="hint">{member.email}</div>
                   </td>
-                  <td>{isOwner ? <RoleChoice member={member} /> : member.role}</td>
-                  <td>{moment(member.created_at)}</td>
+                  <td>{isOwner ? <RoleSelect member={member} /> : member.role}</td>
+                  <td>{formatDateTime(member.created_at)}</td>
                   <td className="row-actions">
                     {isOwner && (
                       <IconButton
@@ -76,7 +76,7 @@ export function MembersPage() {
               ))}
             </Table>
           )}
-        </Show>
+        </QueryBoundary>
       </Card>
       {(list.data?.invitations.length ?? 0) > 0 && (
         <Invitations invitations={list.data?.invitations ?? []} isOwner={isOwner} />
@@ -89,15 +89,15 @@ export function MembersPage() {
   );
 }
 
-/** What is read anew when members have changed: it may have been about whoever is looking. */
-const useAffected = () => [["members", useHere().account.id], SESSION_KEY];
+/** Queries to refetch when members change; the session too, since the change may affect the current user. */
+const useMemberQueries = () => [["members", useAccountContext().account.id], SESSION_KEY];
 
-function RoleChoice({ member }: { member: Member }) {
-  const { account } = useHere();
-  const change = useChange(
+function RoleSelect({ member }: { member: Member }) {
+  const { account } = useAccountContext();
+  const change = useApiMutation(
     (role: Role) =>
       send(`/api/${account.id}/members/${member.user_id}`, { method: "PATCH", body: { role } }),
-    { refresh: useAffected(), done: "The role has been changed." },
+    { invalidate: useMemberQueries(), successMessage: "The role has been changed." },
   );
   return (
     <>
@@ -106,7 +106,7 @@ function RoleChoice({ member }: { member: Member }) {
         value={member.role}
         disabled={change.isPending}
         onChange={(event) => {
-          const role = ROLES.find((known) => known === event.target.value);
+          const role = ROLES.find((candidate) => candidate === event.target.value);
           if (role !== undefined) change.mutate(role);
         }}
       >
@@ -114,7 +114,7 @@ function RoleChoice({ member }: { member: Member }) {
           <option key={role}>{role}</option>
         ))}
       </select>
-      {change.error !== null && <Problem>{messageOf(change.error)}</Problem>}
+      {change.error !== null && <Alert>{getErrorMessage(change.error)}</Alert>}
     </>
   );
 }
@@ -126,22 +126,22 @@ function Invitations({
   invitations: readonly Invitation[];
   isOwner: boolean;
 }) {
-  const { account } = useHere();
-  const withdraw = useChange(
+  const { account } = useAccountContext();
+  const withdraw = useApiMutation(
     (id: string) => send(`/api/${account.id}/invitations/${id}`, { method: "DELETE" }),
-    { refresh: useAffected(), done: "The invitation has been withdrawn." },
+    { invalidate: useMemberQueries(), successMessage: "The invitation has been withdrawn." },
   );
   return (
     <Card title="Invitations">
-      {withdraw.error !== null && <Problem>{messageOf(withdraw.error)}</Problem>}
+      {withdraw.error !== null && <Alert>{getErrorMessage(withdraw.error)}</Alert>}
       <ul className="rows">
         {invitations.map(({ id, email, role, expires_at }) => (
           <li key={id}>
             <span>
-              <strong>{email}</strong> as {role}, until {moment(expires_at)}
+              <strong>{email}</strong> as {role}, until {formatDateTime(expires_at)}
             </span>
             {isOwner && (
-              <Button look="quiet" onClick={() => withdraw.mutate(id)}>
+              <Button variant="quiet" onClick={() => withdraw.mutate(id)}>
                 Withdraw
               </Button>
             )}
@@ -155,32 +155,32 @@ function Invitations({
 type InviteValues = { email: string; role: Role };
 
 function InviteDialog({ onClose }: { onClose: () => void }) {
-  const { account } = useHere();
+  const { account } = useAccountContext();
   const form = useForm<InviteValues>({
     mode: "onTouched",
     defaultValues: { email: "", role: "member" },
   });
-  const invite = useChange(
+  const invite = useApiMutation(
     (body: InviteValues) =>
-      ask<{ token: string }>(`/api/${account.id}/invitations`, { method: "POST", body }),
-    { refresh: useAffected() },
+      getJson<{ token: string }>(`/api/${account.id}/invitations`, { method: "POST", body }),
+    { invalidate: useMemberQueries() },
   );
   if (invite.data !== undefined) {
     const url = `${location.origin}/invite/${invite.data.token}`;
     return (
       <Dialog title="Invitation" onClose={onClose} locked>
         <p className="warning">
-          Hand this link over yourself, to nobody else: whoever opens it joins. It is shown this
-          once and works for a week.
+          Send this link only to the person you invite: anyone who opens it can join. It is shown
+          only once and expires after a week.
         </p>
         <div className="secret">
           <code>{url}</code>
-          <CopyButton text={url} label="Copy the link">
+          <CopyButton text={url} label="Copy link">
             Copy
           </CopyButton>
         </div>
         <footer>
-          <Button look="primary" onClick={onClose}>
+          <Button variant="primary" onClick={onClose}>
             Done
           </Button>
         </footer>
@@ -188,31 +188,35 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
     );
   }
   return (
-    <Dialog title="Invite somebody" onClose={onClose}>
+    <Dialog title="Invite a member" onClose={onClose}>
       <DialogForm
-        action="Make invitation"
+        action="Create invitation"
         onSubmit={(event) => void form.handleSubmit((values) => invite.mutate(values))(event)}
         onCancel={onClose}
-        busy={invite.isPending}
+        loading={invite.isPending}
         error={invite.error}
       >
         <TextField
           label="E-mail address"
           type="email"
-          problem={form.formState.errors.email?.message}
-          {...form.register("email", { validate: problemOf(emailRule) })}
+          error={form.formState.errors.email?.message}
+          {...form.register("email", { validate: validateWith(emailRule) })}
         />
-        <SelectField label="Role" choices={ROLE_CHOICES} {...form.register("role")} />
+        <SelectField label="Role" options={ROLE_OPTIONS} {...form.register("role")} />
       </DialogForm>
     </Dialog>
   );
 }
 
 function RemoveDialog({ member, onClose }: { member: Member; onClose: () => void }) {
-  const { account } = useHere();
-  const remove = useChange(
+  const { account } = useAccountContext();
+  const remove = useApiMutation(
     () => send(`/api/${account.id}/members/${member.user_id}`, { method: "DELETE" }),
-    { refresh: useAffected(), done: "The member has been removed.", onDone: onClose },
+    {
+      invalidate: useMemberQueries(),
+      successMessage: "The member has been removed.",
+      onSuccess: onClose,
+    },
   );
   return (
     <ConfirmDialog
@@ -220,11 +224,11 @@ function RemoveDialog({ member, onClose }: { member: Member; onClose: () => void
       action="Remove"
       onClose={onClose}
       onConfirm={() => remove.mutate()}
-      busy={remove.isPending}
+      loading={remove.isPending}
       error={remove.error}
     >
       <p>
-        {member.email} sees nothing of {account.name} any more. Links and keys they made stay.
+        {member.email} loses access to {account.name}. Links and keys they created remain.
       </p>
     </ConfirmDialog>
   );

@@ -1,20 +1,20 @@
-/** One's own password and sessions. */
+/** The user's password and sessions. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useForm } from "react-hook-form";
 
-import { newPassword } from "../../../../shared/contracts/people.ts";
-import { messageOf } from "../../data/errors.ts";
-import { ask, send } from "../../data/http.ts";
-import { useHere, useSignOut } from "../../data/session.ts";
+import { newPassword } from "../../../../shared/contracts/users.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getJson, send } from "../../data/http.ts";
+import { useAccountContext, useSignOut } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { moment } from "../../ui/format.ts";
+import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Problem, Show } from "../../ui/states.tsx";
+import { Alert, QueryBoundary } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { problemOf } from "../../ui/validation.ts";
+import { validateWith } from "../../ui/validation.ts";
 
-type Device = {
+type UserSession = {
   user_agent: string | null;
   created_at: string;
   last_seen_at: string;
@@ -22,25 +22,25 @@ type Device = {
 };
 
 export function ProfilePage() {
-  const { session } = useHere();
+  const { session } = useAccountContext();
   return (
     <Page title="Profile" intro={`${session.user.name}, ${session.user.email}`}>
       <Card title="Password">
         <PasswordForm />
       </Card>
-      <Card title="Where you are signed in">
-        <Devices />
+      <Card title="Sessions">
+        <Sessions />
       </Card>
     </Page>
   );
 }
 
-type Values = { current_password: string; new_password: string; again: string };
+type Values = { current_password: string; new_password: string; confirmation: string };
 
-const EMPTY: Values = { current_password: "", new_password: "", again: "" };
+const EMPTY: Values = { current_password: "", new_password: "", confirmation: "" };
 
 function PasswordForm() {
-  const { session } = useHere();
+  const { session } = useAccountContext();
   const queryClient = useQueryClient();
   const form = useForm<Values>({ mode: "onTouched", defaultValues: EMPTY });
   const { errors } = form.formState;
@@ -49,8 +49,8 @@ function PasswordForm() {
       send("/auth/password", { method: "POST", body: { current_password, new_password } }),
     async onSuccess() {
       form.reset(EMPTY);
-      await queryClient.invalidateQueries({ queryKey: ["devices"] });
-      toast("The password has been changed; you are signed out everywhere else.");
+      await queryClient.invalidateQueries({ queryKey: ["sessions"] });
+      toast("The password has been changed. Your other sessions have been signed out.");
     },
   });
   return (
@@ -64,28 +64,29 @@ function PasswordForm() {
         label="Current password"
         type="password"
         autoComplete="current-password"
-        problem={errors.current_password?.message}
+        error={errors.current_password?.message}
         {...form.register("current_password", { required: "Required" })}
       />
       <TextField
         label="New password"
         type="password"
         autoComplete="new-password"
-        problem={errors.new_password?.message}
-        {...form.register("new_password", { validate: problemOf(newPassword) })}
+        error={errors.new_password?.message}
+        {...form.register("new_password", { validate: validateWith(newPassword) })}
       />
       <TextField
-        label="New password again"
+        label="Confirm new password"
         type="password"
         autoComplete="new-password"
-        problem={errors.again?.message}
-        {...form.register("again", {
-          validate: (again, { new_password }) => again === new_password || "Is not the same",
+        error={errors.confirmation?.message}
+        {...form.register("confirmation", {
+          validate: (confirmation, { new_password }) =>
+            confirmation === new_password || "The passwords do not match",
         })}
       />
-      {change.error !== null && <Problem>{messageOf(change.error)}</Problem>}
+      {change.error !== null && <Alert>{getErrorMessage(change.error)}</Alert>}
       <div>
-        <Button type="submit" look="primary" busy={change.isPending}>
+        <Button type="submit" variant="primary" loading={change.isPending}>
           Change password
         </Button>
       </div>
@@ -93,15 +94,15 @@ function PasswordForm() {
   );
 }
 
-function Devices() {
+function Sessions() {
   const signOut = useSignOut();
-  const devices = useQuery({
-    queryKey: ["devices"],
-    queryFn: async () => (await ask<{ data: Device[] }>("/auth/devices")).data,
+  const sessions = useQuery({
+    queryKey: ["sessions"],
+    queryFn: async () => (await getJson<{ data: UserSession[] }>("/auth/devices")).data,
   });
-  const everywhere = useMutation({ mutationFn: () => signOut(true) });
+  const signOutEverywhere = useMutation({ mutationFn: () => signOut(true) });
   return (
-    <Show query={devices} what="sessions" lines={2}>
+    <QueryBoundary query={sessions} label="sessions" lines={2}>
       {(data) => (
         <>
           <ul className="rows">
@@ -110,18 +111,25 @@ function Devices() {
                 <span>
                   <strong>{current ? "This browser" : (user_agent ?? "Unknown browser")}</strong>
                   <span className="hint">
-                    Signed in {moment(created_at)}, seen {moment(last_seen_at)}
+                    Signed in {formatDateTime(created_at)}, last active{" "}
+                    {formatDateTime(last_seen_at)}
                   </span>
                 </span>
               </li>
             ))}
           </ul>
-          {everywhere.error !== null && <Problem>{messageOf(everywhere.error)}</Problem>}
-          <Button look="danger" busy={everywhere.isPending} onClick={() => everywhere.mutate()}>
+          {signOutEverywhere.error !== null && (
+            <Alert>{getErrorMessage(signOutEverywhere.error)}</Alert>
+          )}
+          <Button
+            variant="danger"
+            loading={signOutEverywhere.isPending}
+            onClick={() => signOutEverywhere.mutate()}
+          >
             Sign out everywhere
           </Button>
         </>
       )}
-    </Show>
+    </QueryBoundary>
   );
 }

@@ -1,0 +1,41 @@
+/** An account, its plan, and the limits of its own. */
+import * as z from "zod";
+
+import type { Uuid } from "../../shared/ids.ts";
+import type { EndpointLimit } from "../limits/endpoint-limit.ts";
+import { QUOTAS } from "../limits/quotas.ts";
+
+export const PLANS = ["free", "pro", "business", "enterprise"] as const;
+export type Plan = (typeof PLANS)[number];
+
+const limit = z.int().positive().max(1_000_000_000);
+
+/**
+ * Limits of one account; those left out are the plan's. Every plan allows quotas of the account's own, only the
+ * enterprise plan the other limits.
+ */
+export const accountLimits = z.strictObject({
+  minute: limit.optional(),
+  day: limit.optional(),
+  burst: limit.optional(),
+  endpoints: z
+    .strictObject({
+      "POST /v1/links": limit.optional(),
+      "POST /v1/analytics/bulk": limit.optional(),
+      "GET /v1/analytics/*": limit.optional(),
+      "POST /v1/domains": limit.optional(),
+    } satisfies Record<EndpointLimit, z.ZodType>)
+    .optional(),
+  quotas: z.partialRecord(z.enum(QUOTAS), limit).optional(),
+});
+
+export type AccountLimits = z.output<typeof accountLimits>;
+
+export type AccountRow = {
+  id: Uuid;
+  name: string;
+  plan: Plan;
+  limits: AccountLimits;
+  suspended: string | null;
+  created_at: Date;
+};

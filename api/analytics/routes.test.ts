@@ -1,0 +1,186 @@
+/** Goal: `/v1/analytics` validates and authorises queries and writes CSV, on a fake store of clicks. */
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { encodeId, newUuid } from "../../shared/ids.ts";
+import {
+  createFakeApi,
+  errorCodeOf,
+  type FakeApi,
+  type FakeKey,
+} from "../../test/harness/fake-api.ts";
+import { notFound, unavailable } from "../http/errors.ts";
+import type { Summary } from "./model.ts";
+import { resolveRange } from "./period.ts";
+
+const LINK = newUuid();
+const link_id = encodeId("link", LINK);
+
+const overTime = {
+  period: "7d",
+  summary: {
+    total_clicks: 3,
+    unique_clicks: 2,
+    avg_daily_clicks: 0,
+    bot_clicks: 1,
+    prefetch_clicks: 0,
+  },
+  clicks_over_time: [{ date: "2026-01-01", clicks: 3, unique: 2 }],
+};
+
+let api: FakeApi;
+let key: FakeKey;
+/** Thrown instead of counting clicks. */
+let fault: (() => never) | undefined;
+
+beforeEach(() => {
+  fault = undefined;
+  // Assigned after the services that read it are created.
+  const owned: { account?: string } = {};
+  api = createFakeApi({
+    analytics: {
+      async summary({ accountId }, id, query): Promise<Summary> {
+        fault?.();
+        if (id !== LINK || accountId !== owned.account) throw notFound("link");
+        resolveRange(query, Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1));
+        return { link_id, ...overTime };
+      },
+      account: async () => ({ ...overTime, top_links: [{ link_id, clicks: 3 }] }),
+      async geo(_, __, { group_by }) {
+        const figures = { clicks: 3, percentage: 100 };
+        return {
+          link_id,
+          group_by,
+          data: [{ country: "DE", country_name: "=Germany", ...figures }],
+        };
+      },
+      bulk: async (_, { link_ids }) => ({
+        data: link_ids.filter((id) => id === link_id).map((id) => ({ link_id: id, clicks: 3 })),
+        errors: link_ids
+          .filter((id) => id !== link_id)
+          .map((id) => ({ link_id: id, code: "not_found", message: "None." })),
+      }),
+    },
+  });
+  key = api.addKey();
+  owned.account = key.accountId;
+});
+
+describe("GET /v1/analytics/:link_id", () => {
+  test("returns totals and a time series", async () => {
+    const { status, body } = await api.send(`/v1/analytics/${link_id}?period=7d`, { key });
+    expect([status, body]).toEqual([200, { link_id, ...overTime }]);
+  });
+
+  test("returns CSV to clients that prefer it", async () => {
+    const { status, headers, text } = await api.send(`/v1/analytics/${link_id}`, {
+      key,
+      headers: { accept: "text/csv" },
+    });
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(headers.get("vary")).toBe("Accept");
+    expect(text).toBe("date,clicks,unique\r\n2026-01-01,3,2\r\n");
+  });
+
+  test.each([
+    "period=1y",
+    "timezone=Mars/Olympus",
+    "start_date=2026-02-30&end_date=2026-03-01",
+    "start_date=2026-03-02&end_date=2026-03-01",
+  ])("rejects ?%s with a JSON error, even to clients that prefer CSV", async (query) => {
+    const response = await api.send(`/v1/analytics/${link_id}?${query}`, {
+      key,
+      headers: { accept: "text/csv" },
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  });
+
+  test("returns 503 while ClickHouse is unavailable", async () => {
+    fault = () => {
+      throw unavailable(new Error("clickhouse.internal:8123 refused"));
+    };
+    const response = await api.send(`/v1/analytics/${link_id}`, { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([503, "unavailable"]);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(response.text).not.toContain("clickhouse");
+  });
+
+  test("returns nothing about an internal error except the request id", async () => {
+    fault = () => {
+      throw new Error("secret detail");
+    };
+    const response = await api.send(`/v1/analytics/${link_id}`, { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([500, "internal"]);
+    expect(response.text).not.toContain("secret");
+    expect(response.headers.get("x-request-id")).not.toBeNull();
+  });
+
+  test("does not find another account's link", async () => {
+    const response = await api.send(`/v1/analytics/${link_id}`, { key: api.addKey() });
+    expect([response.status, errorCodeOf(response)]).toEqual([404, "not_found"]);
+  });
+});
+
+describe("GET /v1/analytics/:link_id/geo", () => {
+  test("groups by country by default", async () => {
+    const { body } = await api.send(`/v1/analytics/${link_id}/geo`, { key });
+    expect(body).toMatchObject({ group_by: "country", data: [{ country: "DE" }] });
+  });
+
+  test.each(["group_by=street", "limit=0", "limit=101"])("rejects ?%s", async (query) => {
+    const response = await api.send(`/v1/analytics/${link_id}/geo?${query}`, { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  });
+
+  test("neutralises formulas in CSV", async () => {
+    const { text } = await api.send(`/v1/analytics/${link_id}/geo`, {
+      key,
+      headers: { accept: "text/csv" },
+    });
+    expect(text).toContain("'=Germany");
+  });
+});
+
+describe("GET /v1/analytics", () => {
+  test("returns the totals of all links and the links with the most clicks", async () => {
+    const { status, body } = await api.send("/v1/analytics", { key });
+    expect([status, body]).toMatchObject([200, { top_links: [{ link_id, clicks: 3 }] }]);
+  });
+
+  test("rejects a limit above the maximum", async () => {
+    const response = await api.send("/v1/analytics?limit=101", { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  });
+
+  test("needs the scope analytics:read", async () => {
+    const response = await api.send("/v1/analytics", {
+      key: api.addKey({ scopes: ["links:read"] }),
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([403, "forbidden"]);
+  });
+});
+
+describe("POST /v1/analytics/bulk", () => {
+  test("returns counts, and lists links that do not exist", async () => {
+    const { status, body } = await api.send("/v1/analytics/bulk", {
+      key,
+      body: { link_ids: [link_id, "link_nothing"] },
+    });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ data: [{ link_id, clicks: 3 }], errors: [{ code: "not_found" }] });
+  });
+
+  test.each<[string, unknown]>([
+    ["no links", { link_ids: [] }],
+    ["too many links", { link_ids: Array.from({ length: 1_001 }, () => link_id) }],
+    ["an unknown metric", { link_ids: [link_id], metrics: ["revenue"] }],
+  ])("rejects %s", async (_, body) => {
+    const response = await api.send("/v1/analytics/bulk", { key, body });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  });
+
+  test("rejects a request without a key before it reads the body", async () => {
+    const response = await api.send("/v1/analytics/bulk", { body: "no JSON" });
+    expect([response.status, errorCodeOf(response)]).toEqual([401, "unauthorized"]);
+  });
+});

@@ -1,0 +1,153 @@
+/** Authenticates callers by API key, and consumes from the rate limits of the key's account. */
+import { LRUCache } from "lru-cache";
+
+import { ApiError } from "../http/errors.ts";
+import {
+  exhausted,
+  mostConstrained,
+  rateLimited,
+  rateLimitHeaders,
+  secondsUntil,
+} from "../http/rate-limit.ts";
+import type { Call } from "../http/request-context.ts";
+import type { AnonymousLimit, UnknownKeyLimit } from "../limits/anonymous.ts";
+import type { AccessRule } from "./access-rules.ts";
+import { type KeyParts, parseKey } from "./api-key.ts";
+import type { AuthorizationResult } from "./authorize.ts";
+import type { Authorize } from "./authorizer.ts";
+import type { Authenticator } from "./plugin.ts";
+import type { RejectionCache } from "./rejection-cache.ts";
+
+type ApiKeyAuthDeps = {
+  authorize: Authorize;
+  anonymousLimit: AnonymousLimit;
+  unknownKeyLimit: UnknownKeyLimit;
+  verifiedKeys: VerifiedKeys;
+  rejections: RejectionCache;
+};
+
+/** How long a key counts as recently verified, and how many such keys are remembered. */
+const VERIFIED_MS = 15 * 60_000;
+const VERIFIED_MAX = 50_000;
+
+/** Recently verified keys, by the whole key: the limit of their address never rejects them. */
+export type VerifiedKeys = {
+  add(id: string): void;
+  has(id: string): boolean;
+};
+
+export function createVerifiedKeys(): VerifiedKeys {
+  const keys = new LRUCache<string, true>({ max: VERIFIED_MAX, ttl: VERIFIED_MS });
+  return { add: (id) => void keys.set(id, true), has: (id) => keys.has(id) };
+}
+
+/** Whether a request carries a recently verified key; costs no query. */
+export function carriesVerifiedKey(request: Request, verifiedKeys: VerifiedKeys): boolean {
+  const key = parseKey(bearerToken(request.headers.get("authorization") ?? "") ?? "");
+  return key !== undefined && verifiedKeys.has(keyId(key));
+}
+
+/** Throws `unauthorized`, `forbidden`, `key_revoked` and `rate_limited`. */
+export const createApiKeyAuth =
+  (deps: ApiKeyAuthDeps): Authenticator =>
+  async ({ call, request, headers }, access) => {
+    if (access === "static") {
+      deps.anonymousLimit.describe(call.address, headers);
+      return;
+    }
+    if (access === "public") {
+      deps.anonymousLimit.enforce(call.address, headers);
+      return;
+    }
+    if (access === "session") throw new Error("The API has no sessions.");
+    const authorization = request.headers.get("authorization");
+    const result = await authorizeRequest(deps, { call, authorization, headers }, access);
+    call.principal = result.principal;
+    call.windows = result.windows;
+    Object.assign(headers, describeLimits(result));
+    throwUnlessOk(result, access);
+  };
+
+type KeyRequest = {
+  call: Call;
+  authorization: string | null;
+  headers: Record<string, string | number>;
+};
+
+/**
+ * Identifies the caller and consumes its request. Throws `unauthorized`, without a query for a malformed key, and
+ * `rate_limited` for a network that guesses keys.
+ */
+async function authorizeRequest(
+  { authorize, unknownKeyLimit, verifiedKeys, rejections }: ApiKeyAuthDeps,
+  { call, authorization, headers }: KeyRequest,
+  rule: AccessRule,
+): Promise<AuthorizationResult> {
+  if (authorization === null) {
+    throw unauthorized("This request needs an API key: Authorization: Bearer <API key>.");
+  }
+  const key = parseKey(bearerToken(authorization) ?? "");
+  if (key === undefined) throw invalidKey();
+  const id = keyId(key);
+  // A network that guesses keys gets no more queries, except for a recently verified key, which is no guess.
+  if (!verifiedKeys.has(id) && unknownKeyLimit.exhausted(call.address)) {
+    unknownKeyLimit.enforce(call.address, headers);
+  }
+  const rejection = rejections.get(id, rule);
+  if (rejection !== undefined) return rejection;
+  const result = await authorize(id, key, rule);
+  if (result === undefined) {
+    unknownKeyLimit.consume(call.address);
+    throw invalidKey();
+  }
+  verifiedKeys.add(id);
+  rejections.record(id, rule, result);
+  return result;
+}
+
+/** Identifies the whole key: a guessed secret must not match the real one. */
+const keyId = (key: KeyParts): string => key.lookup + key.secretHash.toString("base64");
+
+/** The headers of a rejection describe the exhausted window, those of other responses the most constrained one. */
+function describeLimits(result: AuthorizationResult): Record<string, string> {
+  const { verdict, windows, suspendedUntil } = result;
+  const window = verdict === "limited" ? exhausted(windows) : mostConstrained(windows);
+  if (window === undefined) return {};
+  if (verdict !== "suspended" || suspendedUntil === null) return rateLimitHeaders(window);
+  return rateLimitHeaders({ ...window, used: window.limit, resetsAt: suspendedUntil });
+}
+
+function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
+  switch (result.verdict) {
+    case "ok":
+      return;
+    case "revoked":
+      throw new ApiError("key_revoked", "The API key has been revoked.");
+    case "expired":
+      throw unauthorized("The API key has expired.");
+    case "forbidden":
+      throw new ApiError("forbidden", `The API key lacks the scope ${rule.scope}.`);
+    case "barred":
+      throw new ApiError("forbidden", "The account is suspended.");
+    case "suspended": {
+      const wait = secondsUntil(result.suspendedUntil ?? result.now, result.now);
+      throw new ApiError("rate_limited", `API access is suspended. Try again in ${wait} seconds.`, {
+        retryAfterSeconds: wait,
+      });
+    }
+    case "limited": {
+      const window = exhausted(result.windows);
+      if (window === undefined) throw new Error("A request was rejected by no window.");
+      throw rateLimited(window, result.now);
+    }
+  }
+}
+
+const invalidKey = (): ApiError => unauthorized("The API key is not valid.");
+
+const unauthorized = (message: string): ApiError =>
+  new ApiError("unauthorized", message, { headers: { "www-authenticate": "Bearer" } });
+
+/** The token of a Bearer header (RFC 6750); the scheme is case-insensitive (RFC 9110 §11.1). */
+const bearerToken = (header: string): string | undefined =>
+  /^bearer +(?<token>\S+)$/i.exec(header)?.groups?.["token"];

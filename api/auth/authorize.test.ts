@@ -1,0 +1,136 @@
+/** Goal: `authorize_request` decides by key, scope and every window, exactly, also for concurrent requests. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { Scope } from "../../shared/contracts/key-schemas.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { listWindows } from "../limits/sql.ts";
+import type { AccessRule } from "./access-rules.ts";
+import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
+import { authorizeBatch } from "./authorize.ts";
+
+// Starts a real server, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+/** Limits of the plan `free` (migration 0001). */
+const FREE_BURST = 10;
+const FREE_MINUTE = 60;
+
+/** This many rejections lead to a suspension (migration 0002). */
+const SUSPENDED_AFTER = 10 * FREE_MINUTE;
+
+const READ: AccessRule = { scope: "links:read", limit: null, cost: 1 };
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+async function addKey({
+  scopes = ["links:read", "links:write"] as Scope[],
+  expiresAt = null as Date | null,
+} = {}) {
+  const accountId = await postgres.addAccount("free");
+  const created = await postgres.keys.createAny({
+    accountId,
+    name: "Test",
+    mode: "live",
+    scopes,
+    expiresAt,
+  });
+  const parts = parseKey(created.key);
+  if (parts === undefined) throw new Error("A key that was just generated is malformed.");
+  return { accountId, id: created.row.id, parts };
+}
+
+const authorize = (key: KeyParts, rule = READ, wanted = 1, rejected = 0) =>
+  authorizeBatch(postgres.sql, key, rule, wanted, rejected);
+
+const readUsed = async (accountId: string): Promise<Record<string, number>> => {
+  const windows = await listWindows(postgres.sql, { accountId, mode: "live" });
+  return Object.fromEntries(windows.map(({ name, used }) => [name, used]));
+};
+
+describe("a key", () => {
+  test("that is valid is granted, with its principal and its windows", async () => {
+    const { accountId, id, parts } = await addKey();
+    const result = await authorize(parts);
+    expect(result).toMatchObject({
+      verdict: "ok",
+      granted: 1,
+      principal: { callerId: id, accountId, mode: "live", plan: "free" },
+    });
+    expect(result?.windows.map(({ name, used }) => [name, used])).toEqual([
+      ["burst", 1],
+      ["minute", 1],
+      ["day", 1],
+    ]);
+  });
+
+  test("that does not exist, or has a wrong secret, is unknown", async () => {
+    const { parts } = await addKey();
+    expect(await authorize(generateKey("live"))).toBeUndefined();
+    expect(
+      await authorize({ ...parts, secretHash: generateKey("live").secretHash }),
+    ).toBeUndefined();
+  });
+
+  test("that is revoked, expired or without the scope is rejected, and consumes nothing", async () => {
+    const revoked = await addKey();
+    await postgres.keys.revokeAny(revoked.id);
+    const expired = await addKey({ expiresAt: new Date(Date.now() - 1_000) });
+    const forbidden = await addKey({ scopes: ["domains:read"] });
+    for (const [{ parts, accountId }, verdict] of [
+      [revoked, "revoked"],
+      [expired, "expired"],
+      [forbidden, "forbidden"],
+    ] as const) {
+      expect(await authorize(parts)).toMatchObject({ verdict, granted: 0 });
+      expect((await readUsed(accountId))["minute"]).toBe(0);
+    }
+  });
+});
+
+describe("limits", () => {
+  test("grant exactly as many of any number of concurrent requests as the window has left", async () => {
+    const { parts, accountId } = await addKey();
+    const results = await Promise.all(Array.from({ length: 40 }, () => authorize(parts)));
+    const granted = results.reduce((sum, result) => sum + (result?.granted ?? 0), 0);
+    // A new burst window may have opened meanwhile; the minute's window has counted all requests.
+    expect(granted).toBeGreaterThanOrEqual(FREE_BURST);
+    expect((await readUsed(accountId))["minute"]).toBe(granted);
+    for (const result of results)
+      expect(result?.verdict).toBe(result?.granted === 1 ? "ok" : "limited");
+  });
+
+  test("grant a part of a batch", async () => {
+    const { parts } = await addKey();
+    expect(await authorize(parts, READ, FREE_BURST + 5)).toMatchObject({
+      verdict: "ok",
+      granted: FREE_BURST,
+    });
+  });
+
+  test("of an endpoint apply in addition to those of the plan", async () => {
+    const { parts, accountId } = await addKey();
+    const rule: AccessRule = { scope: "links:write", limit: "POST /v1/links", cost: 1 };
+    await postgres.sql`
+      update accounts set limits = '{"endpoints": {"POST /v1/links": 2}}' where id = ${accountId}`;
+    expect(await authorize(parts, rule, 5)).toMatchObject({ granted: 2 });
+    expect(await authorize(parts, rule)).toMatchObject({ verdict: "limited", granted: 0 });
+    expect(await authorize(parts)).toMatchObject({ verdict: "ok" });
+  });
+
+  test("are read without consuming anything", async () => {
+    const { parts, accountId } = await addKey();
+    expect(await authorize(parts, { ...READ, cost: 0 }, 0)).toMatchObject({ verdict: "ok" });
+    expect((await readUsed(accountId))["minute"]).toBe(0);
+  });
+
+  test("that are exceeded for long suspend the account, with all its keys", async () => {
+    const { parts } = await addKey();
+    // The request that causes the suspension is itself still granted.
+    await authorize(parts, READ, 1, SUSPENDED_AFTER + 1);
+    const result = await authorize(parts);
+    expect(result).toMatchObject({ verdict: "suspended", granted: 0 });
+    expect(result?.suspendedUntil).toBeGreaterThan(result?.now ?? Infinity);
+  });
+});

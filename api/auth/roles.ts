@@ -1,0 +1,21 @@
+/** The permissions of each role. An owner runs the account; a member works in it; a viewer reads. */
+import type { Role } from "../../shared/contracts/users.ts";
+import type { Permission } from "./scopes.ts";
+
+const VIEWER: readonly Permission[] = ["links:read", "analytics:read", "domains:read"];
+
+const MEMBER: readonly Permission[] = [
+  ...VIEWER,
+  "links:write",
+  "links:delete",
+  "domains:write",
+  "members:read",
+];
+
+const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
+  viewer: VIEWER,
+  member: MEMBER,
+  owner: [...MEMBER, "keys:read", "keys:write", "members:write"],
+};
+
+export const permissionsOf = (role: Role): readonly Permission[] => PERMISSIONS[role];

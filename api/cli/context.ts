@@ -1,0 +1,88 @@
+/** What all commands share: connections to the stores, and printing of results. */
+import { ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import { connect, type NatsConnection } from "nats";
+
+import type { ClickHouse } from "../../shared/clicks/rollups.ts";
+import { natsLogin } from "../../shared/nats.ts";
+import { openPostgres, type Sql } from "../postgres.ts";
+import { findUrl } from "./endpoints.ts";
+
+/** A record to print. */
+type Result = Record<string, unknown>;
+
+/** Runs `work` on PostgreSQL, then closes the connection. */
+export type WithDatabase = (work: (sql: Sql) => Promise<void>) => Promise<void>;
+
+/** Uses the database of `DATABASE_URL` or of the local stack. */
+export const createWithDatabase =
+  (env: Record<string, string | undefined>): WithDatabase =>
+  async (work) => {
+    const sql = openPostgres(await findUrl(env, "DATABASE_URL"), 1);
+    try {
+      await work(sql);
+    } finally {
+      await sql.end({ timeout: 2 });
+    }
+  };
+
+/** Runs `work` on NATS, then closes the connection. */
+export type WithNats = (work: (nats: NatsConnection) => Promise<void>) => Promise<void>;
+
+/** Uses the server of `NATS_URL` or of the local stack. */
+export const createWithNats =
+  (env: Record<string, string | undefined>): WithNats =>
+  async (work) => {
+    const nats = await connect(natsLogin(await findUrl(env, "NATS_URL")));
+    try {
+      await work(nats);
+    } finally {
+      await nats.close();
+    }
+  };
+
+/** Runs `work` on ClickHouse, then closes the connection. */
+export type WithClickHouse = (work: (clickhouse: ClickHouse) => Promise<void>) => Promise<void>;
+
+/** Uses the server of `CLICKHOUSE_URL` or of the local stack; statements may take up to an hour. */
+export const createWithClickHouse =
+  (env: Record<string, string | undefined>): WithClickHouse =>
+  async (work) => {
+    const client = createClient({
+      url: await findUrl(env, "CLICKHOUSE_URL"),
+      application: "shorthop-admin",
+      request_timeout: STATEMENT_TIMEOUT_MS,
+      use_multipart_params_auto: true,
+      log: { level: ClickHouseLogLevel.OFF },
+    });
+    try {
+      await work(client);
+    } finally {
+      await client.close();
+    }
+  };
+
+const STATEMENT_TIMEOUT_MS = 3_600_000;
+
+/** Prints a record to standard output: as JSON, or one field per line. */
+export function print(json: boolean, result: Result): void {
+  console.log(json ? JSON.stringify(result) : formatLines(result).join("\n"));
+}
+
+/** Prints a list: as a JSON array, or as records separated by empty lines. */
+export function printList(json: boolean, results: readonly Result[]): void {
+  console.log(
+    json
+      ? JSON.stringify(results)
+      : results.map((result) => formatLines(result).join("\n")).join("\n\n"),
+  );
+}
+
+const formatLines = (result: Result): string[] =>
+  Object.entries(result).map(
+    ([name, value]) => `${name}\t${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+
+/** Fails a command whose object does not exist. */
+export function mustExist(found: boolean, noun: string): void {
+  if (!found) throw new Error(`The ${noun} does not exist.`);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bun
+/**
+ * The operator's command line. Prints results to standard output (as JSON with `--json`) and messages to
+ * standard error. Exit codes: 0 success, 1 failure, 2 usage error.
+ */
+import { Command, CommanderError } from "commander";
+
+import { version } from "../../shared/version.ts";
+import { addAccountCommands } from "./accounts.ts";
+import { addClickCommands } from "./clicks.ts";
+import { createWithClickHouse, createWithDatabase, createWithNats } from "./context.ts";
+import { addDlqCommands } from "./dlq.ts";
+import { findUrl } from "./endpoints.ts";
+import { addKeyCommands } from "./keys.ts";
+import { addLinkCommands } from "./links.ts";
+import { addProcessCommands } from "./processes.ts";
+import { addUserCommands } from "./users.ts";
+
+// Commands inherit these settings when they are added, so this comes first.
+const program = new Command("shorthop")
+  .version(version)
+  .description("Manage a Shorthop installation. The word `admin` before a command is optional.")
+  .showHelpAfterError()
+  .exitOverride();
+const withDatabase = createWithDatabase(process.env);
+addAccountCommands(program, withDatabase);
+addKeyCommands(program, withDatabase);
+addUserCommands(program, withDatabase);
+addLinkCommands(program, withDatabase);
+const withNats = createWithNats(process.env);
+addDlqCommands(program, withNats);
+addClickCommands(program, {
+  withDatabase,
+  withNats,
+  withClickHouse: createWithClickHouse(process.env),
+  defaultRedirectors: () => findUrl(process.env, "REDIRECTOR_METRICS_URL"),
+});
+
+addProcessCommands(program);
+
+/** `admin` is optional: `shorthop admin …` and `bun run admin -- …` are equivalent. */
+const args = process.argv.slice(2);
+const words = args[0] === "admin" ? args.slice(1) : args;
+
+try {
+  await program.parseAsync(words, { from: "user" });
+} catch (error) {
+  // Commander has already printed the usage error. Showing help exits with 0.
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+}

@@ -1,0 +1,162 @@
+/** `shorthop admin users …`: manages the users of the dashboard. */
+import { randomBytes } from "node:crypto";
+
+import { type Command, Option } from "commander";
+
+import {
+  email as emailSchema,
+  newPassword,
+  type Role,
+  ROLES,
+} from "../../shared/contracts/users.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { createMemberService } from "../members/service.ts";
+import { createPasswordHashing } from "../passwords/hashing.ts";
+import type { Sql } from "../postgres.ts";
+import { openAuthLibrary } from "../sessions/better-auth.ts";
+import { createPasswordStrength } from "../sessions/password-strength.ts";
+import { createUserService } from "../sessions/users.ts";
+import { parseBySchema, parseId, parseName } from "./arguments.ts";
+import { mustExist, print, printList, type WithDatabase } from "./context.ts";
+
+type CreateOptions = {
+  email: string;
+  name: string;
+  account?: Uuid;
+  role: Role;
+  passwordStdin: boolean;
+  json: boolean;
+};
+
+const parseEmail = parseBySchema(emailSchema);
+
+const roleOption = () =>
+  new Option("--role <role>", "the user's role in the account").choices(ROLES).default("owner");
+
+/** The command line creates no sessions, so better-auth gets a placeholder URL and a random secret. */
+const openUsers = (sql: Sql) =>
+  createUserService({
+    sql,
+    library: openAuthLibrary(
+      sql,
+      createPasswordHashing(),
+      "http://localhost",
+      randomBytes(32).toString("hex"),
+    ),
+    requireStrongPassword: createPasswordStrength(),
+  });
+
+export function addUserCommands(program: Command, withDatabase: WithDatabase): void {
+  const users = program.command("users").description("Users of the dashboard");
+
+  users
+    .command("create")
+    .description("Create a user; a generated password is printed only once")
+    .requiredOption("--email <address>", "the user's e-mail address, used to sign in", parseEmail)
+    .requiredOption("--name <name>", "the user's name", parseName)
+    .option("--account <id>", "an account to join (acct_…)", parseId("acct"))
+    .addOption(roleOption())
+    .option("--password-stdin", "read the password from standard input", false)
+    .option("--json", "print JSON", false)
+    .action((options: CreateOptions) =>
+      withDatabase(async (sql) => {
+        const users = openUsers(sql);
+        const members = createMemberService({ sql, users });
+        const { email, name, account, role } = options;
+        // Checked first, so that no user without an account is created.
+        if (account !== undefined) await members.requireAccount(account);
+        const { password, shown } = await choosePassword(options.passwordStdin);
+        const id = await users.create({ email, name, password });
+        await users.markVerified(id);
+        if (account !== undefined) await members.add(account, id, role);
+        print(options.json, { id: encodeId("user", id), email, ...shown });
+      }),
+    );
+
+  users
+    .command("list")
+    .description("List all users with their accounts")
+    .option("--json", "print JSON", false)
+    .action((options: { json: boolean }) =>
+      withDatabase(async (sql) => {
+        const rows = await openUsers(sql).list();
+        printList(
+          options.json,
+          rows.map(({ id, account_ids, ...row }) => ({
+            id: encodeId("user", id),
+            ...row,
+            accounts: account_ids.map((account) => encodeId("acct", account)),
+          })),
+        );
+      }),
+    );
+
+  users
+    .command("set-password")
+    .description("Set a user's password and end all their sessions")
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
+    .option("--password-stdin", "read the password from standard input", false)
+    .option("--json", "print JSON", false)
+    .action((options: { email: string; passwordStdin: boolean; json: boolean }) =>
+      withDatabase(async (sql) => {
+        const { password, shown } = await choosePassword(options.passwordStdin);
+        mustExist(await openUsers(sql).setPassword(options.email, password), "user");
+        print(options.json, { email: options.email, ...shown });
+      }),
+    );
+
+  users
+    .command("join")
+    .description("Add a user to an account, or change their role")
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
+    .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"))
+    .addOption(roleOption())
+    .option("--json", "print JSON", false)
+    .action((options: { email: string; account: Uuid; role: Role; json: boolean }) =>
+      withDatabase(async (sql) => {
+        const users = openUsers(sql);
+        const id = await users.findByEmail(options.email);
+        mustExist(id !== undefined, "user");
+        if (id === undefined) return;
+        const members = createMemberService({ sql, users });
+        await members.requireAccount(options.account);
+        const verified = await users.isVerified(id);
+        // To standard error, so that standard output stays JSON.
+        if (!verified) console.error(unverifiedWarning(options.email));
+        await members.add(options.account, id, options.role);
+        print(options.json, {
+          email: options.email,
+          role: options.role,
+          email_verified: verified,
+        });
+      }),
+    );
+
+  users
+    .command("remove")
+    .description("Delete a user; links and keys stay with the account")
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
+    .option("--json", "print JSON", false)
+    .action((options: { email: string; json: boolean }) =>
+      withDatabase(async (sql) => {
+        mustExist(await openUsers(sql).remove(options.email), "user");
+        print(options.json, { email: options.email, removed: true });
+      }),
+    );
+}
+
+const unverifiedWarning = (email: string): string =>
+  `Warning: nobody has verified that ${email} belongs to this user, who was invited. ` +
+  "Confirm with the person, or have them sign in with a password you set (users set-password).";
+
+/** Reads the password from standard input, or generates one, which then has to be shown. */
+async function choosePassword(fromStdin: boolean) {
+  if (fromStdin) {
+    const text = (await Bun.stdin.text()).replace(/\r?\n$/, "");
+    const { data, error } = newPassword.safeParse(text);
+    if (data === undefined) throw new Error(`The password ${error?.issues[0]?.message}.`);
+    return { password: data, shown: {} };
+  }
+  const password = randomBytes(18).toString("base64url");
+  return { password, shown: { password } };
+}

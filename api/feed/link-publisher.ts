@@ -1,0 +1,172 @@
+/**
+ * Publishes link changes to the redirectors through the links feed (JetStream): directly after each commit,
+ * and by a relay that publishes what remains in the outbox. A subject only ever moves to higher versions.
+ */
+import { type JetStreamClient, type JetStreamManager, type NatsConnection } from "nats";
+
+import {
+  decodeLinkRecord,
+  encodeLinkRecord,
+  type LinkRecord,
+} from "../../shared/contracts/link-record.ts";
+import {
+  ensureLinksStream,
+  jetStreamErrorCode,
+  LINKS_STREAM,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Sql } from "../postgres.ts";
+import {
+  deleteEntries,
+  deleteEntry,
+  lockPendingEntries,
+  type OutboxStats,
+  selectOutboxStats,
+} from "./sql.ts";
+
+/** How long a request waits for the feed before it responds with `X-Propagation: pending`. */
+const PUBLISH_TIMEOUT_MS = 2_000;
+
+/** Lost races for one subject (another process published first) after which the relay retries later. */
+const PUBLISH_RACES_MAX = 10;
+
+/** JetStream's error code for "wrong last sequence". */
+const WRONG_LAST_SEQUENCE = 10_071;
+
+/** JetStream's error code for "no message found". */
+const NO_MESSAGE = 10_037;
+
+/** How often the relay polls the outbox. */
+const RELAY_INTERVAL_MS = 500;
+/** The relay skips younger entries: the process that wrote them is publishing them. */
+const RELAY_AFTER_SECONDS = 1;
+const RELAY_BATCH = 200;
+
+export type LinkPublisher = {
+  /** Publishes a committed change and deletes its outbox entry; false when the feed is unreachable. */
+  publish(record: LinkRecord, outboxId: number): Promise<boolean>;
+  /** Whether the stream has been opened since the start. */
+  connected(): boolean;
+  /** Changes that have not been published. */
+  outboxStats(): Promise<OutboxStats>;
+  stop(): Promise<void>;
+};
+
+type LinkPublisherDeps = { sql: Sql; nats: Promise<NatsConnection>; log: Log };
+
+/** Starts the publisher and the outbox relay; both survive outages of NATS. */
+export function startLinkPublisher({ sql, nats, log }: LinkPublisherDeps): LinkPublisher {
+  let jetStream: { client: JetStreamClient; manager: JetStreamManager } | undefined;
+  let stopped = false;
+
+  async function openStream(): Promise<void> {
+    const connection = await nats;
+    while (!stopped) {
+      try {
+        const manager = await connection.jetstreamManager();
+        await ensureLinksStream(manager);
+        jetStream = { client: connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS }), manager };
+        return;
+      } catch (error) {
+        log.warn({ error }, "links_stream_unavailable");
+        await Bun.sleep(RELAY_INTERVAL_MS);
+      }
+    }
+  }
+
+  async function publish(record: LinkRecord, outboxId: number): Promise<boolean> {
+    if (jetStream === undefined) return false;
+    try {
+      await publishIfNewer(jetStream, record);
+    } catch (error) {
+      log.warn({ error, version: record.version }, "link_publish_failed");
+      return false;
+    }
+    // The request does not wait for this: publishing a leftover entry again has no effect.
+    deleteEntry(sql, outboxId).catch((error: unknown) => {
+      log.warn({ error }, "outbox_delete_failed");
+    });
+    return true;
+  }
+
+  /** Publishes a batch of outbox entries; returns how many there were. */
+  async function relay(): Promise<number> {
+    const connection = jetStream;
+    if (connection === undefined) return 0;
+    const delivered = await sql.begin(async (transaction) => {
+      const entries = await lockPendingEntries(transaction, RELAY_AFTER_SECONDS, RELAY_BATCH);
+      if (entries.length === 0) return 0;
+      await Promise.all(entries.map(({ record }) => publishIfNewer(connection, record)));
+      await deleteEntries(
+        transaction,
+        entries.map(({ id }) => id),
+      );
+      return entries.length;
+    });
+    if (delivered > 0) log.info({ delivered }, "outbox_relayed");
+    return delivered;
+  }
+
+  async function run(): Promise<void> {
+    await openStream();
+    while (!stopped) {
+      let delivered = 0;
+      try {
+        delivered = await relay();
+      } catch (error) {
+        log.warn({ error }, "outbox_relay_failed");
+      }
+      // After a full batch there may be more entries.
+      if (delivered < RELAY_BATCH) await Bun.sleep(RELAY_INTERVAL_MS);
+    }
+  }
+
+  const running = run();
+  return {
+    publish,
+    connected: () => jetStream !== undefined,
+    outboxStats: () => selectOutboxStats(sql),
+    async stop() {
+      stopped = true;
+      // Before the stream is open, the relay has nothing to finish.
+      if (jetStream !== undefined) await running;
+    },
+  };
+}
+
+/**
+ * Publishes a record unless the stream holds the same or a later version. The expected last sequence of the
+ * subject (optimistic locking) makes comparison and write atomic across processes.
+ */
+async function publishIfNewer(
+  { client, manager }: { client: JetStreamClient; manager: JetStreamManager },
+  record: LinkRecord,
+): Promise<void> {
+  const subject = linkSubject(record.domain, record.alias);
+  const bytes = encodeLinkRecord(record);
+  let lastSequence = 0;
+  for (let race = 0; race < PUBLISH_RACES_MAX; race++) {
+    try {
+      await client.publish(subject, bytes, { expect: { lastSubjectSequence: lastSequence } });
+      return;
+    } catch (error) {
+      if (jetStreamErrorCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+    }
+    const last = await readLastMessage(manager, subject);
+    if (last !== undefined && last.version >= record.version) return;
+    lastSequence = last?.sequence ?? 0;
+  }
+  throw new Error(`Lost ${PUBLISH_RACES_MAX} races against other publishers.`);
+}
+
+async function readLastMessage(manager: JetStreamManager, subject: string) {
+  try {
+    const message = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
+    // A message that cannot be decoded is replaced like an older version.
+    return { sequence: message.seq, version: decodeLinkRecord(message.data)?.version ?? -1 };
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    throw error;
+  }
+}

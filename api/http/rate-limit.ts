@@ -1,0 +1,64 @@
+/**
+ * Rate-limit windows, the four headers that describe one, and the 429. A window opens with the first
+ * request after the previous window closed, and closes a fixed time later.
+ */
+import { ApiError } from "./errors.ts";
+
+export type LimitWindow = {
+  /** `minute`, `day`, `burst`, an endpoint such as `POST /v1/links`, or `address`. */
+  name: string;
+  /** The most requests that the window grants. */
+  limit: number;
+  /** The window's length. */
+  seconds: number;
+  used: number;
+  /** When the window closes, in Unix milliseconds. */
+  resetsAt: number;
+};
+
+export type RateLimitHeaders = Record<
+  "x-ratelimit-limit" | "x-ratelimit-remaining" | "x-ratelimit-reset" | "x-ratelimit-policy",
+  string
+>;
+
+/** How many more requests the window grants. */
+export const remaining = (window: LimitWindow): number => Math.max(0, window.limit - window.used);
+
+/** The window with the lowest share left; of equal windows, the one that closes last. */
+export function mostConstrained(windows: readonly LimitWindow[]): LimitWindow | undefined {
+  return windows.reduce<LimitWindow | undefined>((chosen, window) => {
+    if (chosen === undefined) return window;
+    const difference = remaining(window) / window.limit - remaining(chosen) / chosen.limit;
+    if (difference < 0) return window;
+    return difference === 0 && window.resetsAt > chosen.resetsAt ? window : chosen;
+  }, undefined);
+}
+
+/** Of the exhausted windows, the one that closes last. */
+export function exhausted(windows: readonly LimitWindow[]): LimitWindow | undefined {
+  return windows
+    .filter((window) => remaining(window) === 0)
+    .toSorted((a, b) => b.resetsAt - a.resetsAt)[0];
+}
+
+/** The headers that describe `window`. The reset is rounded up, so that no client retries too early. */
+export const rateLimitHeaders = (window: LimitWindow): RateLimitHeaders => ({
+  "x-ratelimit-limit": String(window.limit),
+  "x-ratelimit-remaining": String(remaining(window)),
+  "x-ratelimit-reset": String(Math.ceil(window.resetsAt / 1_000)),
+  "x-ratelimit-policy": `${window.limit};w=${window.seconds}`,
+});
+
+/** Whole seconds, at least one, from `now` to `instant` (both in Unix milliseconds). */
+export const secondsUntil = (instant: number, now: number): number =>
+  Math.max(1, Math.ceil((instant - now) / 1_000));
+
+/** The 429 response for an exhausted window. */
+export function rateLimited(window: LimitWindow, now: number): ApiError {
+  const wait = secondsUntil(window.resetsAt, now);
+  return new ApiError(
+    "rate_limited",
+    `Rate limit exceeded: ${window.limit} requests in ${window.seconds} seconds. Try again in ${wait} seconds.`,
+    { retryAfterSeconds: wait },
+  );
+}

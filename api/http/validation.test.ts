@@ -1,0 +1,118 @@
+import { describe, expect, test } from "bun:test";
+
+import { Elysia } from "elysia";
+import * as z from "zod";
+
+import { ApiError } from "./errors.ts";
+import { installValidation } from "./validation.ts";
+
+const DEPTH = 2_000;
+
+/** A value that counts how often it is converted to text. */
+function observed() {
+  let written = 0;
+  const value = {
+    toJSON() {
+      written++;
+      return "";
+    },
+    toString() {
+      written++;
+      return "";
+    },
+  };
+  return { value, written: () => written };
+}
+
+const strict = () => z.strictObject({ known: z.int() });
+
+/** An app with one route per part of a request, and the errors of its requests. */
+function createSite(sent: unknown) {
+  const failures: unknown[] = [];
+  const app = new Elysia({ normalize: false })
+    .onError(({ error }) => {
+      failures.push(error);
+      return "failed";
+    })
+    .post("/body", () => "ok", { parse: () => sent, body: strict() })
+    .get("/query", () => "ok", { query: strict() })
+    .get("/params/:known", () => "ok", { params: strict() })
+    .get("/headers", () => "ok", { headers: strict() })
+    .get("/response", () => sent as { known: number }, { response: { 200: strict() } });
+  installValidation(app.routes);
+  return {
+    failures,
+    send: (path: string, method = "GET") =>
+      app.handle(
+        new Request(`http://localhost${path}`, {
+          method,
+          ...(method === "POST" ? { body: "{}" } : {}),
+        }),
+      ),
+  };
+}
+
+describe("validation", () => {
+  test.each([
+    ["/body", "POST", 'Unknown field "a"'],
+    ["/query?known=1", "GET", 'Invalid value for "known"'],
+    ["/params/x", "GET", 'Invalid value for "known"'],
+    ["/headers", "GET", 'Invalid value for "known"'],
+    ["/response", "GET", "Something went wrong"],
+  ])(
+    "an invalid value for %s is rejected without being converted to text",
+    async (path, method, why) => {
+      const { value, written } = observed();
+      let nested: object = value;
+      for (let i = 0; i < DEPTH; i++) nested = { nested };
+      const { failures, send } = createSite({ known: 1, a: nested });
+      await send(path, method);
+      const [failure] = failures;
+      expect(failures).toHaveLength(1);
+      if (!(failure instanceof ApiError)) throw new Error(`Not an ApiError: ${String(failure)}`);
+      expect(failure.message).toContain(why);
+      expect(written()).toBe(0);
+    },
+  );
+
+  test.each([
+    [z.int(), "1", "expected number, received string"],
+    [z.number(), Number.NaN, "expected number, received NaN"],
+    [z.number(), Infinity, "expected number, received Infinity"],
+    [z.enum(["live", "test"]), "dead", 'expected one of "live"|"test"'],
+    [z.literal("live"), 1, 'expected "live"'],
+    [z.string().max(3), "long", "Too big: expected string to have <=3 characters"],
+    [z.string().regex(/^a$/, "must be a"), "b", "must be a"],
+  ])("a message says what a field must be (case %#)", async (schema, value, message) => {
+    const app = new Elysia({ normalize: false })
+      .onError(({ error }) => (error instanceof ApiError ? error.message : "not ours"))
+      .post("/", () => "ok", { parse: () => ({ value }), body: z.strictObject({ value: schema }) });
+    installValidation(app.routes);
+    const response = await app.handle(
+      new Request("http://localhost/", { method: "POST", body: "{}" }),
+    );
+    expect(await response.text()).toBe(`Invalid value for "value": ${message}.`);
+  });
+
+  test("an unknown field's name is repeated only in part", async () => {
+    const { failures, send } = createSite({ known: 1, ["🎈".repeat(500_000)]: 1 });
+    await send("/body", "POST");
+    const [failure] = failures;
+    const { message } = failure as ApiError;
+    expect(message.length).toBeLessThan(150);
+    expect(message.isWellFormed()).toBe(true);
+  });
+
+  test("a schema that the framework would validate itself is rejected at the start", () => {
+    expect(() =>
+      installValidation([{ method: "GET", path: "/", hooks: { query: { type: "object" } } }]),
+    ).toThrow("GET / has a schema that is not zod's.");
+  });
+
+  test("a schema that is used for two parts is rejected at the start", () => {
+    const schema = z.object({});
+    expect(() =>
+      installValidation([{ method: "GET", path: "/", hooks: { query: schema, params: schema } }]),
+    ).toThrow("one schema for two parts");
+  });
+});

@@ -1,0 +1,98 @@
+/** Goal: of the requests with one key exactly one is leased; after a crash, a retry takes over with the same id. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+
+import { newUuid } from "../../shared/ids.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { createIdempotencyStore, deleteExpiredRequests, type StoredRequest } from "./sql.ts";
+
+// Starts a real server, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const store = () => createIdempotencyStore(postgres.sql);
+
+const newRequest = async (): Promise<StoredRequest> => ({
+  accountId: await postgres.addAccount(),
+  mode: "live",
+  keyHash: randomBytes(32),
+  requestHash: randomBytes(32),
+});
+
+/** Moves the times of a stored request into the past. */
+const age = (request: StoredRequest, seconds: number) => postgres.sql`
+  update idempotency_keys
+     set created_at = created_at - make_interval(secs => ${seconds}),
+         claimed_until = claimed_until - make_interval(secs => ${seconds})
+   where key_hash = ${request.keyHash}`;
+
+const MINUTE = 60;
+const DAY = 86_400;
+
+test("of many concurrent requests exactly one is leased, and the others get its id", async () => {
+  const request = await newRequest();
+  const claims = await Promise.all(
+    Array.from({ length: 20 }, () => store().claim(request, newUuid())),
+  );
+  expect(claims.filter(({ claimed }) => claimed)).toHaveLength(1);
+  expect(new Set(claims.map(({ resource_id }) => resource_id)).size).toBe(1);
+});
+
+test("a result is stored for retries", async () => {
+  const request = await newRequest();
+  await store().claim(request, newUuid());
+  await store().save(request, Buffer.from("response"));
+  const repeat = await store().claim(request, newUuid());
+  expect(repeat.claimed).toBe(false);
+  expect(Buffer.from(repeat.result ?? []).toString()).toBe("response");
+});
+
+test("a request whose process crashed is leased again after a minute, with the same id", async () => {
+  const request = await newRequest();
+  const first = await store().claim(request, newUuid());
+  await age(request, MINUTE - 5);
+  expect((await store().claim(request, newUuid())).claimed).toBe(false);
+  await age(request, 10);
+  expect(await store().claim(request, newUuid())).toMatchObject({
+    claimed: true,
+    resource_id: first.resource_id,
+  });
+});
+
+test("a released request is leased again at once, with the same id", async () => {
+  const request = await newRequest();
+  const first = await store().claim(request, newUuid());
+  await store().release(request);
+  expect(await store().claim(request, newUuid())).toMatchObject({
+    claimed: true,
+    resource_id: first.resource_id,
+  });
+});
+
+test("a different request with the key of a crashed one does not take it over", async () => {
+  const request = await newRequest();
+  await store().claim(request, newUuid());
+  await age(request, 2 * MINUTE);
+  const other = await store().claim({ ...request, requestHash: randomBytes(32) }, newUuid());
+  expect(other.claimed).toBe(false);
+  expect(Buffer.from(other.request_hash).equals(request.requestHash)).toBe(true);
+});
+
+test("after a day a key can be used for a new request, and expired ones are deleted", async () => {
+  const [used, abandoned] = [await newRequest(), await newRequest()];
+  const first = await store().claim(used, newUuid());
+  await store().save(used, Buffer.from("response"));
+  await store().claim(abandoned, newUuid());
+  await age(used, DAY + MINUTE);
+  const next = await store().claim(used, newUuid());
+  expect([next.claimed, next.result]).toEqual([true, null]);
+  expect(next.resource_id).not.toBe(first.resource_id);
+  await age(abandoned, DAY + MINUTE);
+  await deleteExpiredRequests(postgres.sql);
+  const left = await postgres.sql`
+    select from idempotency_keys where key_hash = ${used.keyHash} or key_hash = ${abandoned.keyHash}`;
+  expect(left).toHaveLength(1);
+});

@@ -1,0 +1,106 @@
+/** SQL of rate-limit windows, quotas and stream leases. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { LimitWindow } from "../http/rate-limit.ts";
+import type { Sql } from "../postgres.ts";
+import type { EndpointLimit } from "./endpoint-limit.ts";
+import type { Claim, QuotaState } from "./quotas.ts";
+
+/** Lists every rate-limit window of an account and mode, the plan's first; consumes nothing. */
+export async function listWindows(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+): Promise<LimitWindow[]> {
+  const rows = await sql<
+    { name: string; allowed: number; seconds: number; spent: number; resets_ms: number }[]
+  >`
+    select name, allowed, seconds, spent, resets_ms from plan_limits_of(${accountId}, ${mode})
+    union all
+    select name, allowed, seconds, spent, resets_ms from endpoint_limits_of(${accountId}, ${mode})`;
+  return rows.map(({ name, allowed, seconds, spent, resets_ms }) => ({
+    name,
+    limit: allowed,
+    seconds,
+    used: spent,
+    resetsAt: resets_ms,
+  }));
+}
+
+/** Lists every quota of an account and mode; consumes nothing. */
+export const listQuotas = (sql: Sql, { accountId, mode }: AccountScope): Promise<QuotaState[]> =>
+  sql<QuotaState[]>`
+    select name, allowed as "limit", used, seconds, resets_ms as "resetsAt"
+      from quotas_of(${accountId}, ${mode})`;
+
+/** A row of `spend_endpoint`; times are Unix milliseconds by the database's clock. */
+type EndpointConsumption = {
+  granted: boolean;
+  allowed: number;
+  seconds: number;
+  spent: number;
+  resets_ms: number;
+  now_ms: number;
+};
+
+/** Consumes `wanted` requests from an endpoint's window, or none when the window has too few left. */
+export async function consumeEndpoint(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  endpoint: EndpointLimit,
+  wanted: number,
+): Promise<EndpointConsumption> {
+  const [row] = await sql<[EndpointConsumption]>`
+    select * from spend_endpoint(${accountId}, ${mode}, ${endpoint}, ${wanted})`;
+  return row;
+}
+
+/** Inserts a lease on a live stream, unless the account's quota of them is used up. */
+export async function insertLease(
+  sql: Sql,
+  id: Uuid,
+  { accountId, mode }: AccountScope,
+  seconds: number,
+): Promise<Claim> {
+  const [claim] = await sql<[Claim]>`
+    with quota as materialized (
+      select granted, allowed from claim_quota(${accountId}, ${mode}, 'live_streams')
+    ), inserted as (
+      insert into stream_leases (id, account_id, mode, expires_at)
+      select ${id}, ${accountId}, ${mode}, clock_timestamp() + make_interval(secs => ${seconds})
+        from quota where granted
+    )
+    select * from quota`;
+  return claim;
+}
+
+/** Extends the leases that have not expired; returns their ids. */
+export async function renewLeases(
+  sql: Sql,
+  ids: readonly Uuid[],
+  seconds: number,
+): Promise<Set<Uuid>> {
+  const rows = await sql<{ id: Uuid }[]>`
+    update stream_leases set expires_at = clock_timestamp() + make_interval(secs => ${seconds})
+     where id = any (${[...ids]}::uuid[]) and expires_at > clock_timestamp()
+    returning id`;
+  return new Set(rows.map((row) => row.id));
+}
+
+export async function deleteLease(sql: Sql, id: Uuid): Promise<void> {
+  await sql`delete from stream_leases where id = ${id}`;
+}
+
+/** Longer than the longest window of a rate limit or quota. */
+const WINDOW_AGE_HOURS = 25;
+
+/** Deletes rate-limit and quota windows that have closed, and leases that have expired. */
+export async function deleteExpiredLimits(sql: Sql): Promise<void> {
+  await sql`
+    delete from plan_windows
+     where greatest(day_opened_at, refused_opened_at) < clock_timestamp() - make_interval(hours => ${WINDOW_AGE_HOURS})`;
+  await sql`
+    delete from endpoint_windows where opened_at < clock_timestamp() - make_interval(hours => ${WINDOW_AGE_HOURS})`;
+  await sql`
+    delete from quota_windows where opened_at < clock_timestamp() - make_interval(hours => ${WINDOW_AGE_HOURS})`;
+  await sql`delete from stream_leases where expires_at < clock_timestamp()`;
+}

@@ -1,0 +1,327 @@
+/** Goal: `/v1/links` validates and authorises requests and returns links as documented, on a fake store. */
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import {
+  createFakeApi,
+  errorCodeOf,
+  type FakeApi,
+  type FakeKey,
+  SHORT_URL,
+} from "../../test/harness/fake-api.ts";
+import { notFound } from "../http/errors.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { CreateLinkBody, LinkRow } from "./model.ts";
+import type { LinkService } from "./service.ts";
+import { aliasTaken } from "./validation.ts";
+
+const rowOf = (owner: AccountScope, id: Uuid, body: CreateLinkBody): LinkRow => ({
+  id,
+  account_id: owner.accountId,
+  mode: owner.mode,
+  domain_id: null,
+  domain_host: null,
+  alias: body.alias ?? "generated",
+  original_url: body.url,
+  target_url: body.url,
+  title: body.title ?? null,
+  password_hash: body.password === undefined ? null : "$argon2id$…",
+  expires_at: null,
+  utm_source: null,
+  utm_medium: null,
+  utm_campaign: null,
+  utm_term: null,
+  utm_content: null,
+  forward_query: false,
+  tags: body.tags ?? [],
+  version: 1,
+  created_at: new Date("2026-01-02T03:04:05.678Z"),
+  updated_at: new Date("2026-01-02T03:04:05.678Z"),
+  clicks: 0,
+  unique_clicks: 0,
+});
+
+/** Links in a map, separated by account and mode. */
+function createMemoryLinks() {
+  const rows = new Map<Uuid, LinkRow>();
+  let propagated = true;
+  const get = async (owner: AccountScope, id: Uuid | undefined) => {
+    const row = id === undefined ? undefined : rows.get(id);
+    if (row?.account_id !== owner.accountId || row.mode !== owner.mode) throw notFound("link");
+    return row;
+  };
+  const service: Partial<LinkService> = {
+    get,
+    async create(owner, id, body) {
+      const link = rowOf(owner, id, body);
+      if ([...rows.values()].some(({ alias }) => alias === link.alias))
+        throw aliasTaken(link.alias);
+      rows.set(id, link);
+      return { link, propagated };
+    },
+    async list(owner, { page, limit }) {
+      const own = [...rows.values()].filter((row) => row.account_id === owner.accountId);
+      return { rows: own.slice((page - 1) * limit, page * limit), total: own.length };
+    },
+    async update(owner, id, body) {
+      const link = { ...(await get(owner, id)), title: body.title ?? null };
+      rows.set(link.id, link);
+      return { link, propagated };
+    },
+    async remove(owner, id) {
+      rows.delete((await get(owner, id)).id);
+      return { propagated };
+    },
+  };
+  return { rows, service, disconnectFeed: () => void (propagated = false) };
+}
+
+let links: ReturnType<typeof createMemoryLinks>;
+let api: FakeApi;
+let key: FakeKey;
+
+beforeEach(() => {
+  links = createMemoryLinks();
+  api = createFakeApi({ links: links.service });
+  key = api.addKey();
+});
+
+const create = (body: unknown = { url: "https://example.com/", alias: "hello" }) =>
+  api.send("/v1/links", { key, body });
+
+async function createdId(): Promise<string> {
+  const { body } = await create();
+  return (body as { id: string }).id;
+}
+
+describe("POST /v1/links", () => {
+  test("creates a link and returns it with its address", async () => {
+    const { status, headers, body } = await create({
+      url: "https://example.com/a",
+      alias: "hello",
+      tags: ["a", "b", "a"],
+    });
+    const [row] = links.rows.values();
+    const id = encodeId("link", row?.id ?? newUuid());
+    expect(status).toBe(201);
+    expect(headers.get("location")).toBe(`/v1/links/${id}`);
+    expect(headers.get("x-propagation")).toBeNull();
+    expect(headers.get("x-ratelimit-remaining")).toBe("999");
+    expect(body).toEqual({
+      id,
+      short_url: `${SHORT_URL}/hello`,
+      original_url: "https://example.com/a",
+      alias: "hello",
+      domain: null,
+      title: null,
+      tags: ["a", "b"],
+      clicks: 0,
+      created_at: "2026-01-02T03:04:05.678Z",
+      expires_at: null,
+    });
+  });
+
+  test("says when the link is not propagated to the redirectors yet", async () => {
+    links.disconnectFeed();
+    const { status, headers } = await create();
+    expect([status, headers.get("x-propagation")]).toEqual([201, "pending"]);
+  });
+
+  test.each<[string, unknown]>([
+    ["no URL", { alias: "a" }],
+    ["an unknown field", { url: "https://example.com/", colour: "red" }],
+    ["a title that is not text", { url: "https://example.com/", title: 7 }],
+    ["a time without an offset", { url: "https://example.com/", expires_at: "2030-01-01" }],
+    ["an array", []],
+    ["broken JSON", '{"url": '],
+  ])("rejects %s and creates nothing", async (_, body) => {
+    const response = await create(body);
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+    expect(links.rows.size).toBe(0);
+  });
+
+  test("returns the service's error when the link is not valid", async () => {
+    await create();
+    const response = await create();
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "alias_taken"]);
+    expect(links.rows.size).toBe(1);
+  });
+
+  test("rejects a body whose content type is not JSON", async () => {
+    const response = await api.send("/v1/links", {
+      key,
+      body: "url=https://example.com/",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([415, "unsupported_media_type"]);
+  });
+
+  test("rejects an unauthenticated request before it reads the body", async () => {
+    const response = await api.send("/v1/links", { body: "not even JSON" });
+    expect([response.status, errorCodeOf(response)]).toEqual([401, "unauthorized"]);
+    expect(response.headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  test("needs the scope links:write", async () => {
+    const reader = api.addKey({ scopes: ["links:read"] });
+    const response = await api.send("/v1/links", {
+      key: reader,
+      body: { url: "https://example.com/" },
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([403, "forbidden"]);
+    expect(links.rows.size).toBe(0);
+  });
+});
+
+describe("GET /v1/links/:id", () => {
+  test("returns every field of the link, with has_password instead of the password", async () => {
+    const { body } = await create({ url: "https://example.com/", password: "secret" });
+    const { id } = body as { id: string };
+    const response = await api.send(`/v1/links/${id}`, { key });
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ id, has_password: true, unique_clicks: 0 });
+    expect(response.text).not.toContain("argon2");
+  });
+
+  test.each(["link_01k9z3v6x7e8w9r0t1y2u3i4o5", "no-id", "%00", "key_01k9z3v6x7e8w9r0t1y2u3i4o5"])(
+    "does not find %s",
+    async (id) => {
+      const response = await api.send(`/v1/links/${id}`, { key });
+      expect([response.status, errorCodeOf(response)]).toEqual([404, "not_found"]);
+    },
+  );
+
+  test("does not show a link to another account or in the other mode", async () => {
+    const id = await createdId();
+    for (const other of [
+      api.addKey(),
+      api.addKey({ accountId: key.accountId, mode: "test" as const }),
+    ]) {
+      const response = await api.send(`/v1/links/${id}`, { key: other });
+      expect([response.status, errorCodeOf(response)]).toEqual([404, "not_found"]);
+    }
+  });
+});
+
+describe("GET /v1/links", () => {
+  test("returns a page and the total", async () => {
+    for (let i = 0; i < 3; i++) await create({ url: "https://example.com/", alias: `a${i}` });
+    const { status, body } = await api.send("/v1/links?limit=2&page=2", { key });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      data: [{ alias: "a2" }],
+      pagination: { page: 2, limit: 2, total: 3, total_pages: 2 },
+    });
+  });
+
+  test.each(["limit=0", "limit=1e9", "page=-1", "sort=alias", "order=up", "page=1&page=x"])(
+    "rejects ?%s",
+    async (query) => {
+      const response = await api.send(`/v1/links?${query}`, { key });
+      expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+    },
+  );
+
+  test("shows only the caller's own links", async () => {
+    await create();
+    const { body } = await api.send("/v1/links", { key: api.addKey() });
+    expect(body).toMatchObject({ data: [], pagination: { total: 0 } });
+  });
+});
+
+describe("PATCH /v1/links/:id", () => {
+  test("updates a link and returns every field", async () => {
+    const id = await createdId();
+    const { status, body } = await api.send(`/v1/links/${id}`, {
+      method: "PATCH",
+      key,
+      body: { title: "New" },
+    });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ id, title: "New", has_password: false });
+  });
+
+  test("rejects a field that cannot be changed", async () => {
+    const id = await createdId();
+    const response = await api.send(`/v1/links/${id}`, {
+      method: "PATCH",
+      key,
+      body: { domain: "go.example.com" },
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  });
+
+  test("does not update another account's link", async () => {
+    const id = await createdId();
+    const response = await api.send(`/v1/links/${id}`, {
+      method: "PATCH",
+      key: api.addKey(),
+      body: { title: "Mine" },
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([404, "not_found"]);
+    expect([...links.rows.values()][0]?.title).toBeNull();
+  });
+});
+
+describe("DELETE /v1/links/:id", () => {
+  test("deletes a link", async () => {
+    const id = await createdId();
+    const { status, body } = await api.send(`/v1/links/${id}`, { method: "DELETE", key });
+    expect([status, body]).toMatchObject([200, { success: true }]);
+    expect(links.rows.size).toBe(0);
+  });
+
+  test("returns not_found for a deleted link", async () => {
+    const id = await createdId();
+    await api.send(`/v1/links/${id}`, { method: "DELETE", key });
+    const again = await api.send(`/v1/links/${id}`, { method: "DELETE", key });
+    expect([again.status, errorCodeOf(again)]).toEqual([404, "not_found"]);
+  });
+
+  test("needs the scope links:delete", async () => {
+    const id = await createdId();
+    const writer = api.addKey({ accountId: key.accountId, scopes: ["links:read", "links:write"] });
+    const response = await api.send(`/v1/links/${id}`, { method: "DELETE", key: writer });
+    expect([response.status, errorCodeOf(response)]).toEqual([403, "forbidden"]);
+    expect(links.rows.size).toBe(1);
+  });
+});
+
+describe("POST /v1/links/bulk", () => {
+  test("creates the valid links and returns one result per link", async () => {
+    const { status, body } = await api.send("/v1/links/bulk", {
+      key,
+      body: { links: ["a", "a", "b"].map((alias) => ({ url: "https://example.com/", alias })) },
+    });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      created: 2,
+      failed: 1,
+      data: [{ index: 0 }, { index: 1, error: { code: "alias_taken" } }, { index: 2 }],
+    });
+  });
+
+  test.each([0, 101])("rejects %i links and creates none", async (count) => {
+    const response = await api.send("/v1/links/bulk", {
+      key,
+      body: { links: Array.from({ length: count }, () => ({ url: "https://example.com/" })) },
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+    expect(links.rows.size).toBe(0);
+  });
+});
+
+describe("GET /v1/links/:id/qr", () => {
+  test("draws the short URL", async () => {
+    const id = await createdId();
+    const { status, headers, text } = await api.send(`/v1/links/${id}/qr?format=svg`, { key });
+    expect([status, headers.get("content-type")]).toEqual([200, "image/svg+xml"]);
+    expect(text).toStartWith("<svg");
+  });
+
+  test("rejects a size above the maximum", async () => {
+    const id = await createdId();
+    const response = await api.send(`/v1/links/${id}/qr?size=100000`, { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  });
+});

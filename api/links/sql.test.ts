@@ -1,0 +1,151 @@
+/** Goal: the statements on links keep aliases unique, versions increasing and accounts separate. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { ApiError } from "../http/errors.ts";
+import type { AccountScope } from "../http/principal.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(60_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const newOwner = async (): Promise<AccountScope> => ({
+  accountId: await postgres.addAccount(),
+  mode: "live",
+});
+
+const create = (
+  owner: AccountScope,
+  alias: string,
+  more: { title?: string; tags?: string[] } = {},
+) => postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
+
+const list = (owner: AccountScope, more: { search?: string; tag?: string } = {}) =>
+  postgres.links.list(owner, { page: 1, limit: 10, sort: "created_at", order: "desc", ...more });
+
+/** Outbox records of an alias, oldest first. */
+const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
+  const rows = await postgres.sql<{ record: LinkRecord }[]>`
+    select record from link_outbox where record ->> 'alias' = ${alias} order by id`;
+  return rows.map(({ record }) => record);
+};
+
+const codeOf = (error: unknown) => (error instanceof ApiError ? error.reason : error);
+
+describe("creating a link", () => {
+  test("writes the link, its counters and its outbox row together", async () => {
+    const owner = await newOwner();
+    const { link, propagated } = await create(owner, "first", { title: "One" });
+    expect(propagated).toBe(false);
+    expect(await postgres.links.get(owner, link.id)).toMatchObject({ title: "One", clicks: 0 });
+    expect(await outboxOf("first")).toMatchObject([
+      { state: "active", alias: "first", version: link.version },
+    ]);
+  });
+
+  test("succeeds exactly once when one alias is created concurrently", async () => {
+    const owners = await Promise.all(Array.from({ length: 8 }, newOwner));
+    const results = await Promise.allSettled(owners.map((owner) => create(owner, "contested")));
+    const rejected = results.flatMap((result) =>
+      result.status === "rejected" ? [codeOf(result.reason)] : [],
+    );
+    expect(rejected).toEqual(Array.from({ length: 7 }, () => "alias_taken"));
+    expect(await outboxOf("contested")).toHaveLength(1);
+  });
+
+  test("rejects a destination on the short domain, and writes nothing", async () => {
+    const owner = await newOwner();
+    const work = postgres.links.create(owner, newUuid(), { url: "https://sho.rt/x" });
+    expect(await work.then(() => undefined, codeOf)).toBe("invalid_url");
+    expect((await list(owner)).total).toBe(0);
+  });
+});
+
+describe("an alias", () => {
+  test("that moves to another account has a higher version with every state", async () => {
+    const [first, second] = [await newOwner(), await newOwner()];
+    const { link } = await create(first, "passed-on");
+    await postgres.links.update(first, link.id, { title: "Changed" });
+    await postgres.links.remove(first, link.id);
+    await create(second, "passed-on");
+    const states = await outboxOf("passed-on");
+    expect(states.map(({ state }) => state)).toEqual(["active", "active", "deleted", "active"]);
+    const versions = states.map(({ version }) => version);
+    expect(versions).toEqual([...new Set(versions)].toSorted((a, b) => a - b));
+  });
+
+  test("is freed by a rename, under the same version as the new alias", async () => {
+    const owner = await newOwner();
+    const { link } = await create(owner, "before");
+    await postgres.links.update(owner, link.id, { alias: "after" });
+    const [, gone] = await outboxOf("before");
+    const [taken] = await outboxOf("after");
+    expect([gone?.state, taken?.state]).toEqual(["deleted", "active"]);
+    expect(gone?.version).toBe(taken?.version);
+  });
+
+  test("that is taken fails a rename, which then changes nothing", async () => {
+    const owner = await newOwner();
+    await create(owner, "occupied");
+    const { link } = await create(owner, "wanderer");
+    const work = postgres.links.update(owner, link.id, { alias: "occupied", title: "Lost" });
+    expect(await work.then(() => undefined, codeOf)).toBe("alias_taken");
+    expect(await postgres.links.get(owner, link.id)).toMatchObject({
+      alias: "wanderer",
+      title: null,
+    });
+  });
+});
+
+describe("a list", () => {
+  test("counts only links of the same account and mode", async () => {
+    const owner = await newOwner();
+    const { link } = await create(owner, "mine");
+    await create(await newOwner(), "theirs");
+    await create({ ...owner, mode: "test" }, "mine-in-test");
+    expect(await list(owner)).toMatchObject({ total: 1, rows: [{ alias: "mine" }] });
+    await postgres.links.remove(owner, link.id);
+    expect(await list(owner)).toEqual({ total: 0, rows: [] });
+  });
+
+  test("treats SQL wildcards in a search as literal characters", async () => {
+    const owner = await newOwner();
+    for (const title of ["100% wool", "100 sheep", "a_b", "aXb", String.raw`back\slash`])
+      await create(owner, `w-${newUuid().slice(-12)}`, { title });
+    const titles = async (search: string) =>
+      (await list(owner, { search })).rows.map(({ title }) => title);
+    expect(await titles("100%")).toEqual(["100% wool"]);
+    expect(await titles("a_b")).toEqual(["a_b"]);
+    expect(await titles("\\")).toEqual([String.raw`back\slash`]);
+    expect(await titles("'; drop table links; --")).toEqual([]);
+  });
+
+  test("finds links by their exact tag", async () => {
+    const owner = await newOwner();
+    await create(owner, "tagged", { tags: ["spring", "sale"] });
+    await create(owner, "similar", { tags: ["springtime"] });
+    expect((await list(owner, { tag: "spring" })).rows.map(({ alias }) => alias)).toEqual([
+      "tagged",
+    ]);
+  });
+});
+
+test("no account reads, updates or deletes another account's link", async () => {
+  const owner = await newOwner();
+  const { link } = await create(owner, "private");
+  for (const stranger of [await newOwner(), { ...owner, mode: "test" as const }]) {
+    for (const work of [
+      () => postgres.links.get(stranger, link.id),
+      () => postgres.links.update(stranger, link.id, { title: "Mine" }),
+      () => postgres.links.remove(stranger, link.id),
+    ]) {
+      expect(await work().then(() => undefined, codeOf)).toBe("not_found");
+    }
+  }
+  expect(await postgres.links.get(owner, link.id)).toMatchObject({ title: null });
+});

@@ -1,0 +1,25 @@
+/** Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts and sessions. */
+import type { Log } from "../../shared/log.ts";
+import { deleteExpiredRequests } from "../idempotency/sql.ts";
+import { deleteExpiredLimits } from "../limits/sql.ts";
+import type { Sql } from "../postgres.ts";
+import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts";
+
+const INTERVAL_MS = 60_000;
+
+/** Starts the cleanup in the background and returns a function that stops it. Several processes may clean up at once. */
+export function startExpiredRowCleanup(sql: Sql, log: Log): () => void {
+  const timer = setInterval(() => {
+    deleteExpiredRows(sql).catch((error: unknown) =>
+      log.warn({ error }, "expired_row_cleanup_failed"),
+    );
+  }, INTERVAL_MS);
+  return () => clearInterval(timer);
+}
+
+async function deleteExpiredRows(sql: Sql): Promise<void> {
+  await deleteExpiredLimits(sql);
+  await deleteExpiredRequests(sql);
+  await deleteExpiredAttempts(sql);
+  await deleteExpiredSessions(sql);
+}

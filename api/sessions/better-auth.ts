@@ -1,0 +1,99 @@
+/**
+ * Better Auth, configured for the dashboard's passwords and sessions. It is only called as a library; none of its
+ * HTTP endpoints is reachable.
+ */
+import { betterAuth } from "better-auth";
+import { PostgresJSDialect } from "kysely-postgres-js";
+
+import { PASSWORD_LENGTH } from "../../shared/contracts/users.ts";
+import type { PasswordHashing } from "../passwords/hashing.ts";
+import type { Sql } from "../postgres.ts";
+
+/** A session expires after a week without a request. */
+const SESSION_SECONDS = 7 * 86_400;
+
+/** Characters of the user agent that are stored with a session, to name the device in the list of devices. */
+const USER_AGENT_LENGTH_MAX = 512;
+
+/** How often a session in use is extended, which writes it. */
+const EXTENDED_EVERY_SECONDS = 86_400;
+
+const times = { createdAt: "created_at", updatedAt: "updated_at" };
+
+export type AuthLibrary = ReturnType<typeof openAuthLibrary>;
+
+/** `url` is the dashboard's; `secret` signs the cookies. */
+export const openAuthLibrary = (
+  sql: Sql,
+  passwords: Pick<PasswordHashing, "hashForUser" | "verifyForUser">,
+  url: string,
+  secret: string,
+) =>
+  betterAuth({
+    baseURL: url,
+    secret,
+    telemetry: { enabled: false },
+    logger: { disabled: true },
+    database: { dialect: new PostgresJSDialect({ postgres: sql }), type: "postgres" },
+    emailAndPassword: {
+      enabled: true,
+      // Users are created only by this process, for an operator or an invitation: nobody signs up.
+      autoSignIn: false,
+      minPasswordLength: PASSWORD_LENGTH.min,
+      maxPasswordLength: PASSWORD_LENGTH.max,
+      password: {
+        hash: passwords.hashForUser,
+        verify: ({ hash, password }) => passwords.verifyForUser(password, hash),
+      },
+    },
+    user: { modelName: "users", fields: { emailVerified: "email_verified", ...times } },
+    session: {
+      modelName: "sessions",
+      fields: {
+        userId: "user_id",
+        expiresAt: "expires_at",
+        userAgent: "user_agent",
+        ipAddress: "ip_address",
+        ...times,
+      },
+      expiresIn: SESSION_SECONDS,
+      updateAge: EXTENDED_EVERY_SECONDS,
+    },
+    databaseHooks: {
+      session: {
+        create: {
+          before: (session) =>
+            Promise.resolve({ data: { ...session, userAgent: shorten(session.userAgent) } }),
+        },
+      },
+    },
+    account: {
+      modelName: "credentials",
+      fields: {
+        userId: "user_id",
+        providerId: "provider_id",
+        accountId: "account_id",
+        accessToken: "access_token",
+        refreshToken: "refresh_token",
+        idToken: "id_token",
+        accessTokenExpiresAt: "access_token_expires_at",
+        refreshTokenExpiresAt: "refresh_token_expires_at",
+        ...times,
+      },
+    },
+    verification: {
+      modelName: "verifications",
+      fields: { expiresAt: "expires_at", ...times },
+    },
+    // It would store clients' addresses in plain text; `attempts.ts` limits attempts instead.
+    rateLimit: { enabled: false },
+    advanced: {
+      cookiePrefix: "shorthop",
+      defaultCookieAttributes: { sameSite: "strict", httpOnly: true, path: "/" },
+      database: { generateId: "uuid" },
+      ipAddress: { disableIpTracking: true },
+    },
+  });
+
+const shorten = (userAgent: string | null | undefined): string | null =>
+  userAgent?.slice(0, USER_AGENT_LENGTH_MAX).toWellFormed() ?? null;

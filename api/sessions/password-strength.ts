@@ -1,0 +1,35 @@
+/** Rejects weak passwords, with a library (zxcvbn) that knows common passwords and patterns. */
+import { ZxcvbnFactory } from "@zxcvbn-ts/core";
+import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
+
+import { ApiError } from "../http/errors.ts";
+
+/**
+ * The most characters judged: the time grows with the cube of their number, to 25 ms in the worst case for 24.
+ * A password whose start is strong is strong as a whole.
+ */
+const JUDGED_LENGTH_MAX = 24;
+
+/** Scores are 0 to 4; below 2, fewer than a million guesses are enough. */
+const SCORE_MIN = 2;
+
+/** Throws `invalid_request` for a password that is easy to guess, also for somebody who knows `words` about its user. */
+export type RequireStrongPassword = (password: string, words: readonly string[]) => void;
+
+/** Loads the dictionary, which takes a tenth of a second: call it once, at the start of a process. */
+export function createPasswordStrength(): RequireStrongPassword {
+  const zxcvbn = new ZxcvbnFactory({
+    dictionary,
+    graphs: adjacencyGraphs,
+    maxLength: JUDGED_LENGTH_MAX,
+  });
+  return (password, words) => {
+    const guessable = words.flatMap((word) => [word, ...word.split(/[@.\s]+/)]);
+    const { score } = zxcvbn.check(password.slice(0, JUDGED_LENGTH_MAX), guessable);
+    if (score >= SCORE_MIN) return;
+    throw new ApiError(
+      "invalid_request",
+      "The password is too easy to guess: common words, names and patterns are tried first.",
+    );
+  };
+}

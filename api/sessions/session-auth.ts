@@ -1,0 +1,71 @@
+/**
+ * Authenticates users by session cookie. The path names the account and the mode, as in
+ * `/api/acct_…/live/v1/links`; the user's role in that account determines the permissions.
+ */
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import type { Role } from "../../shared/contracts/users.ts";
+import { decodeId, type Uuid } from "../../shared/ids.ts";
+import type { Authenticator } from "../auth/plugin.ts";
+import { permissionsOf } from "../auth/roles.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import type { AnonymousLimit } from "../limits/anonymous.ts";
+import { createLocalLimit } from "../limits/local-limit.ts";
+import type { SessionService } from "./service.ts";
+
+/**
+ * Requests of one session per minute. The plan's rate limits are for the API; a page of the dashboard sends a
+ * dozen requests, and an import hundreds.
+ */
+const SESSION_LIMIT = { name: "session", limit: 1_200, seconds: 60, keysMax: 50_000 };
+
+/** Routes of an account as a whole have no mode in their path. */
+const ACCOUNT_PATH_FORM =
+  /^\/api\/(?<account>[^/]+)\/(?<mode>live|test|members|invitations)(?:\/|$)/;
+
+/** A user's membership of an account; `barred` when an operator has suspended the account. */
+type Membership = { role: Role; plan: string; barred: boolean };
+
+type SessionAuthDeps = {
+  sessions: Pick<SessionService, "find">;
+  findMembership: (accountId: Uuid, userId: Uuid) => Promise<Membership | undefined>;
+  anonymousLimit: AnonymousLimit;
+};
+
+/** Throws `unauthorized`, `forbidden`, `rate_limited`, and `not_found` for accounts of others. */
+export function createSessionAuth({
+  sessions,
+  findMembership,
+  anonymousLimit,
+}: SessionAuthDeps): Authenticator {
+  const sessionLimit = createLocalLimit(SESSION_LIMIT);
+
+  return async ({ call, request, headers }, access) => {
+    if (access === "static") {
+      anonymousLimit.describe(call.address, headers);
+      return;
+    }
+    if (access === "public") {
+      anonymousLimit.enforce(call.address, headers);
+      return;
+    }
+    const session = await sessions.find(request.headers);
+    call.session = session;
+    sessionLimit.enforce(session.id, headers);
+    if (access === "session") return;
+    const path = ACCOUNT_PATH_FORM.exec(new URL(request.url).pathname)?.groups;
+    const accountId = decodeId("acct", path?.["account"] ?? "");
+    const membership =
+      accountId === undefined ? undefined : await findMembership(accountId, session.user.id);
+    if (accountId === undefined || membership === undefined) throw notFound("account");
+    if (membership.barred) throw new ApiError("forbidden", "The account is suspended.");
+    const scopes = permissionsOf(membership.role);
+    if (access.scope !== null && !scopes.includes(access.scope)) {
+      throw new ApiError(
+        "forbidden",
+        `Your role in this account, ${membership.role}, does not allow this.`,
+      );
+    }
+    const mode: Mode = path?.["mode"] === "test" ? "test" : "live";
+    call.principal = { callerId: session.id, accountId, mode, scopes, plan: membership.plan };
+  };
+}

@@ -1,0 +1,101 @@
+/** SQL of users, their sessions, and the limits on password attempts. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { Sql } from "../postgres.ts";
+
+/** Lists where a user is signed in, the most recently seen first. */
+export const listSessions = (sql: Sql, userId: Uuid) =>
+  sql<{ id: Uuid; user_agent: string | null; created_at: Date; updated_at: Date }[]>`
+    select id, user_agent, created_at, updated_at from sessions
+     where user_id = ${userId} and expires_at > now()
+     order by updated_at desc limit 100`;
+
+/** Whether a session is valid, its user is a member of the account, and the account is not suspended by an operator. */
+export async function isSessionAlive(sql: Sql, sessionId: Uuid, accountId: Uuid): Promise<boolean> {
+  const rows = await sql`
+    select 1 from sessions s
+      join members m on m.user_id = s.user_id
+      join accounts account on account.id = m.account_id
+     where s.id = ${sessionId} and s.expires_at > now() and m.account_id = ${accountId}
+       and account.suspended_until is distinct from 'infinity'`;
+  return rows.length > 0;
+}
+
+export async function deleteExpiredSessions(sql: Sql): Promise<void> {
+  await sql`delete from sessions where expires_at < now()`;
+}
+
+export async function findUserByEmail(sql: Sql, email: string): Promise<Uuid | undefined> {
+  const [row] = await sql<{ id: Uuid }[]>`
+    select id from users where email = ${email.toLowerCase()}`;
+  return row?.id;
+}
+
+export async function markEmailVerified(sql: Sql, id: Uuid): Promise<void> {
+  await sql`update users set email_verified = true where id = ${id}`;
+}
+
+export async function isEmailVerified(sql: Sql, id: Uuid): Promise<boolean> {
+  const rows = await sql`select 1 from users where id = ${id} and email_verified`;
+  return rows.length === 1;
+}
+
+/** Deletes a user, with their sessions and memberships. Returns false when there is no such user. */
+export async function deleteUser(sql: Sql, email: string): Promise<boolean> {
+  const rows = await sql`delete from users where email = ${email.toLowerCase()} returning id`;
+  return rows.length === 1;
+}
+
+type UserRow = {
+  id: Uuid;
+  email: string;
+  email_verified: boolean;
+  name: string;
+  created_at: Date;
+  account_ids: Uuid[];
+};
+
+/** Lists all users, with the accounts they are members of. */
+export const listUsers = (sql: Sql) =>
+  sql<UserRow[]>`
+    select u.id, u.email, u.email_verified, u.name, u.created_at,
+           array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
+      from users u order by u.created_at, u.id`;
+
+type AttemptWindow = { used: number; resets_ms: number; now_ms: number };
+
+/**
+ * Consumes an attempt from the window of a key, and opens the window if it is closed. Beyond `limit` it counts
+ * one more, so that `used > limit` means that the attempt is not granted.
+ */
+export async function consumeAttempt(
+  sql: Sql,
+  key: Buffer,
+  { limit, seconds }: { limit: number; seconds: number },
+): Promise<AttemptWindow> {
+  const [row] = await sql<[AttemptWindow]>`
+    insert into sign_in_windows as w (key, opened_at, spent)
+    values (${key}, clock_timestamp(), 1)
+    on conflict (key) do update set
+      opened_at = case when w.opened_at > clock_timestamp() - make_interval(secs => ${seconds})
+                       then w.opened_at else clock_timestamp() end,
+      spent = case when w.opened_at > clock_timestamp() - make_interval(secs => ${seconds})
+                   then least(w.spent, ${limit}) + 1 else 1 end
+    returning spent as used, extract(epoch from opened_at)::float8 * 1000 + ${seconds * 1_000} as resets_ms,
+              extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
+  return row;
+}
+
+/** Gives one attempt back to the window of a key. */
+export async function refundAttempt(sql: Sql, key: Buffer): Promise<void> {
+  await sql`update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${key}`;
+}
+
+/** Deletes the window of a key, and so gives all its attempts back. */
+export async function deleteAttempts(sql: Sql, key: Buffer): Promise<void> {
+  await sql`delete from sign_in_windows where key = ${key}`;
+}
+
+/** Deletes windows that closed long ago. */
+export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
+  await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
+}

@@ -1,0 +1,40 @@
+/** The app's own queries of PostgreSQL, as functions: a test can run the app without a database. */
+import type { AccessRule } from "./auth/access-rules.ts";
+import type { KeyParts } from "./auth/api-key.ts";
+import { authorizeBatch, type BatchResult } from "./auth/authorize.ts";
+import { isClickHouseUnavailable } from "./clickhouse.ts";
+import type { AccountScope } from "./http/principal.ts";
+import type { LimitWindow } from "./http/rate-limit.ts";
+import { createIdempotencyStore, type IdempotencyStore } from "./idempotency/sql.ts";
+import { type ConsumeMany, createConsumeMany } from "./limits/consume-many.ts";
+import type { QuotaState } from "./limits/quotas.ts";
+import { listQuotas, listWindows } from "./limits/sql.ts";
+import { isUnavailable, type Sql } from "./postgres.ts";
+
+export type AppStores = {
+  /** Authenticates a key and consumes `wanted` requests from its limits; undefined for an unknown key. */
+  authorize(
+    key: KeyParts,
+    rule: AccessRule,
+    wanted: number,
+    rejected: number,
+  ): Promise<BatchResult | undefined>;
+  requests: IdempotencyStore;
+  consumeMany: ConsumeMany;
+  /** Lists every rate-limit window of an account and mode; consumes nothing. */
+  listWindows(scope: AccountScope): Promise<LimitWindow[]>;
+  /** Lists every quota of an account and mode; consumes nothing. */
+  listQuotas(scope: AccountScope): Promise<QuotaState[]>;
+};
+
+export const createStores = (sql: Sql): AppStores => ({
+  authorize: (key, rule, wanted, rejected) => authorizeBatch(sql, key, rule, wanted, rejected),
+  requests: createIdempotencyStore(sql),
+  consumeMany: createConsumeMany(sql),
+  listWindows: (scope) => listWindows(sql, scope),
+  listQuotas: (scope) => listQuotas(sql, scope),
+});
+
+/** Whether an error means that PostgreSQL or ClickHouse is unavailable. */
+export const isStoreUnavailable = (error: unknown): boolean =>
+  isUnavailable(error) || isClickHouseUnavailable(error);

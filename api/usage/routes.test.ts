@@ -1,0 +1,77 @@
+/** Goal: limits are described in every response and by `/v1/limits`, which consumes nothing. */
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
+
+let api: FakeApi;
+beforeEach(() => {
+  api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0 }) } });
+});
+
+const RATE_LIMIT_HEADERS = [
+  "x-ratelimit-limit",
+  "x-ratelimit-remaining",
+  "x-ratelimit-reset",
+  "x-ratelimit-policy",
+];
+
+describe("GET /v1/limits", () => {
+  test("returns every window with what remains of it, and consumes nothing", async () => {
+    const key = api.addKey({ remaining: 7 });
+    for (let i = 0; i < 3; i++) {
+      const { status, body } = await api.send("/v1/limits", { key });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        plan: "pro",
+        limits: [{ name: "minute", limit: 1_000, remaining: 7, window: 60 }],
+      });
+    }
+  });
+
+  test("needs a key, and no scope", async () => {
+    const nobody = await api.send("/v1/limits");
+    expect([nobody.status, errorCodeOf(nobody)]).toEqual([401, "unauthorized"]);
+    expect((await api.send("/v1/limits", { key: api.addKey({ scopes: [] }) })).status).toBe(200);
+  });
+});
+
+describe("a request", () => {
+  test("consumes one from the window that its headers describe", async () => {
+    const key = api.addKey({ remaining: 2 });
+    for (const left of ["1", "0"]) {
+      const { status, headers } = await api.send("/v1/links", { key });
+      expect([status, headers.get("x-ratelimit-remaining")]).toEqual([200, left]);
+    }
+  });
+
+  test("is rejected when the window is used up, with how long to wait", async () => {
+    const key = api.addKey({ remaining: 0 });
+    const response = await api.send("/v1/links", { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([429, "rate_limited"]);
+    const wait = Number(response.headers.get("retry-after"));
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(60);
+    expect(response.body).toMatchObject({ error: { retry_after: wait } });
+  });
+
+  test("carries the four headers however it ends", async () => {
+    const key = api.addKey({ scopes: ["links:read"] });
+    for (const [path, options] of [
+      ["/v1/links", { key }],
+      ["/v1/links", { key, body: {} }],
+      ["/v1/links", { key: "sk_live_nonsense" }],
+      ["/v1/nothing", {}],
+    ] as const) {
+      const { headers } = await api.send(path, options);
+      for (const name of RATE_LIMIT_HEADERS) expect(headers.get(name)).toMatch(/^\d/);
+    }
+  });
+
+  test("consumes nothing of an account whose key is only known in part", async () => {
+    const key = api.addKey({ remaining: 5 });
+    const forged = `${key.key.slice(0, 30)}${"0".repeat(key.key.length - 30)}`;
+    const response = await api.send("/v1/links", { key: forged });
+    expect([response.status, errorCodeOf(response)]).toEqual([401, "unauthorized"]);
+    expect(key.remaining).toBe(5);
+  });
+});

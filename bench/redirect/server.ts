@@ -1,0 +1,71 @@
+/** Runs a server under load on one core, and reads its metrics and memory. */
+import { readFileSync } from "node:fs";
+
+export const SERVER_CORE = "0";
+export const LOAD_CORE = "1";
+
+type ServerOptions = {
+  command: string[];
+  env?: Record<string, string>;
+  /** Responds as soon as the server is up. */
+  url: string;
+};
+
+/** Starts a server, calls `use`, and stops the server even if `use` fails. */
+export async function withServer(
+  { command, env = {}, url }: ServerOptions,
+  use: (pid: number) => Promise<void>,
+): Promise<void> {
+  const child = Bun.spawn(["taskset", "-c", SERVER_CORE, ...command], {
+    env: { ...process.env, ...env },
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  const isUp = () =>
+    fetch(url, { redirect: "manual" }).then(
+      () => true,
+      () => false,
+    );
+  try {
+    while (!(await isUp())) await Bun.sleep(100);
+    await use(child.pid);
+  } finally {
+    child.kill("SIGTERM");
+    await child.exited;
+  }
+}
+
+/** Runs wrk with a script on the other core; returns the numbers of its `RESULT` line. */
+export async function wrk(
+  script: string,
+  url: string,
+  { seconds, connections, args = [] }: { seconds: number; connections: number; args?: string[] },
+): Promise<number[]> {
+  const command = ["taskset", "-c", LOAD_CORE, "wrk", "-t1", `-c${connections}`, `-d${seconds}s`];
+  command.push("-s", `bench/redirect/${script}`, url, "--", ...args);
+  const child = Bun.spawn(command, { stdout: "pipe" });
+  const text = await new Response(child.stdout).text();
+  const numbers = /RESULT ([\d ]+)/.exec(text)?.[1]?.split(" ").map(Number);
+  if (numbers === undefined) throw new Error(`wrk: ${text}`);
+  return numbers;
+}
+
+/** Resident memory of a process, in bytes. */
+export function residentBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "latin1");
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1_024;
+}
+
+/** Scrapes a process's Prometheus metrics: values by name and labels. */
+export async function scrape(metricsUrl: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  return new Map(
+    text
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .map((line): [string, number] => {
+        const space = line.lastIndexOf(" ");
+        return [line.slice(0, space), Number(line.slice(space + 1))];
+      }),
+  );
+}

@@ -1,0 +1,129 @@
+/** PostgreSQL, NATS and ClickHouse: started here, unless the environment names servers that run elsewhere. */
+import { join } from "node:path";
+
+import type { StackConfig } from "./config.ts";
+import type { Logger } from "./logger.ts";
+import { acceptsClients, findNatsServer, natsService, natsUrl } from "./nats.ts";
+import { choosePorts, type ChosenPort } from "./ports.ts";
+import { prepareInstallation } from "./postgres-installation.ts";
+import { databaseUrl, findPrograms, initialise, postgresService } from "./postgres.ts";
+import type { Secrets } from "./secrets.ts";
+import { clickhouseService, clickhouseUrl, type StackUrls } from "./stack.ts";
+import { respondsOk, type Supervisor } from "./supervisor.ts";
+
+export type Ports = Record<keyof typeof PORT_USES, ChosenPort>;
+
+const PORT_USES = {
+  API_PORT: "the API",
+  DASHBOARD_PORT: "the dashboard",
+  REDIRECTOR_PORT: "short links",
+  API_METRICS_PORT: "the API's metrics",
+  REDIRECTOR_METRICS_PORT: "the redirector's metrics",
+  WORKER_METRICS_PORT: "the worker's metrics",
+  POSTGRES_PORT: "PostgreSQL",
+  NATS_PORT: "NATS",
+  CLICKHOUSE_PORT: "ClickHouse",
+} as const;
+
+/** Chooses the ports, and reports which preferred ones are in use. */
+export async function choosePortsFor(config: StackConfig, logger: Logger): Promise<Ports> {
+  const ports = await choosePorts<keyof typeof PORT_USES>({
+    API_PORT: config.API_PORT,
+    DASHBOARD_PORT: config.DASHBOARD_PORT,
+    REDIRECTOR_PORT: config.REDIRECTOR_PORT,
+    API_METRICS_PORT: config.API_METRICS_PORT,
+    REDIRECTOR_METRICS_PORT: config.REDIRECTOR_METRICS_PORT,
+    WORKER_METRICS_PORT: config.WORKER_METRICS_PORT,
+    // A service that runs elsewhere needs no port here, so no report about a used one.
+    POSTGRES_PORT: config.DATABASE_URL === undefined ? config.POSTGRES_PORT : 0,
+    NATS_PORT: config.NATS_URL === undefined ? config.NATS_PORT : 0,
+    CLICKHOUSE_PORT: config.CLICKHOUSE_URL === undefined ? config.CLICKHOUSE_PORT : 0,
+  });
+  for (const [name, use] of Object.entries(PORT_USES) as [keyof Ports, string][]) {
+    const { port, taken } = ports[name];
+    if (taken)
+      logger.log(
+        `Port ${config[name]} for ${use} is in use; using ${port} instead (set ${name} to choose one).`,
+      );
+  }
+  return ports;
+}
+
+type ServicesOptions = {
+  config: StackConfig;
+  ports: Ports;
+  dataDir: string;
+  postgresHome: string;
+  secrets: Secrets;
+  supervisor: Supervisor;
+  logger: Logger;
+};
+
+/** Starts the three services, or checks those that run elsewhere; returns all URLs of the stack. */
+export async function startServices({
+  config,
+  ports,
+  dataDir,
+  postgresHome,
+  secrets,
+  supervisor,
+  logger,
+}: ServicesOptions): Promise<StackUrls> {
+  async function postgres(): Promise<string> {
+    if (config.DATABASE_URL !== undefined) return config.DATABASE_URL;
+    const installation = prepareInstallation(await findPrograms(), postgresHome, logger.log);
+    initialise(installation, secrets.postgresPassword);
+    const { port } = ports.POSTGRES_PORT;
+    await supervisor.start(postgresService(installation, port, secrets.postgresPassword));
+    return databaseUrl(port, secrets.postgresPassword);
+  }
+
+  async function nats(): Promise<string> {
+    if (config.NATS_URL !== undefined) {
+      await requireReachable("NATS_URL", config.NATS_URL, acceptsClients);
+      return config.NATS_URL;
+    }
+    const program = await findNatsServer(join(dataDir, "bin"), logger.log);
+    const { port } = ports.NATS_PORT;
+    const { natsPassword } = secrets;
+    await supervisor.start(natsService(program, join(dataDir, "nats"), port, natsPassword));
+    return natsUrl(port, natsPassword);
+  }
+
+  async function clickhouse(): Promise<string> {
+    if (config.CLICKHOUSE_URL !== undefined) {
+      await requireReachable("CLICKHOUSE_URL", config.CLICKHOUSE_URL, (url) =>
+        respondsOk(new URL("/ping", url).href),
+      );
+      return config.CLICKHOUSE_URL;
+    }
+    const { port } = ports.CLICKHOUSE_PORT;
+    const { clickhousePassword } = secrets;
+    await supervisor.start(clickhouseService(dataDir, port, clickhousePassword));
+    return clickhouseUrl(port, clickhousePassword);
+  }
+
+  const [database, natsServer, clickhouseServer] = await Promise.all([
+    postgres(),
+    nats(),
+    clickhouse(),
+  ]);
+  return {
+    api: `http://localhost:${ports.API_PORT.port}`,
+    dashboard: `http://localhost:${ports.DASHBOARD_PORT.port}`,
+    short: `http://localhost:${ports.REDIRECTOR_PORT.port}`,
+    database,
+    nats: natsServer,
+    clickhouse: clickhouseServer,
+  };
+}
+
+async function requireReachable(
+  variable: string,
+  url: string,
+  isReachable: (url: string) => Promise<boolean>,
+): Promise<void> {
+  if (await isReachable(url).catch(() => false)) return;
+  // Only the host: the rest of the URL may contain a password.
+  throw new Error(`${variable} is set, but no server responds at ${new URL(url).host}.`);
+}

@@ -1,0 +1,71 @@
+/**
+ * Ends a process's children if it no longer can: after `kill -9` or a crash. The watchdog holds the read end of a
+ * pipe whose write end belongs only to its parent. When the parent ends for any reason, the kernel closes the pipe.
+ * Children need not cooperate, so this also works for servers of other projects, and it needs no extra package (as
+ * `setpriv --pdeathsig` would need util-linux).
+ *
+ * Run as a program it reads lines of `name pid`: the children to watch.
+ */
+import { createInterface } from "node:readline";
+
+import { isAlive, type ProcessEntry, readStartTime } from "./process-registry.ts";
+
+export type Watchdog = {
+  /** Ends the process if this one ends without stopping it. */
+  watch(name: string, pid: number): void;
+};
+
+/** Grace period before a process is killed, and how often that is checked. */
+const GRACE_MS = 2_000;
+const POLL_MS = 50;
+
+/** Children the watchdog stores before it removes those that have ended. */
+const WATCHED_MAX = 100;
+
+/** Starts a watchdog for this process; it ends with this process, and does not keep it alive. */
+export function startWatchdog(): Watchdog {
+  const child = Bun.spawn([process.execPath, import.meta.path], {
+    // Its own session, so that a signal to this process's group does not end it.
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+    // No variables of the stack.
+    env: {},
+  });
+  child.unref();
+  return {
+    watch(name, pid) {
+      void child.stdin.write(`${name} ${pid}\n`);
+      // Flushed at once: this process may be killed at any time.
+      void child.stdin.flush();
+    },
+  };
+}
+
+/** On SIGQUIT PostgreSQL and its child processes end immediately; it recovers at its next start. */
+const signalFor = (name: string): NodeJS.Signals => (name === "postgres" ? "SIGQUIT" : "SIGKILL");
+
+async function run(): Promise<void> {
+  let watched: ProcessEntry[] = [];
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [name = "", number] = line.split(" ");
+    const pid = Number(number);
+    const startedAt = readStartTime(pid);
+    if (startedAt === undefined) continue;
+    if (watched.length >= WATCHED_MAX) watched = watched.filter(isAlive);
+    watched.push({ name, pid, startedAt });
+  }
+  for (const entry of watched.filter(isAlive)) end(entry, signalFor(entry.name));
+  const deadline = Date.now() + GRACE_MS;
+  while (watched.some(isAlive) && Date.now() < deadline) await Bun.sleep(POLL_MS);
+  for (const entry of watched.filter(isAlive)) end(entry, "SIGKILL");
+}
+
+function end({ pid }: ProcessEntry, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended in the meantime.
+  }
+}
+
+if (import.meta.main) await run();

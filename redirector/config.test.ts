@@ -1,0 +1,49 @@
+/** Goal: a page template that cannot be used stops the start and names its variable. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { ConfigError, loadConfig } from "../shared/env.ts";
+import { configSchema, loadErrorPages } from "./config.ts";
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-config-"));
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+async function loadPages(template: string | undefined) {
+  const path = join(dir, "template.html");
+  rmSync(path, { force: true });
+  if (template !== undefined) writeFileSync(path, template);
+  const config = loadConfig(configSchema, {
+    NATS_URL: "nats://127.0.0.1:4222",
+    SHORT_URL: "https://sho.rt",
+    JOURNAL_DIR: dir,
+    PAGE_TEMPLATE_FILE: path,
+  });
+  return await loadErrorPages(config);
+}
+
+const PLACEHOLDERS = "<title>{{title}}</title>{{content}}";
+
+describe("a page template", () => {
+  test("of 200 KB is used", async () => {
+    const pages = await loadPages(PLACEHOLDERS + "é".repeat(100 * 1024));
+    expect(pages.message("not_found").body.length).toBeGreaterThan(200 * 1024);
+  });
+
+  test.each([
+    ["that does not exist", undefined],
+    ["without a placeholder for the text", "{{title}}"],
+    ["that is too large", PLACEHOLDERS + "x".repeat(1024 ** 2)],
+    ["that is too large in characters of several bytes", PLACEHOLDERS + "é".repeat(200 * 1024)],
+    ["that makes pages too large", PLACEHOLDERS + "{{content}}".repeat(20_000)],
+    ["with too many styles", PLACEHOLDERS + "<style>a{}</style>".repeat(100)],
+  ])("%s stops the start", async (_name, template) => {
+    const failed = await loadPages(template).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(ConfigError);
+    expect(String(failed)).toContain("PAGE_TEMPLATE_FILE: ");
+  });
+});

@@ -1,0 +1,184 @@
+/** Parses field lines (RFC 9112 §5): validates all of them, and stores the values of those that are used. */
+import {
+  COLON,
+  CR,
+  decodeLatin1,
+  findValueEnd,
+  hasFieldName,
+  isInClass,
+  LF,
+  type ScanBuffer,
+  SPACE,
+  TAB,
+  toFieldName,
+  TOKEN,
+} from "./bytes.ts";
+import { readHost } from "./host.ts";
+import { type ParseResult, PARTIAL, reject, type RequestHead, setRange } from "./request-head.ts";
+
+/** State that is needed only while a head is parsed: counts of fields, and flags. */
+export type FieldState = {
+  hosts: number;
+  lengths: number;
+  transferEncoding: boolean;
+  expect: boolean;
+  close: boolean;
+  keepAlive: boolean;
+};
+
+export const createFieldState = (): FieldState => ({
+  hosts: 0,
+  lengths: 0,
+  transferEncoding: false,
+  expect: false,
+  close: false,
+  keepAlive: false,
+});
+
+export function resetFieldState(state: FieldState): void {
+  state.hosts = 0;
+  state.lengths = 0;
+  state.transferEncoding = false;
+  state.expect = false;
+  state.close = false;
+  state.keepAlive = false;
+}
+
+/** Parses the field line at `from`. Returns the position of the next line, or a result that ends parsing. */
+export function readField(
+  scan: ScanBuffer,
+  from: number,
+  head: RequestHead,
+  state: FieldState,
+): number | ParseResult {
+  const { bytes, limit } = scan;
+  let at = from;
+  while (at < limit && isInClass(bytes, at, TOKEN)) at++;
+  if (at >= limit) return PARTIAL;
+  // Parsers disagree about lines that begin with a blank or have one before the colon: they enable smuggling.
+  if (at === from || bytes[at] !== COLON) return reject(400);
+  const length = at++ - from;
+  while (at < limit && (bytes[at] === SPACE || bytes[at] === TAB)) at++;
+  const start = at;
+  at = findValueEnd(scan, at);
+  if (at + 1 >= limit) return at < limit && bytes[at] !== CR ? reject(400) : PARTIAL;
+  if (bytes[at] !== CR || bytes[at + 1] !== LF) return reject(400);
+  let end = at;
+  while (end > start && (bytes[end - 1] === SPACE || bytes[end - 1] === TAB)) end--;
+  return applyField(scan, from, length, start, end, head, state) ? at + 2 : reject(400);
+}
+
+/** The most bytes of a `Connection` field: real ones list two or three options. */
+const CONNECTION_BYTES_MAX = 256;
+
+const ACCEPT_LANGUAGE = toFieldName("accept-language");
+const CONNECTION = toFieldName("connection");
+const CONTENT_LENGTH = toFieldName("content-length");
+const CONTENT_TYPE = toFieldName("content-type");
+const COOKIE = toFieldName("cookie");
+const EXPECT = toFieldName("expect");
+const HOST = toFieldName("host");
+const KEEP_ALIVE = toFieldName("keep-alive");
+const PURPOSE = toFieldName("purpose");
+const REFERER = toFieldName("referer");
+const SEC_GPC = toFieldName("sec-gpc");
+const SEC_PURPOSE = toFieldName("sec-purpose");
+const TRANSFER_ENCODING = toFieldName("transfer-encoding");
+const USER_AGENT = toFieldName("user-agent");
+const X_FORWARDED_FOR = toFieldName("x-forwarded-for");
+
+/** Stores a field that is used; switches by the length of the name first. Returns false to reject the request. */
+function applyField(
+  scan: ScanBuffer,
+  name: number,
+  length: number,
+  start: number,
+  end: number,
+  head: RequestHead,
+  state: FieldState,
+): boolean {
+  const { bytes } = scan;
+  switch (length) {
+    case 3:
+      if (decodeLatin1(bytes, name, name + length).toLowerCase() === "dnt")
+        head.privacy ||= isOne(bytes, start, end);
+      return true;
+    case 4:
+      if (!hasFieldName(scan, name, length, HOST)) return true;
+      if (++state.hosts > 1) return false;
+      // An absolute target's authority takes precedence (RFC 9112 §3.2.2), but the field must be valid.
+      return applyHost(readHost(bytes, start, end), head);
+    case 6:
+      if (hasFieldName(scan, name, length, COOKIE)) setRange(head.cookie, start, end);
+      else if (hasFieldName(scan, name, length, EXPECT)) state.expect = true;
+      return true;
+    case 7:
+      if (hasFieldName(scan, name, length, REFERER)) setRange(head.referrer, start, end);
+      else if (hasFieldName(scan, name, length, SEC_GPC)) head.privacy ||= isOne(bytes, start, end);
+      else if (hasFieldName(scan, name, length, PURPOSE))
+        head.prefetch ||= isPrefetch(bytes, start, end);
+      return true;
+    case 10:
+      if (hasFieldName(scan, name, length, USER_AGENT)) setRange(head.userAgent, start, end);
+      else if (hasFieldName(scan, name, length, CONNECTION)) {
+        if (end - start > CONNECTION_BYTES_MAX) return false;
+        applyConnection(scan, start, end, state);
+      }
+      return true;
+    case 11:
+      if (hasFieldName(scan, name, length, SEC_PURPOSE))
+        head.prefetch ||= isPrefetch(bytes, start, end);
+      return true;
+    case 12:
+      if (hasFieldName(scan, name, length, CONTENT_TYPE)) setRange(head.contentType, start, end);
+      return true;
+    case 14:
+      if (!hasFieldName(scan, name, length, CONTENT_LENGTH)) return true;
+      state.lengths++;
+      return applyContentLength(decodeLatin1(bytes, start, end), head);
+    case 15:
+      if (hasFieldName(scan, name, length, ACCEPT_LANGUAGE)) setRange(head.language, start, end);
+      else if (hasFieldName(scan, name, length, X_FORWARDED_FOR)) {
+        // Some proxies add another field instead of extending the existing one (RFC 9110 §5.3).
+        const addresses = decodeLatin1(bytes, start, end);
+        head.forwardedFor =
+          head.forwardedFor === "" ? addresses : `${head.forwardedFor},${addresses}`;
+      }
+      return true;
+    case 17:
+      if (hasFieldName(scan, name, length, TRANSFER_ENCODING)) state.transferEncoding = true;
+      return true;
+    default:
+      return true;
+  }
+}
+
+function applyHost(host: string | undefined, head: RequestHead): boolean {
+  if (host === undefined) return false;
+  if (head.host === "") head.host = host;
+  return true;
+}
+
+function applyConnection(scan: ScanBuffer, start: number, end: number, state: FieldState): void {
+  if (end - start === 10 && hasFieldName(scan, start, 10, KEEP_ALIVE)) {
+    state.keepAlive = true;
+    return;
+  }
+  const options = decodeLatin1(scan.bytes, start, end).toLowerCase().split(",");
+  for (const option of options) {
+    if (option.trim() === "close") state.close = true;
+    else if (option.trim() === "keep-alive") state.keepAlive = true;
+  }
+}
+
+function applyContentLength(value: string, head: RequestHead): boolean {
+  if (!/^\d{1,15}$/.test(value)) return false;
+  head.contentLength = Number(value);
+  return true;
+}
+
+const isOne = (bytes: Buffer, start: number, end: number): boolean =>
+  end - start === 1 && bytes[start] === 49;
+
+const isPrefetch = (bytes: Buffer, start: number, end: number): boolean =>
+  decodeLatin1(bytes, start, end).includes("prefetch");

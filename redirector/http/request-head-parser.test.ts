@@ -1,0 +1,217 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { ByteRange } from "../../shared/bytes.ts";
+import { createRequestHeadParser, HEAD_BYTES_MAX } from "./request-head-parser.ts";
+import { createHead } from "./request-head.ts";
+
+const parse = (text: string, { head, parse } = createRequestHeadParser()) => {
+  // Other bytes follow in the same memory and must not be read.
+  const bytes = Buffer.from(`${text}\r\n\r\nGET`, "latin1").subarray(0, text.length);
+  const result = parse(bytes, 0);
+  const textOf = ({ start, end }: ByteRange) => head.bytes.toString("latin1", start, end);
+  return { result, head, textOf };
+};
+
+const status = (text: string) => {
+  const { result } = parse(text);
+  return result.kind === "rejected" ? result.status : result.kind;
+};
+
+const GET = "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n";
+
+describe("the head of a request", () => {
+  test("is parsed into what a redirect and its click need", () => {
+    const text =
+      "GET /abc?x=1&y=%20 HTTP/1.1\r\nhOsT:\tsho.rt:8080 \r\nUser-Agent: Mozilla/5.0 (X)\r\n" +
+      "Referer: https://e.com/?a=b\r\nAccept-Language: de,en;q=0.5\r\nX-Forwarded-For: 1.2.3.4, 5.6.7.8\r\n" +
+      "X-Forwarded-For: 9.9.9.9\r\nSec-Purpose: prefetch;prerender\r\nDNT: 1\r\nCookie: a=b\r\nX-Empty:\r\n\r\nrest";
+    const { result, head, textOf } = parse(text);
+    expect(result).toEqual({ kind: "complete" });
+    expect(head).toMatchObject({
+      length: text.length - 4,
+      method: "GET",
+      host: "sho.rt:8080",
+      keepAlive: true,
+      contentLength: 0,
+      forwardedFor: "1.2.3.4, 5.6.7.8,9.9.9.9",
+      prefetch: true,
+      privacy: true,
+    });
+    expect(
+      [head.path, head.query, head.userAgent, head.referrer, head.language, head.cookie].map(
+        textOf,
+      ),
+    ).toEqual(["/abc", "x=1&y=%20", "Mozilla/5.0 (X)", "https://e.com/?a=b", "de,en;q=0.5", "a=b"]);
+  });
+
+  test("leaves nothing for the next one", () => {
+    const parser = createRequestHeadParser();
+    parse(
+      `${GET}User-Agent: x\r\nDNT: 1\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n`,
+      parser,
+    );
+    parse("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", parser);
+    // The rest of an earlier head is not taken for the end of a truncated one.
+    expect(parse(GET, parser).result.kind).toBe("partial");
+    const { head } = parse(`${GET}\r\n`, parser);
+    expect({ ...head, path: 0, query: 0 }).toEqual({
+      ...createHead(head.bytes),
+      length: GET.length + 2,
+      method: "GET",
+      host: "sho.rt",
+      path: 0,
+      query: 0,
+    });
+  });
+
+  test.each([
+    ["HTTP/1.1", "", true],
+    ["HTTP/1.1", "Connection: close\r\n", false],
+    ["HTTP/1.1", "Connection: Upgrade, Close\r\n", false],
+    ["HTTP/1.1", "Connection: keep-alive\r\nConnection: close\r\n", false],
+    ["HTTP/1.0", "", false],
+    ["HTTP/1.0", "Connection: Keep-Alive\r\n", true],
+    ["HTTP/1.0", "Connection: keep-alive, close\r\n", false],
+  ])("in %s with %p keeps the connection: %p", (version, fields, keepAlive) => {
+    const { head } = parse(`GET / ${version}\r\nHost: a\r\n${fields}\r\n`);
+    expect(head.keepAlive).toBe(keepAlive);
+  });
+
+  test.each([
+    ["http://one.example:81/x?y", "/x", "y"],
+    ["HTTPS://one.example:81/", "/", ""],
+    // Without a path, the path is the root.
+    ["http://one.example:81", "/", ""],
+    ["http://one.example:81?y", "/", "y"],
+  ])("has the host and path of an absolute target: %p", (target, path, query) => {
+    const { result, head, textOf } = parse(`GET ${target} HTTP/1.1\r\nHost: two.example\r\n\r\n`);
+    expect(result.kind).toBe("complete");
+    expect([head.host, textOf(head.path), textOf(head.query)]).toEqual([
+      "one.example:81",
+      path,
+      query,
+    ]);
+  });
+
+  test.each([
+    // The request line
+    "GET  /abc HTTP/1.1\r\nHost: a\r\n\r\n",
+    " GET /abc HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET /abc HTTP/1.1 \r\nHost: a\r\n\r\n",
+    "GET /a bc HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET\t/abc HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET /abc\r\n\r\n",
+    "GET /abc http/1.1\r\nHost: a\r\n\r\n",
+    "GET /abc HTTP/1.1\nHost: a\n\n",
+    "GET /abc HTTP/1.1\rHost: a\r\r",
+    "GET abc HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET /a\u0000b HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET /a\u007fb HTTP/1.1\r\nHost: a\r\n\r\n",
+    "G@T /abc HTTP/1.1\r\nHost: a\r\n\r\n",
+    "AVERYLONGMETHODNAME / HTTP/1.1\r\nHost: a\r\n\r\n",
+    // Hosts
+    "GET /abc HTTP/1.1\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost:\r\n\r\n",
+    `${GET}Host: sho.rt\r\n\r\n`,
+    `${GET}Host: evil.example\r\n\r\n`,
+    "GET /abc HTTP/1.1\r\nHost: a/b\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost: a b\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost: user@a\r\n\r\n",
+    "GET http://a/ HTTP/1.1\r\nHost: b@c\r\n\r\n",
+    `GET /abc HTTP/1.1\r\nHost: ${"a".repeat(261)}\r\n\r\n`,
+    `GET http://${"a".repeat(261)}/ HTTP/1.1\r\nHost: a\r\n\r\n`,
+    `${GET}Connection: ${"a,".repeat(200)}\r\n\r\n`,
+    // Field lines
+    `${GET} folded: x\r\n\r\n`,
+    `${GET}X: a\r\n b\r\n\r\n`,
+    `${GET}X : a\r\n\r\n`,
+    `${GET}: a\r\n\r\n`,
+    `${GET}X\r\n\r\n`,
+    `${GET}X: a\nY: b\r\n\r\n`,
+    `${GET}X: a\rY: b\r\n\r\n`,
+    `${GET}X: a\u0000b\r\n\r\n`,
+    `${GET}X: a\u000bb\r\n\r\n`,
+    `${GET}Xé: a\r\n\r\n`,
+    `${GET}X(): a\r\n\r\n`,
+    `${GET}\rX: a\r\n\r\n`,
+    // Lengths and codings that two parsers could interpret differently
+    `${GET}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `${GET}Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello`,
+    `${GET}Content-Length: 5, 5\r\n\r\nhello`,
+    `${GET}Content-Length: +5\r\n\r\nhello`,
+    `${GET}Content-Length: 0x5\r\n\r\nhello`,
+    `${GET}Content-Length: -1\r\n\r\n`,
+    `${GET}Content-Length:\r\n\r\n`,
+    `${GET}Content-Length: 5 5\r\n\r\nhello`,
+    `${GET}Content-Length: 9999999999999999\r\n\r\n`,
+    `${GET}Content-Length: 5\r\n\r\nhello`,
+    "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+  ])("that is ambiguous is rejected: %p", (text) => {
+    expect(status(text)).toBe(400);
+  });
+
+  test.each([
+    [501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    [501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n"],
+    [417, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"],
+    [505, "GET / HTTP/2.0\r\nHost: a\r\n\r\n"],
+    [505, "GET / HTTP/0.9\r\nHost: a\r\n\r\n"],
+    [431, `${GET}${"X: y\r\n".repeat(100)}\r\n`],
+    [431, `${GET}X: ${"y".repeat(HEAD_BYTES_MAX)}\r\n\r\n`],
+    [431, `GET /${"x".repeat(HEAD_BYTES_MAX)} HTTP/1.1\r\nHost: a\r\n\r\n`],
+    [431, `${GET}X: ${"y".repeat(HEAD_BYTES_MAX)}`],
+  ])("that is unsupported or too long is rejected: %i", (expected, text) => {
+    expect(String(status(text))).toBe(String(expected));
+  });
+
+  test("may arrive in pieces: every beginning of a valid one is partial", () => {
+    const text = `\r\n${GET}User-Agent: x\r\nContent-Length: 0\r\n\r\n`;
+    for (let length = 0; length < text.length; length++) {
+      expect([length, status(text.slice(0, length))]).toEqual([length, "partial"]);
+    }
+    expect(status(text)).toBe("complete");
+  });
+
+  test("is never parsed beyond its blank line, and never throws, for any bytes", () => {
+    const piece = fc.oneof(
+      fc.constantFrom(
+        "GET",
+        "POST",
+        " ",
+        "/",
+        "/a",
+        "?",
+        " HTTP/1.1",
+        "\r\n",
+        "\r",
+        "\n",
+        "Host: a",
+        "Host",
+        ":",
+      ),
+      fc.constantFrom(
+        "Content-Length: 3",
+        "Transfer-Encoding: chunked",
+        "\t",
+        "\u0000",
+        "\r\n\r\n",
+        "X: y",
+      ),
+      fc.string({ unit: "binary", maxLength: 5 }),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 25 }), (pieces) => {
+        const text = pieces.join("");
+        const { result, head } = parse(text);
+        if (result.kind !== "complete") return;
+        expect(text.slice(0, head.length)).toEndWith("\r\n\r\n");
+        expect(text.slice(2, head.length - 2)).not.toContain("\r\n\r\n");
+        expect(status(text.slice(0, head.length))).toBe("complete");
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+});

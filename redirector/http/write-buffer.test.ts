@@ -1,0 +1,163 @@
+/** Goal: nothing is written beyond the buffer, and everything that fits is accepted. */
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { applyUtm } from "../../api/links/utm.ts";
+import { toSlice } from "../../shared/bytes.ts";
+import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
+import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";
+import { PAGE_BYTES_MAX } from "../error-pages.ts";
+import {
+  createResponseWriter,
+  NO_ROOM,
+  type RedirectorResponse,
+  RESPONSE_BYTES_MAX,
+} from "./response-writer.ts";
+import { createWriteBuffer, WRITE_BUFFER_BYTES } from "./write-buffer.ts";
+
+const options = { method: "GET", keepAlive: true, now: 1_700_000_000_000 };
+
+const anyPage = (bytesMax: number) =>
+  fc
+    .record({
+      status: fc.constantFrom(200, 204, 404, 414),
+      headers: fc.dictionary(
+        fc.stringMatching(/^[a-z-]{1,20}$/),
+        fc.stringMatching(/^[ -~é]{0,99}$/),
+        {
+          maxKeys: 9,
+        },
+      ),
+      bytes: fc.nat({ max: bytesMax }),
+    })
+    .map(({ status, headers, bytes }) => ({ status, headers, body: Buffer.alloc(bytes, "x") }));
+const anyRedirect = (bytesMax: number) =>
+  fc.record({ bytes: fc.nat({ max: bytesMax }), text: fc.boolean() }).map(({ bytes, text }) => ({
+    location: text ? "é".repeat(bytes) : toSlice(Buffer.alloc(bytes, "x")),
+  }));
+const anyResponse = (bytesMax: number): fc.Arbitrary<RedirectorResponse> =>
+  fc.oneof(anyPage(bytesMax), anyRedirect(bytesMax));
+const anyOptions = fc.record({
+  method: fc.constantFrom("GET", "HEAD"),
+  keepAlive: fc.boolean(),
+  now: fc.constant(options.now),
+});
+
+describe("the writer of responses", () => {
+  test("writes a response that fits, and not a byte of one that does not", () => {
+    const writer = createResponseWriter();
+    fc.assert(
+      fc.property(
+        anyResponse(2_000),
+        anyOptions,
+        fc.nat({ max: 99 }),
+        (response, options, offset) => {
+          const ample = Buffer.alloc(8_000);
+          const length = writer.write(response, options, ample, 0);
+          const exact = Buffer.alloc(offset + length, 1);
+          expect(writer.write(response, options, exact, offset)).toBe(offset + length);
+          expect(exact.subarray(offset)).toEqual(ample.subarray(0, length));
+          const short = Buffer.alloc(offset + length - 1, 1);
+          expect(writer.write(response, options, short, offset)).toBe(NO_ROOM);
+          expect(short.every((byte) => byte === 1)).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+describe("the write buffer", () => {
+  test("sends everything that was added, in order, and has room for any response when it is empty", () => {
+    const writeBuffer = createWriteBuffer<number>(createResponseWriter());
+    const anySteps = fc.array(
+      fc.record({
+        receiver: fc.nat({ max: 3 }),
+        response: anyResponse(PAGE_BYTES_MAX),
+        send: fc.nat({ max: 5 }).map((n) => n === 0),
+      }),
+      { maxLength: 30 },
+    );
+    fc.assert(
+      fc.property(anySteps, (steps) => {
+        const expected: Buffer[][] = [[], [], [], []];
+        const received: Buffer[][] = [[], [], [], []];
+        const send = () =>
+          writeBuffer.send((receiver, bytes, start, end) => {
+            received[receiver]?.push(Buffer.from(bytes.subarray(start, end)));
+          });
+        const writer = createResponseWriter();
+        const target = Buffer.alloc(WRITE_BUFFER_BYTES);
+        for (const { receiver, response, send: sends } of steps) {
+          if (!writeBuffer.add(receiver, response, options)) {
+            send();
+            expect(writeBuffer.add(receiver, response, options)).toBe(true);
+          }
+          const end = writer.write(response, options, target, 0);
+          expected[receiver]?.push(Buffer.from(target.subarray(0, end)));
+          if (sends) send();
+        }
+        send();
+        const same = received.every((parts, i) =>
+          Buffer.concat(parts).equals(Buffer.concat(expected[i] ?? [])),
+        );
+        expect(same).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("has room for the longest page and the longest record of a link", () => {
+    expect(RESPONSE_BYTES_MAX).toBeGreaterThanOrEqual(
+      Math.max(PAGE_BYTES_MAX, LINK_RECORD_BYTES_MAX) + 16 * 1024,
+    );
+    expect(WRITE_BUFFER_BYTES).toBeGreaterThan(RESPONSE_BYTES_MAX);
+    const writeBuffer = createWriteBuffer<number>(createResponseWriter());
+    const count = Math.floor(WRITE_BUFFER_BYTES / RESPONSE_BYTES_MAX);
+    for (let i = 0; i < count; i++) {
+      expect(writeBuffer.add(1, { location: "x".repeat(LINK_RECORD_BYTES_MAX) }, options)).toBe(
+        true,
+      );
+    }
+  });
+
+  test("has room for every destination that a link may have, with all UTM parameters", () => {
+    const writeBuffer = createWriteBuffer<number>(createResponseWriter());
+    const anyText = fc
+      .tuple(fc.constantFrom("🎈", "é", "中", " ", "a", "&", "\u0001"), fc.nat({ max: 255 }))
+      .map(([unit, length]) => unit.repeat(255).slice(0, length).toWellFormed());
+    const anyUtm = fc.option(anyText, { nil: null });
+    const utm = fc.record({
+      utm_source: anyUtm,
+      utm_medium: anyUtm,
+      utm_campaign: anyUtm,
+      utm_term: anyUtm,
+      utm_content: anyUtm,
+    });
+    const longest = "中".repeat(255);
+    const most = {
+      utm_source: longest,
+      utm_medium: longest,
+      utm_campaign: longest,
+      utm_term: longest,
+      utm_content: longest,
+    };
+    const anyHref = fc
+      .tuple(fc.constantFrom("?", "#", "?a=", "?a&", "x"), fc.nat({ max: URL_LENGTH_MAX - 22 }))
+      .map(([start, length]) => `https://example.com/${start}`.padEnd(20 + length, "a&"));
+    fc.assert(
+      fc.property(
+        fc.oneof(anyHref, fc.constant(`https://example.com/?${"a".repeat(URL_LENGTH_MAX - 21)}`)),
+        fc.oneof(utm, fc.constant(most)),
+        (href, utm) => {
+          expect(href.length).toBeLessThanOrEqual(URL_LENGTH_MAX);
+          const destination = Buffer.from(applyUtm(href, utm));
+          // A record also has ids, a password's hash and names.
+          expect(destination.length).toBeLessThan(LINK_RECORD_BYTES_MAX / 2);
+          expect(writeBuffer.add(1, { location: toSlice(destination) }, options)).toBe(true);
+          writeBuffer.send(() => undefined);
+        },
+      ),
+    );
+  });
+});

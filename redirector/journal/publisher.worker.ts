@@ -1,0 +1,64 @@
+/** Runs the publisher in a thread of its own, so that publishing clicks does not slow redirects down. */
+import { createLog } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+import type { SealedSegment } from "./files.ts";
+import { startPublisher } from "./publisher.ts";
+
+export type PublisherOptions = { natsUrl: string; streamBytesMax: number; logLevel: string };
+
+/** Messages to the thread. */
+export type PublisherCommand =
+  | { kind: "start"; options: PublisherOptions }
+  | { kind: "publish"; segment: SealedSegment }
+  | { kind: "stop" };
+
+/** Messages from the thread: a segment was delivered or quarantined, its file was truncated, or the thread has stopped. */
+export type PublisherEvent =
+  | { kind: "delivered" }
+  | { kind: "quarantined"; pending: boolean }
+  | { kind: "released"; segment: SealedSegment }
+  | { kind: "stopped" };
+
+declare const self: Worker;
+
+const send = (event: PublisherEvent): void => self.postMessage(event);
+
+let running: ReturnType<typeof run> | undefined;
+
+function run({ natsUrl, streamBytesMax, logLevel }: PublisherOptions) {
+  const log = createLog("redirector", logLevel);
+  const nats = openNats({ url: natsUrl, name: "redirector clicks", log });
+  const publisher = startPublisher({
+    nats: nats.connection,
+    streamBytesMax,
+    log,
+    onDelivered: () => send({ kind: "delivered" }),
+    onQuarantined: ({ pending }) => send({ kind: "quarantined", pending }),
+    onReleased: (segment) => send({ kind: "released", segment }),
+  });
+  return {
+    add: publisher.add,
+    /** Never rejects; segments that are not published stay in the journal. */
+    async stop(): Promise<void> {
+      try {
+        await publisher.stop();
+        await nats.close();
+      } catch (error) {
+        log.error({ error }, "publisher_not_stopped");
+      }
+    },
+  };
+}
+
+self.addEventListener("message", ({ data }: MessageEvent<PublisherCommand>): void => {
+  switch (data.kind) {
+    case "start":
+      running = run(data.options);
+      return;
+    case "publish":
+      running?.add(data.segment);
+      return;
+    case "stop":
+      void running?.stop().finally(() => send({ kind: "stopped" }));
+  }
+});

@@ -1,0 +1,128 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import {
+  type Click,
+  decodeSegment,
+  encodeRawClick,
+  encodeSegmentHeader,
+  RECORD_BYTES_MAX,
+  toRawClick,
+} from "./click-segment.ts";
+
+const text = (max: number) => fc.string({ maxLength: max, unit: "grapheme-ascii" });
+
+const anyClick: fc.Arbitrary<Click> = fc.record({
+  time: fc.nat({ max: 4_102_444_800_000 }),
+  linkId: fc.uuid(),
+  accountId: fc.uuid(),
+  mode: fc.constantFrom("live", "test"),
+  prefetch: fc.boolean(),
+  privacy: fc.boolean(),
+  address: fc.oneof(text(45), fc.string({ unit: "grapheme-composite", maxLength: 4 })),
+  host: text(64),
+  userAgent: text(512),
+  referrer: text(200),
+  language: text(64),
+  query: text(64),
+});
+
+const anySegment = fc.record({
+  journalId: fc.uuid(),
+  segment: fc.nat(),
+  clicks: fc.array(anyClick, { maxLength: 5 }),
+});
+
+function encodeSegment({
+  journalId,
+  segment,
+  clicks,
+}: {
+  journalId: string;
+  segment: number;
+  clicks: Click[];
+}) {
+  const records = clicks.map((click) => {
+    const target = Buffer.alloc(RECORD_BYTES_MAX);
+    return target.subarray(0, encodeRawClick(target, 0, toRawClick(click)));
+  });
+  return Buffer.concat([encodeSegmentHeader({ journalId, segment }), ...records]);
+}
+
+describe("a segment", () => {
+  test("decodes to the id and the clicks it was encoded from", () => {
+    fc.assert(
+      fc.property(anySegment, (segment) => {
+        expect(decodeSegment(encodeSegment(segment))).toEqual({ ...segment, whole: true });
+      }),
+    );
+  });
+
+  test("truncated at any byte, decodes to the clicks before that byte and is marked as torn", () => {
+    fc.assert(
+      fc.property(anySegment, fc.double({ min: 0, max: 1, noNaN: true }), (segment, fraction) => {
+        const bytes = encodeSegment(segment);
+        const cut = bytes.subarray(0, Math.floor(bytes.length * fraction));
+        const decoded = decodeSegment(cut);
+        if (decoded === undefined) return expect(cut.length).toBeLessThan(32);
+        expect(decoded.clicks).toEqual(segment.clicks.slice(0, decoded.clicks.length));
+        expect(decoded.whole).toBe(
+          encodeSegment({ ...segment, clicks: decoded.clicks }).length === cut.length,
+        );
+      }),
+    );
+  });
+
+  test("decodes no clicks from a damaged record or from what follows it", () => {
+    fc.assert(
+      fc.property(anySegment, fc.nat(), fc.integer({ min: 1, max: 255 }), (segment, at, flip) => {
+        const bytes = encodeSegment(segment);
+        if (bytes.length === 32) return;
+        const position = 32 + (at % (bytes.length - 32));
+        bytes.writeUInt8(bytes.readUInt8(position) ^ flip, position);
+        const decoded = decodeSegment(bytes);
+        expect(decoded?.whole).toBe(false);
+        expect(decoded?.clicks).toEqual(segment.clicks.slice(0, decoded?.clicks.length ?? 0));
+      }),
+    );
+  });
+
+  test("truncates long texts between characters, and no record exceeds its maximum size", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", minLength: 600, maxLength: 3_000 }), (long) => {
+        const target = Buffer.alloc(RECORD_BYTES_MAX);
+        const click: Click = {
+          time: 1,
+          linkId: "0190a5a2-0000-7000-8000-000000000001",
+          accountId: "0190a5a2-0000-7000-8000-000000000002",
+          mode: "live",
+          prefetch: false,
+          privacy: false,
+          address: long,
+          host: long,
+          userAgent: long,
+          referrer: long,
+          language: long,
+          query: long,
+        };
+        const length = encodeRawClick(target, 0, toRawClick(click));
+        const bytes = Buffer.concat([
+          encodeSegmentHeader({ journalId: click.linkId, segment: 0 }),
+          target.subarray(0, length),
+        ]);
+        const decoded = decodeSegment(bytes)?.clicks[0];
+        expect(decoded?.userAgent.length).toBeGreaterThan(0);
+        expect(long.toWellFormed().startsWith(decoded?.userAgent ?? "?")).toBe(true);
+      }),
+    );
+  });
+
+  test("is not decoded from arbitrary bytes", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(decodeSegment(Buffer.from(bytes))).toBeUndefined();
+      }),
+    );
+  });
+});

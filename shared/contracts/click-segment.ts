@@ -1,0 +1,318 @@
+/**
+ * The segment: a sequence of clicks. A redirector seals it and never changes it again. It is the unit of everything
+ * after the redirect: one journal file, one JetStream message and one ClickHouse insert, all under one id, so that
+ * each stage recognises duplicates.
+ *
+ * Format, little-endian: a 32-byte header, then records.
+ *   header: "SHCP", u8 version, 3 zero bytes, 16-byte journal UUID, u32 segment number, 4 zero bytes
+ *   record: u32 payload length, u32 CRC-32 of the payload, payload
+ * A record torn by a crash has a wrong length or checksum; the segment ends before it.
+ */
+import { type ByteRange, type ByteSlice, emptySlice, toSlice } from "../bytes.ts";
+import type { Uuid } from "../ids.ts";
+import type { Mode } from "./link-record.ts";
+
+export const SEGMENT_HEADER_BYTES = 32;
+
+/** Most clicks of a segment. A segment is sealed by its clicks, its bytes or its age, whichever limit it reaches first. */
+export const SEGMENT_CLICKS_MAX = 2_000;
+
+/** Most bytes of a segment, header included; below the 1 MiB that NATS accepts by default. */
+export const SEGMENT_BYTES_MAX = 768 * 1024;
+
+const MAGIC = 0x50434853; // "SHCP"
+const VERSION = 1;
+const RECORD_HEADER_BYTES = 8;
+
+/** Bytes of an encoded UUID. */
+export const ID_BYTES = 16;
+
+/** Most bytes stored of each text of a click. Longer texts are truncated, never rejected. */
+const TEXT_BYTES_MAX = {
+  address: 45,
+  host: 255,
+  userAgent: 512,
+  referrer: 1024,
+  language: 64,
+  query: 512,
+};
+
+/** Most bytes of one record: its header, the fixed fields, and six texts with their lengths. */
+export const RECORD_BYTES_MAX =
+  RECORD_HEADER_BYTES +
+  8 +
+  16 +
+  16 +
+  1 +
+  6 * 2 +
+  Object.values(TEXT_BYTES_MAX).reduce((sum, bytes) => sum + bytes, 0);
+
+export type Click = {
+  /** Unix milliseconds of the response. */
+  time: number;
+  linkId: Uuid;
+  accountId: Uuid;
+  mode: Mode;
+  /** The request declared itself a prefetch (`Sec-Purpose` or `Purpose`). */
+  prefetch: boolean;
+  /** The request carried `Sec-GPC: 1` or `DNT: 1`. */
+  privacy: boolean;
+  /** The client's IP address as text. The worker drops it after enrichment. */
+  address: string;
+  /** The short URL's host in lower case, without port. */
+  host: string;
+  userAgent: string;
+  referrer: string;
+  /** The `Accept-Language` header. */
+  language: string;
+  /** The short URL's own query, without `?`. */
+  query: string;
+};
+
+export type SegmentId = { journalId: Uuid; segment: number };
+
+export type ClickSegment = SegmentId & {
+  clicks: Click[];
+  /** False when bytes that are not a valid record follow the last valid one: the tail is torn or damaged. */
+  whole: boolean;
+};
+
+/** The segment's deduplication id in JetStream (`Nats-Msg-Id`) and ClickHouse (`insert_deduplication_token`). */
+export const formatSegmentId = ({ journalId, segment }: SegmentId): string =>
+  `${journalId}:${segment}`;
+
+const FLAG_TEST = 1;
+const FLAG_PREFETCH = 2;
+const FLAG_PRIVACY = 4;
+
+/** Encodes the header of a segment. */
+export function encodeSegmentHeader({ journalId, segment }: SegmentId): Buffer {
+  const header = Buffer.alloc(SEGMENT_HEADER_BYTES);
+  header.writeUInt32LE(MAGIC, 0);
+  header.writeUInt8(VERSION, 4);
+  writeUuid(header, 8, journalId);
+  header.writeUInt32LE(segment, 24);
+  return header;
+}
+
+/** A click at the time of its request. Header values are ranges of the request's bytes, not yet decoded. */
+export type RawClick = {
+  time: number;
+  /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
+  ids: ByteSlice;
+  mode: Mode;
+  prefetch: boolean;
+  privacy: boolean;
+  address: string;
+  host: string;
+  /** The bytes that the ranges below refer to. */
+  bytes: Buffer;
+  userAgent: ByteRange;
+  referrer: ByteRange;
+  language: ByteRange;
+  query: ByteRange;
+};
+
+/**
+ * Encodes a click as one record into `target` at `start`, where {@link RECORD_BYTES_MAX} bytes must be free. Returns
+ * the record's end. It runs within a redirect, so it allocates almost nothing.
+ */
+export function encodeRawClick(target: Buffer, start: number, click: RawClick): number {
+  const { bytes, ids } = click;
+  let offset = start + RECORD_HEADER_BYTES;
+  target.writeDoubleLE(click.time, offset);
+  ids.bytes.copy(target, offset + 8, ids.start, ids.end);
+  target[offset + 40] = flagsOf(click);
+  offset += 41;
+  offset = writeText(target, offset, click.address, TEXT_BYTES_MAX.address);
+  offset = writeText(target, offset, click.host, TEXT_BYTES_MAX.host);
+  offset = writeRange(target, offset, bytes, click.userAgent, TEXT_BYTES_MAX.userAgent);
+  offset = writeRange(target, offset, bytes, click.referrer, TEXT_BYTES_MAX.referrer);
+  offset = writeRange(target, offset, bytes, click.language, TEXT_BYTES_MAX.language);
+  offset = writeRange(target, offset, bytes, click.query, TEXT_BYTES_MAX.query);
+  target.writeUInt32LE(offset - start - RECORD_HEADER_BYTES, start);
+  const crc = Bun.hash.crc32(target.subarray(start + RECORD_HEADER_BYTES, offset));
+  target.writeUInt32LE(crc, start + 4);
+  return offset;
+}
+
+/** Creates an empty click whose fields the caller sets; the hot path reuses it. */
+export const newRawClick = (): RawClick => ({
+  time: 0,
+  ids: emptySlice(),
+  mode: "live",
+  prefetch: false,
+  privacy: false,
+  address: "",
+  host: "",
+  bytes: Buffer.alloc(0),
+  userAgent: EMPTY,
+  referrer: EMPTY,
+  language: EMPTY,
+  query: EMPTY,
+});
+
+/** Converts a decoded click into a {@link RawClick}. */
+export function toRawClick(click: Click): RawClick {
+  const texts = [click.userAgent, click.referrer, click.language, click.query].map((text) =>
+    Buffer.from(text),
+  );
+  let end = 0;
+  const [userAgent = EMPTY, referrer = EMPTY, language = EMPTY, query = EMPTY] = texts.map(
+    ({ length }) => ({ start: end, end: (end += length) }),
+  );
+  const ids = Buffer.alloc(2 * ID_BYTES);
+  writeUuid(ids, 0, click.linkId);
+  writeUuid(ids, ID_BYTES, click.accountId);
+  return {
+    ...click,
+    ids: toSlice(ids),
+    bytes: Buffer.concat(texts),
+    userAgent,
+    referrer,
+    language,
+    query,
+  };
+}
+
+/** Up to this many characters, {@link writeText} copies ASCII itself instead of calling `Buffer.write`. */
+const ASCII_COPY_LENGTH_MAX = 40;
+
+const EMPTY: ByteRange = { start: 0, end: 0 };
+
+const flagsOf = (click: Pick<RawClick, "mode" | "prefetch" | "privacy">): number =>
+  (click.mode === "test" ? FLAG_TEST : 0) |
+  (click.prefetch ? FLAG_PREFETCH : 0) |
+  (click.privacy ? FLAG_PRIVACY : 0);
+
+/** Verifies a segment: returns its id, the end of its last valid record and their count; undefined for other bytes. */
+export function scanSegment(
+  bytes: Buffer,
+): (SegmentId & { end: number; count: number }) | undefined {
+  const id = readSegmentId(bytes);
+  if (id === undefined) return undefined;
+  let end = SEGMENT_HEADER_BYTES;
+  let count = 0;
+  for (let next = recordEnd(bytes, end); next !== undefined; next = recordEnd(bytes, end)) {
+    end = next;
+    count++;
+  }
+  return { ...id, end, count };
+}
+
+/** Reads the id from a header without checking the records; undefined when the bytes do not begin with a header. */
+export function readSegmentId(bytes: Buffer): SegmentId | undefined {
+  if (bytes.length < SEGMENT_HEADER_BYTES) return undefined;
+  if (bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt8(4) !== VERSION) return undefined;
+  return { journalId: readUuid(bytes, 8), segment: bytes.readUInt32LE(24) };
+}
+
+/** Decodes a segment; undefined when the bytes are not a segment of a supported version. */
+export function decodeSegment(bytes: Buffer): ClickSegment | undefined {
+  const scan = scanSegment(bytes);
+  if (scan === undefined) return undefined;
+  const clicks: Click[] = [];
+  for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
+    const length = bytes.readUInt32LE(offset);
+    const start = offset + RECORD_HEADER_BYTES;
+    clicks.push(decodeClick(bytes.subarray(start, start + length)));
+    offset = start + length;
+  }
+  return {
+    journalId: scan.journalId,
+    segment: scan.segment,
+    clicks,
+    whole: scan.end === bytes.length,
+  };
+}
+
+function decodeClick(payload: Buffer): Click {
+  const flags = payload.readUInt8(40);
+  const texts = readTexts(payload, 41);
+  return {
+    time: payload.readDoubleLE(0),
+    linkId: readUuid(payload, 8),
+    accountId: readUuid(payload, 24),
+    mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
+    prefetch: (flags & FLAG_PREFETCH) !== 0,
+    privacy: (flags & FLAG_PRIVACY) !== 0,
+    address: texts[0] ?? "",
+    host: texts[1] ?? "",
+    userAgent: texts[2] ?? "",
+    referrer: texts[3] ?? "",
+    language: texts[4] ?? "",
+    query: texts[5] ?? "",
+  };
+}
+
+function recordEnd(bytes: Buffer, offset: number): number | undefined {
+  if (bytes.length - offset < RECORD_HEADER_BYTES) return undefined;
+  const start = offset + RECORD_HEADER_BYTES;
+  const length = bytes.readUInt32LE(offset);
+  if (length === 0 || length > RECORD_BYTES_MAX || start + length > bytes.length) return undefined;
+  const crc = Bun.hash.crc32(bytes.subarray(start, start + length));
+  return crc === bytes.readUInt32LE(offset + 4) ? start + length : undefined;
+}
+
+/**
+ * Writes a text's length and UTF-8 bytes; `Buffer.write` truncates to `max` without splitting a character. For short
+ * ASCII texts, such as addresses and hosts, a loop is faster than that call.
+ */
+function writeText(target: Buffer, offset: number, text: string, max: number): number {
+  if (text.length <= ASCII_COPY_LENGTH_MAX) {
+    let end = offset + 2;
+    let bits = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      bits |= code;
+      target[end++] = code;
+    }
+    if (bits < 128) {
+      target[offset] = text.length;
+      target[offset + 1] = 0;
+      return end;
+    }
+  }
+  const length = target.write(text, offset + 2, max, "utf8");
+  target.writeUInt16LE(length, offset);
+  return offset + 2 + length;
+}
+
+/** Like {@link writeText} for UTF-8 bytes; also truncates without splitting a character. */
+function writeRange(
+  target: Buffer,
+  offset: number,
+  bytes: Buffer,
+  { start, end }: ByteRange,
+  max: number,
+): number {
+  let length = end - start;
+  if (length > max) {
+    length = max;
+    while (length > 0 && ((bytes[start + length] ?? 0) & 0xc0) === 0x80) length--;
+  }
+  target.writeUInt16LE(length, offset);
+  if (length > 0) bytes.copy(target, offset + 2, start, start + length);
+  return offset + 2 + length;
+}
+
+function readTexts(payload: Buffer, start: number): string[] {
+  const texts: string[] = [];
+  for (let offset = start; offset + 2 <= payload.length;) {
+    const length = payload.readUInt16LE(offset);
+    texts.push(payload.toString("utf8", offset + 2, offset + 2 + length));
+    offset += 2 + length;
+  }
+  return texts;
+}
+
+/** Writes a UUID as {@link ID_BYTES} bytes. */
+export function writeUuid(target: Buffer, offset: number, uuid: Uuid): void {
+  target.write(uuid.replaceAll("-", ""), offset, ID_BYTES, "hex");
+}
+
+/** Reads a UUID that {@link writeUuid} wrote. */
+export function readUuid(bytes: Buffer, offset: number): Uuid {
+  const hex = bytes.toString("hex", offset, offset + ID_BYTES);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

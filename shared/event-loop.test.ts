@@ -1,0 +1,112 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+import { Registry } from "prom-client";
+
+import {
+  createSlidingMax,
+  sampleEventLoop,
+  splitDelay,
+  type Tick,
+  watchEventLoop,
+} from "./event-loop.ts";
+
+/** Blocks for this much CPU time: time that a busy machine adds is not a stall. */
+function block(ms: number): void {
+  const start = process.cpuUsage();
+  for (;;) {
+    const { user, system } = process.cpuUsage(start);
+    if ((user + system) / 1_000 >= ms) return;
+  }
+}
+
+async function ticksOf(work: () => Promise<void>): Promise<Tick[]> {
+  const ticks: Tick[] = [];
+  const sampler = sampleEventLoop((tick) => void ticks.push(tick));
+  await work();
+  sampler.stop();
+  return ticks;
+}
+
+const stallOf = (tick: Tick): number => splitDelay(tick).stallMs;
+
+test.each([
+  ["its own work", { lateMs: 200, cpuWaitMs: 0, cpuMs: 205 }, { stallMs: 200, blockedMs: 0 }],
+  ["other programs", { lateMs: 200, cpuWaitMs: 195, cpuMs: 8 }, { stallMs: 5, blockedMs: 0 }],
+  ["a system call", { lateMs: 200, cpuWaitMs: 0, cpuMs: 1 }, { stallMs: 1, blockedMs: 199 }],
+  [
+    "nobody knows what",
+    { lateMs: 200, cpuWaitMs: 0, cpuMs: Infinity },
+    { stallMs: 200, blockedMs: 0 },
+  ],
+])("a timer that is late by %s is put down to that", (_cause, tick, expected) => {
+  expect(splitDelay(tick)).toEqual(expected);
+});
+
+describe("the sampler", () => {
+  test("measures how long work blocks the event loop", async () => {
+    const ticks = await ticksOf(async () => {
+      await Bun.sleep(30);
+      block(200);
+      await Bun.sleep(30);
+    });
+    const { lateMs } = ticks.reduce((a, b) => (a.lateMs > b.lateMs ? a : b));
+    // The timer can have been due up to one interval earlier; a busy machine delays it further.
+    expect(lateMs).toBeGreaterThan(180);
+    expect(Math.max(...ticks.map(stallOf))).toBeLessThan(1_000);
+  });
+
+  test("measures almost no stalls in an idle process, however busy the machine", async () => {
+    const ticks = await ticksOf(() => Bun.sleep(500));
+    expect(ticks.length).toBeGreaterThan(5);
+    const stalled = ticks.map(stallOf).filter((ms) => ms >= 20);
+    expect(stalled.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(250);
+  });
+
+  test("never measures a negative wait for a CPU", async () => {
+    const ticks = await ticksOf(() => Bun.sleep(100));
+    for (const { cpuWaitMs } of ticks) expect(cpuWaitMs).toBeGreaterThanOrEqual(0);
+  });
+});
+
+test("the metrics count a stall once, and report the longest one at every scrape of the next minute", async () => {
+  const registry = new Registry();
+  const watching = watchEventLoop(registry);
+  const read = async (name: string): Promise<number> => {
+    const line = new RegExp(`^${name} (.+)$`, "m").exec(await registry.metrics());
+    return Number(line?.[1]);
+  };
+  await Bun.sleep(30);
+  expect(await read("shorthop_event_loop_stall_seconds_count")).toBeLessThanOrEqual(1);
+  const before = await read("shorthop_event_loop_stall_seconds_sum");
+  block(300);
+  await Bun.sleep(30);
+  watching.stop();
+  // At least half of it: other threads of the process use the CPU as well.
+  for (const scrape of [1, 2]) {
+    const longest = await read("shorthop_event_loop_stall_max_seconds");
+    expect(longest, `scrape ${scrape}`).toBeGreaterThan(0.15);
+    expect(longest).toBeLessThan(2);
+  }
+  expect((await read("shorthop_event_loop_stall_seconds_sum")) - before).toBeGreaterThan(0.15);
+  expect(await read("shorthop_event_loop_cpu_wait_seconds_total")).toBeGreaterThanOrEqual(0);
+});
+
+test("a sliding maximum covers exactly the values of the last slots", () => {
+  const values = fc.array(fc.tuple(fc.nat(3), fc.double({ min: 0, max: 1e6, noNaN: true })));
+  fc.assert(
+    fc.property(values, fc.integer({ min: 1, max: 8 }), (steps, slots) => {
+      const max = createSlidingMax(slots);
+      const all: { slot: number; value: number }[] = [];
+      let slot = 0;
+      for (const [step, value] of steps) {
+        slot += step;
+        max.add(slot, value);
+        all.push({ slot, value });
+        const recent = all.filter((one) => one.slot > slot - slots).map((one) => one.value);
+        expect(max.read(slot)).toBe(Math.max(0, ...recent));
+      }
+      expect(max.read(slot + slots)).toBe(0);
+    }),
+  );
+});

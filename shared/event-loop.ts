@@ -1,0 +1,147 @@
+/**
+ * How long the event loop of this thread was stalled: it worked on one thing, and everything else waited. A
+ * timer that fires late shows it. Two causes of a late timer are no fault of the code and are counted apart: the
+ * thread stood in the kernel's run queue, as other programs had the CPU; or it did not run at all, blocked in
+ * a system call or on a virtual machine that was not scheduled.
+ */
+import { closeSync, openSync, readSync } from "node:fs";
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+/** Interval of the timer, and the error of a measured stall, which is never longer than the real one. */
+const RESOLUTION_MS = 10;
+
+/** Shorter delays come from normal work and the timer's inaccuracy, and do not count as stalls. */
+const STALL_MS_MIN = 20;
+
+/** The maximum covers the last minute, the longest usual scrape interval, so that no scrape misses a stall. */
+const WINDOW_MS = 60_000;
+const WINDOW_SLOTS = 12;
+const SLOT_MS = WINDOW_MS / WINDOW_SLOTS;
+
+/** More than a line of schedstat takes: three numbers of at most 20 digits. */
+const SCHEDSTAT_BYTES_MAX = 64;
+
+/**
+ * One timer that fired, in milliseconds: how late it was, and since the one before, how long the thread waited for
+ * a CPU and how long it had one.
+ */
+export type Tick = { lateMs: number; cpuWaitMs: number; cpuMs: number };
+
+/** How long the event loop was stalled by its own work, and how long neither worked nor waited for a CPU. */
+export function splitDelay({ lateMs, cpuWaitMs, cpuMs }: Tick): {
+  stallMs: number;
+  blockedMs: number;
+} {
+  const delayMs = Math.max(0, lateMs - cpuWaitMs);
+  const stallMs = Math.min(delayMs, cpuMs);
+  return { stallMs, blockedMs: delayMs - stallMs };
+}
+
+/** Calls `onTick` every {@link RESOLUTION_MS}, or as soon afterwards as the event loop can. */
+export function sampleEventLoop(onTick: (tick: Tick) => void): { stop(): void } {
+  const schedule = openSchedstat();
+  let lastMs = performance.now();
+  let last = schedule.read();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    const now = schedule.read();
+    onTick({
+      lateMs: Math.max(0, nowMs - lastMs - RESOLUTION_MS),
+      cpuWaitMs: now.waitMs - last.waitMs,
+      cpuMs: schedule.isKnown ? now.cpuMs - last.cpuMs : Infinity,
+    });
+    lastMs = nowMs;
+    last = now;
+  }, RESOLUTION_MS);
+  timer.unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      schedule.close();
+    },
+  };
+}
+
+const slotOf = (nowMs: number): number => Math.floor(nowMs / SLOT_MS);
+
+/** Registers the metrics of this thread's event loop, and updates them until it is stopped. */
+export function watchEventLoop(registry: Registry): { stop(): void } {
+  const registers = [registry];
+  const stalls = new Histogram({
+    name: "shorthop_event_loop_stall_seconds",
+    help: "Stalls of the event loop of 20 ms and longer, by its own work",
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const cpuWaits = new Counter({
+    name: "shorthop_event_loop_cpu_wait_seconds_total",
+    help: "Time that the event loop was ready to run and waited for a CPU; 0 where the system does not report it",
+    registers,
+  });
+  const longest = createSlidingMax(WINDOW_SLOTS);
+  const max = new Gauge({
+    name: "shorthop_event_loop_stall_max_seconds",
+    help: "The longest stall of the event loop within the last minute, by its own work",
+    registers,
+    collect() {
+      max.set(longest.read(slotOf(performance.now())));
+    },
+  });
+  const blocked = new Counter({
+    name: "shorthop_event_loop_blocked_seconds_total",
+    help: "Time for which the event loop was late and neither worked nor waited for a CPU: blocked in a system call, or a virtual machine that was not scheduled",
+    registers,
+  });
+  return sampleEventLoop((tick) => {
+    const { stallMs, blockedMs } = splitDelay(tick);
+    cpuWaits.inc(tick.cpuWaitMs / 1_000);
+    blocked.inc(blockedMs / 1_000);
+    if (stallMs < STALL_MS_MIN) return;
+    stalls.observe(stallMs / 1_000);
+    longest.add(slotOf(performance.now()), stallMs / 1_000);
+  });
+}
+
+/** Keeps the maximum of the last `slots` slots, which are numbered by time; 0 without a value. */
+export function createSlidingMax(slots: number) {
+  const entries = Array.from({ length: slots }, () => ({ slot: -1, value: 0 }));
+  return {
+    add(slot: number, value: number): void {
+      const entry = entries[slot % slots];
+      if (entry === undefined) return;
+      entry.value = entry.slot === slot ? Math.max(entry.value, value) : value;
+      entry.slot = slot;
+    },
+    read: (slot: number): number =>
+      Math.max(0, ...entries.filter((one) => one.slot > slot - slots).map((one) => one.value)),
+  };
+}
+
+type CpuTimes = { cpuMs: number; waitMs: number };
+
+const NO_TIMES: CpuTimes = { cpuMs: 0, waitMs: 0 };
+
+/**
+ * Reads for how long this thread has had a CPU and has waited for one since it began: the first two numbers of
+ * schedstat (https://docs.kernel.org/scheduler/sched-stats.html). Not known on systems without it.
+ */
+function openSchedstat(): { isKnown: boolean; read(): CpuTimes; close(): void } {
+  let file: number;
+  try {
+    // Stays the file of the thread that opened it.
+    file = openSync("/proc/thread-self/schedstat", "r");
+  } catch {
+    return { isKnown: false, read: () => NO_TIMES, close: () => undefined };
+  }
+  const buffer = Buffer.alloc(SCHEDSTAT_BYTES_MAX);
+  return {
+    isKnown: true,
+    read() {
+      const length = readSync(file, buffer, 0, buffer.length, 0);
+      const [cpuNs = 0, waitNs = 0] = buffer.toString("latin1", 0, length).split(" ").map(Number);
+      return { cpuMs: cpuNs / 1e6, waitMs: waitNs / 1e6 };
+    },
+    close: () => closeSync(file),
+  };
+}

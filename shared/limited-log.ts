@@ -1,0 +1,52 @@
+/** Rate-limited logs of errors that anybody can cause; they contain nothing that was received. */
+import type { Log } from "./log.ts";
+
+/** Lines per minute of one reason: enough to identify the error, too few to fill a disk. */
+export const LINES_PER_MINUTE = 10;
+
+const MINUTE_MS = 60_000;
+
+/** Frames logged of a stack trace: where the error was thrown, and its callers. */
+const FRAMES_MAX = 8;
+
+export type LimitedLog = (reason: string, error: unknown) => void;
+
+/**
+ * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The next line has the
+ * number of `suppressed` ones. Reasons must be a small fixed set, as each is stored.
+ */
+export function createLimitedLog(log: Log, event: string, now = Date.now): LimitedLog {
+  const windows = new Map<string, { endsAt: number; lines: number; suppressed: number }>();
+  return (reason, error) => {
+    const time = now();
+    let window = windows.get(reason);
+    if (window === undefined || window.endsAt <= time) {
+      const suppressed = window?.suppressed ?? 0;
+      window = { endsAt: time + MINUTE_MS, lines: 0, suppressed };
+      windows.set(reason, window);
+    }
+    if (window.lines >= LINES_PER_MINUTE) {
+      window.suppressed++;
+      return;
+    }
+    window.lines++;
+    const { suppressed } = window;
+    window.suppressed = 0;
+    log.error(
+      { reason, ...(suppressed > 0 ? { suppressed } : {}), ...describeError(error) },
+      event,
+    );
+  };
+}
+
+/** Describes an error without its message, which can contain an address or a URL: name, code and stack frames. */
+function describeError(error: unknown): { error_name: string; code?: string; at: string[] } {
+  if (!(error instanceof Error)) return { error_name: typeof error, at: [] };
+  const code = "code" in error && typeof error.code === "string" ? { code: error.code } : {};
+  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  return {
+    error_name: error.name,
+    ...code,
+    at: frames.slice(0, FRAMES_MAX).map((frame) => frame.trim()),
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * Metrics of a process for Prometheus. Values are read where they are counted, when Prometheus scrapes, so
+ * that counting costs no more than a variable. Names follow Prometheus' conventions: counters end in
+ * `_total`, units are seconds and bytes, variants are labels, and an unknown value has no sample.
+ */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+import { collectProcessMetrics } from "./process-metrics.ts";
+import { version } from "./version.ts";
+
+/** A value that takes longer to read has no sample: a scrape must not wait for a store that is down. */
+const READ_TIMEOUT_MS = 2_000;
+
+export type ProcessMetrics = ReturnType<typeof createProcessMetrics>;
+
+/**
+ * Creates a registry with the metrics of the process itself and `shorthop_build_info`, and functions that register
+ * metrics in it. Names are given without their prefix `shorthop_<process>_`.
+ */
+export function createProcessMetrics(process: "api" | "redirector" | "worker") {
+  const registry = new Registry();
+  collectProcessMetrics(registry);
+  const build = { version, bun: Bun.version };
+  new Gauge({
+    name: "shorthop_build_info",
+    help: "Always 1; the labels are the versions of Shorthop and of Bun",
+    labelNames: Object.keys(build),
+    registers: [registry],
+  }).set(build, 1);
+  const options = (name: string, help: string) => ({
+    name: `shorthop_${process}_${name}`,
+    help,
+    registers: [],
+  });
+
+  return {
+    registry,
+    /** Registers a counter. */
+    counter(name: string, help: string, read: () => number): void {
+      const counter = new Counter({
+        ...options(name, help),
+        collect() {
+          this.reset();
+          this.inc(read());
+        },
+      });
+      registry.registerMetric(counter);
+    },
+    /** Registers a counter with one label, which `read` returns the counts by. */
+    counterBy(
+      label: string,
+      name: string,
+      help: string,
+      read: () => Readonly<Record<string, number>>,
+    ): void {
+      const counter = new Counter({
+        ...options(name, help),
+        labelNames: [label],
+        collect() {
+          this.reset();
+          for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
+        },
+      });
+      registry.registerMetric(counter);
+    },
+    /** Registers a gauge; it has no sample when `read` returns undefined, fails, or takes too long. */
+    gauge(
+      name: string,
+      help: string,
+      read: () => number | undefined | Promise<number | undefined>,
+    ): void {
+      const gauge = new Gauge({
+        ...options(name, help),
+        async collect() {
+          const value = await readOrUndefined(read);
+          if (value === undefined) this.remove();
+          else this.set(value);
+        },
+      });
+      registry.registerMetric(gauge);
+    },
+    /** Registers a gauge that is always 1, whose labels carry the information. */
+    info(name: string, help: string, labels: Record<string, string>): void {
+      const gauge = new Gauge({ ...options(name, help), labelNames: Object.keys(labels) });
+      gauge.set(labels, 1);
+      registry.registerMetric(gauge);
+    },
+    /** Registers a histogram; buckets are in seconds. */
+    histogram<Label extends string>(
+      name: string,
+      help: string,
+      { buckets, labelNames }: { buckets: number[]; labelNames: Label[] },
+    ): Histogram<Label> {
+      const histogram = new Histogram({ ...options(name, help), buckets, labelNames });
+      registry.registerMetric(histogram);
+      return histogram;
+    },
+  };
+}
+
+/** Reads a value for a scrape; undefined when that fails or takes longer than {@link READ_TIMEOUT_MS}. */
+export async function readOrUndefined<Value>(
+  read: () => Value | Promise<Value>,
+): Promise<Value | undefined> {
+  const timeout = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => timeout.resolve(undefined), READ_TIMEOUT_MS);
+  try {
+    return await Promise.race([read(), timeout.promise]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}

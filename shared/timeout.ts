@@ -1,0 +1,22 @@
+/** Bounds how long a caller waits. The work itself is not cancelled. */
+
+/** The work did not finish in time. */
+export class TimeoutError extends Error {
+  override name = "TimeoutError";
+}
+
+/**
+ * Settles as `work` does, or rejects after `ms` milliseconds with the error of `createError`, by default a
+ * {@link TimeoutError}. A result that comes later is ignored.
+ */
+export function withTimeout<T>(
+  work: PromiseLike<T>,
+  ms: number,
+  createError: () => Error = () => new TimeoutError(`no response within ${ms} ms`),
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(createError()), ms);
+    // A timer left running would keep its memory, and the process, for as long.
+    work.then(resolve, reject).then(() => clearTimeout(timer), reject);
+  });
+}

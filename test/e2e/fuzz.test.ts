@@ -1,0 +1,303 @@
+/** Goal: any input gets a clear response, and nothing invalid is stored. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+import postgres from "postgres";
+
+import { createAccount } from "../harness/admin.ts";
+import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { type ExtraProcess, startApi } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  day: 1_000_000,
+  endpoints: {
+    "POST /v1/links": 1_000_000,
+    "POST /v1/domains": 1_000_000,
+    "POST /v1/analytics/bulk": 1_000_000,
+    "GET /v1/analytics/*": 1_000_000,
+  },
+};
+
+/** Concurrent requests. */
+const CONCURRENCY = 20;
+
+let stack: Stack;
+/** An API process that rejects links to private addresses, as in production. */
+let strict: ExtraProcess;
+let key: string;
+let link: string;
+let sql: postgres.Sql;
+
+beforeAll(async () => {
+  stack = await startStack();
+  strict = await startApi(stack, { ALLOW_PRIVATE_TARGETS: "false" });
+  ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
+  const { body } = await call(`${strict.url}/v1/links`, {
+    key,
+    body: { url: "https://example.com/unchanged", alias: "unchanged" },
+  });
+  link = linkSchema.parse(body).id;
+  sql = postgres(stack.info().database_url, { max: 1 });
+});
+afterAll(async () => {
+  await sql.end();
+  await strict.stop();
+  await stack[Symbol.asyncDispose]();
+});
+
+const create = (body: unknown) => call(`${strict.url}/v1/links`, { key, body });
+const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
+
+/** Reads everything that a request can change. */
+async function readStored(): Promise<string> {
+  const [row] = await sql`
+    select (select jsonb_agg(to_jsonb(links) order by id) from links) as links,
+           (select count(*) from domains) as domains, (select count(*) from api_keys) as keys`;
+  return JSON.stringify(row);
+}
+
+/** Texts that are typical for injection attacks and parser errors. */
+const nasty = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 40 }),
+  fc.constantFrom(
+    "\u0000",
+    "\ud800",
+    "' or 1=1 --",
+    "'; drop table links; --",
+    "${7*7}",
+    "{{7*7}}",
+    "../../etc/passwd",
+    "%00",
+    "%",
+    "_",
+    "\\",
+    "\u202e",
+    "e\u0301",
+    "é",
+    "🎈".repeat(300),
+    "x".repeat(70_000),
+    "__proto__",
+    "constructor",
+    "NaN",
+    "1e999",
+    "-0",
+    "null",
+    "undefined",
+  ),
+);
+
+/** A body with an invalid field, which any creation or update rejects. */
+const wrongField = fc.oneof(
+  fc.record({
+    url: fc.oneof(fc.integer(), fc.boolean(), fc.constant(null), fc.array(nasty), fc.object()),
+  }),
+  fc.record({ url: nasty.filter((text) => !/^\s*https?:/i.test(text)) }),
+  fc.record({
+    url: fc.constant("https://example.com/"),
+    alias: nasty.filter((text) => !/^\w[\w-]*$/.test(text)),
+  }),
+  fc.record({
+    url: fc.constant("https://example.com/"),
+    title: fc.oneof(fc.integer(), fc.constant("x".repeat(256)), fc.constant("a\u0007b")),
+  }),
+  fc.record({
+    url: fc.constant("https://example.com/"),
+    expires_at: fc.oneof(nasty, fc.integer(), fc.constant("2001-01-01T00:00:00Z")),
+  }),
+  fc.record({
+    url: fc.constant("https://example.com/"),
+    tags: fc.oneof(
+      nasty,
+      fc.array(fc.integer(), { minLength: 1 }),
+      fc.constant(Array(21).fill("t")),
+    ),
+  }),
+  fc.record({
+    url: fc.constant("https://example.com/"),
+    password: fc.oneof(fc.constant(""), fc.integer(), fc.constant("x".repeat(129))),
+  }),
+  fc.record({ url: fc.constant("https://example.com/"), domain: nasty }),
+  fc.record({ url: fc.constant("https://example.com/"), forward_query: nasty }),
+  fc
+    .dictionary(nasty, fc.jsonValue(), { minKeys: 1, maxKeys: 3 })
+    .map((fields) => ({ url: "https://example.com/", "no such field": 1, ...fields })),
+);
+
+/** Bodies that are not a JSON object. */
+const wrongText = fc.oneof(
+  nasty.filter((text) => !isObject(text)),
+  fc.json().filter((text) => !isObject(text)),
+  fc.constantFrom(
+    "{",
+    '{"url":',
+    '{"url":"https://example.com/"',
+    "[1]",
+    '"x"',
+    "[".repeat(50_000),
+  ),
+);
+
+function isObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+type TestRequest = { method: string; path: string; body?: unknown };
+
+const malformed: fc.Arbitrary<TestRequest> = fc.oneof(
+  wrongField.map((body) => ({ method: "POST", path: "/v1/links", body })),
+  wrongText.map((body) => ({ method: "POST", path: "/v1/links", body })),
+  fc
+    .oneof(wrongField, wrongText)
+    .map((link_) => ({ method: "POST", path: "/v1/links/bulk", body: { links: link_ } })),
+  fc
+    .oneof(wrongText, fc.constant({ nope: 1 }))
+    .map((body) => ({ method: "PATCH", path: "/v1/links/:link", body })),
+  nasty.map((domain) => ({ method: "POST", path: "/v1/domains", body: { domain } })),
+  fc
+    .record({ name: nasty, scopes: nasty })
+    .map((body) => ({ method: "POST", path: "/v1/keys", body })),
+  fc
+    .record({ link_ids: nasty })
+    .map((body) => ({ method: "POST", path: "/v1/analytics/bulk", body })),
+  fc
+    .tuple(
+      fc.constantFrom("page", "limit", "sort", "order"),
+      nasty.filter((text) => !/^\s*\d*\s*$/.test(text)),
+    )
+    .map(([name, value]) => ({ method: "GET", path: `/v1/links?${name}=${encode(value)}` })),
+  nasty.map((id) => ({ method: "GET", path: `/v1/links/x${encode(id)}` })),
+  nasty.map((id) => ({ method: "DELETE", path: `/v1/domains/x${encode(id)}` })),
+  nasty.map((size) => ({ method: "GET", path: `/v1/links/:link/qr?size=${encode(size)}x` })),
+  nasty.map((zone) => ({ method: "GET", path: `/v1/analytics/:link?timezone=${encode(zone)}!` })),
+);
+
+/** A lone surrogate cannot be encoded in a URL. */
+const encode = (text: string): string => encodeURIComponent(text.slice(0, 2_000).toWellFormed());
+
+async function send({ method, path, body }: TestRequest): Promise<ApiResponse> {
+  return await call(strict.url + path.replace(":link", link), {
+    key,
+    method,
+    ...(body === undefined ? {} : { body }),
+  });
+}
+
+test("ten thousand malformed requests get error responses with the documented schema, and none is stored", async () => {
+  const before = await readStored();
+  const seed = Date.now() & 0x7fffffff;
+  const requests = fc.sample(malformed, { numRuns: 10_000, seed });
+  for (let start = 0; start < requests.length; start += CONCURRENCY) {
+    const batch = requests.slice(start, start + CONCURRENCY);
+    const responses = await Promise.all(batch.map(send));
+    responses.forEach((response, i) => {
+      const what = `seed ${seed}: ${JSON.stringify(batch[i])?.slice(0, 500)} -> ${response.status} ${JSON.stringify(response.body).slice(0, 300)}`;
+      expect(response.status >= 400 && response.status < 500, what).toBe(true);
+      expect(errorSchema.safeParse(response.body).success, what).toBe(true);
+    });
+  }
+  expect(await readStored()).toBe(before);
+});
+
+describe("a destination URL", () => {
+  test.each([
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "data:text/html,<script>",
+    "vbscript:x",
+    "file:///etc/passwd",
+    "ftp://example.com/",
+    "blob:https://example.com/x",
+    "//example.com",
+    "https:",
+    "https://",
+    "http:///",
+    "https://user@example.com/",
+    "https://user:pw@example.com/",
+    "https://example.com@evil.example/",
+    "http://localhost/",
+    "http://LOCALHOST./",
+    "http://a.localhost/",
+    "http://127.0.0.1/",
+    "http://127.1/",
+    "http://0x7f000001/",
+    "http://2130706433/",
+    "http://0177.0.0.1/",
+    "http://①②⑦.0.0.1/",
+    "http://10.0.0.1/",
+    "http://192.168.1.1/",
+    "http://172.16.0.1/",
+    "http://169.254.169.254/latest/meta-data",
+    "http://0.0.0.0/",
+    "http://100.64.0.1/",
+    "http://[::1]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[fe80::1]/",
+    "http://[fd00::1]/",
+    "http://singlelabel/",
+    "https://exa mple.com/",
+    "https://example.com/\u0000",
+    "https://example.com/a\r\nb",
+    "https://xn--/",
+    "https://example..com/",
+    "https://[::1/",
+    "https://example.com:99999/",
+    `https://example.com/${"x".repeat(8_200)}`,
+    "https://example.com/\u202eevil",
+    "https://@evil.example/",
+    "http://[64:ff9b::a9fe:a9fe]/",
+    "http://[2002:7f00:1::]/",
+    "http://[::127.0.0.1]/",
+    "http://224.0.0.1/",
+    "http://203.0.113.1/",
+    "http://metadata.google.internal/",
+    "http://printer.local/",
+  ])("is rejected if it is unsafe or malformed: %p", async (url) => {
+    expect(codeOf(await create({ url }))).toEqual([400, "invalid_url"]);
+  });
+
+  test.each([
+    ["https://example.com/é", "https://example.com/%C3%A9"],
+    ["https://example.com/e\u0301", "https://example.com/e%CC%81"],
+    ["https://bücher.example/", "https://xn--bcher-kva.example/"],
+    // A homograph redirects to its real host name.
+    ["https://аррӏе.example/", "https://xn--80ak6aa92e.example/"],
+    ["https://example.com/?q=🎈#ü", "https://example.com/?q=%F0%9F%8E%88#%C3%BC"],
+    ["HTTPS://EXAMPLE.COM:443/../a", "https://example.com/a"],
+    ["https://example.com/%00%0d%0aSet-Cookie:x", "https://example.com/%00%0d%0aSet-Cookie:x"],
+    ["https://example.com\\@evil.example/", "https://example.com/@evil.example/"],
+  ])("redirects to what a browser makes of it: %p", async (url, location) => {
+    const { status, body } = await create({ url });
+    expect(status).toBe(201);
+    const { short_url, original_url } = linkSchema.parse(body);
+    expect(original_url).toBe(url);
+    const { headers } = await call(short_url);
+    expect(headers.get("location")).toBe(location);
+    expect(headers.has("set-cookie")).toBe(false);
+  });
+});
+
+test("titles and tags are returned unchanged, in any script and normalization form", async () => {
+  const texts = [
+    "é",
+    "e\u0301",
+    "שלום",
+    "👩‍👩‍👧",
+    "'; drop table links; --",
+    "<script>alert(1)</script>",
+    "%_\\",
+  ];
+  for (const title of texts) {
+    const { body } = await create({ url: "https://example.com/", title, tags: [title] });
+    expect(body).toMatchObject({ title, tags: [title] });
+    const found = await call(`${strict.url}/v1/links?search=${encodeURIComponent(title)}`, { key });
+    expect(JSON.stringify(found.body)).toContain(JSON.stringify(title));
+  }
+});

@@ -1,0 +1,244 @@
+/** Goal: a creation takes effect once, however often its request is repeated. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import postgres from "postgres";
+import * as z from "zod";
+
+import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { type ExtraProcess, startApi } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/links": 100_000 } };
+
+let stack: Stack;
+let second: ExtraProcess;
+let account: NewAccount;
+let sql: postgres.Sql;
+
+beforeAll(async () => {
+  stack = await startStack();
+  second = await startApi(stack);
+  account = await createAccount(stack, "enterprise", UNLIMITED);
+  sql = postgres(stack.info().database_url, { max: 2 });
+});
+afterAll(async () => {
+  await sql.end();
+  await second.stop();
+  await stack[Symbol.asyncDispose]();
+});
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
+
+/** Creates a link with an Idempotency-Key. */
+const create = (idempotencyKey: string, body: unknown, key = account.key, base = api("")) =>
+  call(`${base}/v1/links`, { key, body, headers: { "idempotency-key": idempotencyKey } });
+
+async function countLinks(key = account.key): Promise<number> {
+  const { body } = await call(api("/v1/links?limit=1"), { key });
+  return z.object({ pagination: z.object({ total: z.int() }) }).parse(body).pagination.total;
+}
+
+/** Creates an API key, always with the same Idempotency-Key. */
+const createKeyOnce = (creator: string) =>
+  call(api("/v1/keys"), {
+    key: creator,
+    body: { name: "once", scopes: ["links:read"] },
+    headers: { "idempotency-key": "key-once" },
+  });
+
+const createBulk = (links: unknown, headers: Record<string, string> = {}, key = account.key) =>
+  call(api("/v1/links/bulk"), { key, body: { links }, headers });
+
+describe("a creation with an Idempotency-Key", () => {
+  const body = { url: "https://example.com/once", title: "Once" };
+
+  test("takes effect once, and repeated requests get the first response", async () => {
+    const before = await countLinks();
+    const first = await create("first", body);
+    expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([201, null]);
+    for (const base of [api(""), second.url]) {
+      const repeat = await create("first", body, account.key, base);
+      expect([repeat.status, repeat.body]).toEqual([201, first.body]);
+      expect(repeat.headers.get("idempotent-replayed")).toBe("true");
+      expect(repeat.headers.get("location")).toBe(first.headers.get("location"));
+    }
+    expect(await countLinks()).toBe(before + 1);
+  });
+
+  test("takes effect once if it is sent many times concurrently", async () => {
+    const before = await countLinks();
+    const responses = await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        create("stampede", body, account.key, i % 2 === 0 ? api("") : second.url),
+      ),
+    );
+    const created = responses.filter(({ status }) => status === 201);
+    expect(new Set(created.map((response) => linkSchema.parse(response.body).id)).size).toBe(1);
+    for (const response of responses.filter(({ status }) => status !== 201)) {
+      expect(codeOf(response)).toEqual([409, "idempotency_in_progress"]);
+      expect(response.headers.get("retry-after")).toBe("1");
+    }
+    expect(await countLinks()).toBe(before + 1);
+  });
+
+  test("conflicts with another body or resource under the same Idempotency-Key", async () => {
+    await create("conflict", body);
+    const other = await create("conflict", { ...body, title: "Twice" });
+    expect(codeOf(other)).toEqual([409, "idempotency_conflict"]);
+    const elsewhere = await call(api("/v1/links/bulk"), {
+      key: account.key,
+      body: { links: [body] },
+      headers: { "idempotency-key": "conflict" },
+    });
+    expect(codeOf(elsewhere)).toEqual([409, "idempotency_conflict"]);
+  });
+
+  test("replays a rejection; but an invalid request can be corrected", async () => {
+    await create("existing", { ...body, alias: "idempotent-taken" });
+    const rejected = await create("refused", { ...body, alias: "idempotent-taken" });
+    expect(codeOf(rejected)).toEqual([400, "alias_taken"]);
+    const repeated = await create("refused", { ...body, alias: "idempotent-taken" });
+    expect([codeOf(repeated), repeated.headers.get("idempotent-replayed")]).toEqual([
+      [400, "alias_taken"],
+      "true",
+    ]);
+    expect(codeOf(await create("corrected", { url: 5 }))).toEqual([400, "invalid_request"]);
+    expect((await create("corrected", body)).status).toBe(201);
+  });
+
+  test("is scoped to the account and mode", async () => {
+    const stranger = await createAccount(stack, "enterprise", UNLIMITED);
+    const { key: testKey } = await createKey(stack, account.id, "links:write", { type: "test" });
+    const { key: sibling } = await createKey(stack, account.id, "links:write");
+    const first = await create("shared", body);
+    expect((await create("shared", body, sibling)).body).toEqual(first.body);
+    for (const other of [stranger.key, testKey]) {
+      const created = await create("shared", body, other);
+      expect(created.status).toBe(201);
+      expect(created.body).not.toEqual(first.body);
+    }
+  });
+
+  test("can be repeated with a new effect after a day", async () => {
+    const first = linkSchema.parse((await create("yesterday", body)).body);
+    await sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`;
+    const next = linkSchema.parse((await create("yesterday", body)).body);
+    expect(next.id).not.toBe(first.id);
+  });
+
+  test("is finished by the next request if the process crashed, without repeating what was done", async () => {
+    const first = linkSchema.parse((await create("crashed", body)).body);
+    // Simulates a crash after the link was created, before the response was stored.
+    await sql`
+      update idempotency_keys set answer = null, claimed_until = clock_timestamp() - interval '1 second'
+       where resource_id = (select id from links where alias = ${first.alias})`;
+    const before = await countLinks();
+    const repeat = await create("crashed", body);
+    expect(linkSchema.parse(repeat.body)).toEqual(first);
+    expect(await countLinks()).toBe(before);
+  });
+
+  test.each(["", "with space", "x".repeat(256)])(
+    "rejects the invalid Idempotency-Key %p",
+    async (key) => {
+      expect(codeOf(await create(key, body))).toEqual([400, "invalid_request"]);
+    },
+  );
+
+  test("of an API key replays the secret only to its creator, and stores it encrypted", async () => {
+    const first = await createKeyOnce(account.key);
+    const { key: value } = z.object({ key: z.string() }).parse(first.body);
+    expect((await createKeyOnce(account.key)).body).toEqual(first.body);
+    const { key: sibling } = await createKey(stack, account.id, "keys:write,links:read");
+    expect(codeOf(await createKeyOnce(sibling))).toEqual([409, "idempotency_conflict"]);
+    const rows = await sql<{ answer: Uint8Array }[]>`
+      select answer from idempotency_keys where answer is not null`;
+    const stored = rows.map(({ answer }) => Buffer.from(answer).toString("latin1")).join();
+    expect(stored).not.toContain(value);
+    expect(stored).not.toContain("example.com");
+  });
+});
+
+describe("the bulk creation of links", () => {
+  const bulkSchema = z.object({
+    data: z.array(
+      z.union([
+        z.strictObject({ index: z.int(), link: linkSchema.loose() }),
+        z.strictObject({ index: z.int(), error: errorSchema.shape.error }),
+      ]),
+    ),
+    created: z.int(),
+    failed: z.int(),
+  });
+  test("creates each link independently, in order, and each redirects at once", async () => {
+    await create("bulk-taken", { url: "https://example.com/", alias: "bulk-taken" });
+    const { status, body } = await createBulk([
+      { url: "https://example.com/0", alias: "bulk-0" },
+      { url: "nonsense" },
+      { url: "https://example.com/2", alias: "bulk-taken" },
+      { url: "https://example.com/3", tags: ["a", "a", "b"] },
+    ]);
+    expect(status).toBe(200);
+    const { data, created, failed } = bulkSchema.parse(body);
+    expect([created, failed]).toEqual([2, 2]);
+    expect(data.map(({ index }) => index)).toEqual([0, 1, 2, 3]);
+    expect(data[0]).toMatchObject({ link: { alias: "bulk-0" } });
+    expect(data[1]).toMatchObject({ error: { code: "invalid_url" } });
+    expect(data[2]).toMatchObject({ error: { code: "alias_taken" } });
+    expect(data[3]).toMatchObject({ link: { tags: ["a", "b"] } });
+    for (const entry of data) {
+      if (!("link" in entry)) continue;
+      const { status: redirected, headers } = await call(entry.link.short_url);
+      expect([redirected, headers.get("location")]).toEqual([302, entry.link.original_url]);
+    }
+  });
+
+  test("takes effect once with an Idempotency-Key, even if the response was lost", async () => {
+    const links = Array.from({ length: 100 }, (_, i) => ({ url: `https://example.com/b${i}` }));
+    const before = await countLinks();
+    const first = bulkSchema.parse((await createBulk(links, { "idempotency-key": "bulk" })).body);
+    // Shows why, should one of them fail.
+    expect(first.data.filter((entry) => "error" in entry)).toEqual([]);
+    expect([first.created, await countLinks()]).toEqual([100, before + 100]);
+    await sql`
+      update idempotency_keys set answer = null, claimed_until = '-infinity'
+       where created_at = (select max(created_at) from idempotency_keys)`;
+    const repeat = bulkSchema.parse((await createBulk(links, { "idempotency-key": "bulk" })).body);
+    expect(repeat).toEqual(first);
+    expect(await countLinks()).toBe(before + 100);
+  });
+
+  test.each([[[]], [Array.from({ length: 101 }, () => ({ url: "https://example.com/" }))], ["x"]])(
+    "rejects fewer than one and more than a hundred links",
+    async (links) => {
+      expect(codeOf(await createBulk(links))).toEqual([400, "invalid_request"]);
+    },
+  );
+
+  test("consumes the hourly limit once per link, for all of them or none", async () => {
+    const { key } = await createAccount(stack, "enterprise", {
+      minute: 1_000,
+      burst: 1_000,
+      endpoints: { "POST /v1/links": 100 },
+    });
+    const createMany = (count: number) =>
+      createBulk(
+        Array.from({ length: count }, () => ({ url: "https://example.com/" })),
+        {},
+        key,
+      );
+    const first = await createMany(70);
+    expect([first.status, first.headers.get("x-ratelimit-remaining")]).toEqual([200, "30"]);
+    const rejected = await createMany(31);
+    expect(codeOf(rejected)).toEqual([429, "rate_limited"]);
+    expect(rejected.headers.get("x-ratelimit-policy")).toBe("100;w=3600");
+    expect(Number(rejected.headers.get("retry-after"))).toBeGreaterThan(3_500);
+    expect(await countLinks(key)).toBe(70);
+    expect((await createMany(29)).status).toBe(200);
+    const single = { key, body: { url: "https://example.com/" } };
+    expect((await call(api("/v1/links"), single)).status).toBe(201);
+    expect((await call(api("/v1/links"), single)).status).toBe(429);
+  });
+});

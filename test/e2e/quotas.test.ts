@@ -1,0 +1,560 @@
+/**
+ * Goal: no account gets more than its quotas, in any way and through any number of processes; and none can keep others
+ * from working. Method: known attacks, as a customer or a stranger would make them.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+
+import postgres from "postgres";
+import * as z from "zod";
+
+import { admin, createAccount, createKey } from "../harness/admin.ts";
+import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ExtraProcess, startApi } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+/** Rate limits so high that only quotas apply. */
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  endpoints: {
+    "POST /v1/links": 1_000_000,
+    "POST /v1/domains": 1_000_000,
+    "GET /v1/analytics/*": 1_000_000,
+  },
+};
+
+/** Duration of a killed process's leases on its streams, plus time to detect their end. */
+const LEASES_END_MS = 25_000;
+
+let stack: Stack;
+let second: ExtraProcess;
+let sql: postgres.Sql;
+
+beforeAll(async () => {
+  stack = await startStack();
+  second = await startApi(stack);
+  sql = postgres(stack.info().database_url, { max: 2, onnotice: () => undefined });
+});
+afterAll(async () => {
+  await sql.end();
+  await second.stop();
+  await stack[Symbol.asyncDispose]();
+});
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
+
+const repeat = <T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => run(i)));
+
+/** Counts responses by status. */
+function countStatuses(responses: readonly { status: number }[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+const limitsSchema = z.object({
+  limits: z.array(z.object({ name: z.string(), limit: z.int(), remaining: z.int() })),
+  quotas: z.array(
+    z.object({
+      name: z.string(),
+      kind: z.enum(["window", "total"]),
+      limit: z.int(),
+      remaining: z.int(),
+      window: z.int().nullable(),
+      reset: z.int().nullable(),
+    }),
+  ),
+});
+
+async function findQuota(key: string, name: string) {
+  const { quotas } = limitsSchema.parse((await call(api("/v1/limits"), { key })).body);
+  return quotas.find((quota) => quota.name === name);
+}
+
+const bulkSchema = z.object({
+  created: z.int(),
+  data: z.array(z.object({ error: z.object({ code: z.string() }).optional() })),
+});
+
+const manyLinks = (count: number, more: object = {}) =>
+  Array.from({ length: count }, () => ({ url: "https://example.com/", ...more }));
+
+async function createOwner(plan: string, limits?: unknown) {
+  const account = await createAccount(stack, plan, limits);
+  const user = await createUser(stack, account.id);
+  const session = await signIn(stack, user);
+  return { ...account, user, session, path: `/api/${account.id}/live/v1` };
+}
+
+const readKeyId = ({ body }: ApiResponse) => z.object({ id: z.string() }).parse(body).id;
+
+async function readMetric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);
+}
+
+/** Starts an additional API process, which the test kills. */
+async function startKillable() {
+  const { url, pid, stop } = await startApi(stack);
+  return { url, pid, [Symbol.asyncDispose]: () => stop().catch(() => undefined) };
+}
+
+async function createLink(key: string): Promise<string> {
+  const body = { url: "https://example.com/watched" };
+  return linkSchema.parse((await call(api("/v1/links"), { key, body })).body).id;
+}
+
+const createWithPassword = (key: string) =>
+  call(api("/v1/links"), { key, body: { url: "https://example.com/", password: "secret" } });
+
+const from = (address: string) => ({ "x-forwarded-for": address });
+
+/** Returns a response's cookies as a browser sends them back. */
+const readCookies = ({ headers }: ApiResponse): string =>
+  headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(";")[0])
+    .join("; ");
+
+describe("a dashboard session on the free plan", () => {
+  test("can create only the daily quota of links, which it shares with the API", async () => {
+    const { session, path, key } = await createOwner("free");
+    let created = 0;
+    const rejected: ApiResponse[] = [];
+    for (let i = 0; i < 26; i++) {
+      const response = await session.send(`${path}/links/bulk`, {
+        body: { links: manyLinks(100) },
+      });
+      if (response.status === 200) created += bulkSchema.parse(response.body).created;
+      else rejected.push(response);
+    }
+    expect([created, rejected.length]).toEqual([2_400, 2]);
+    const [response] = rejected;
+    if (response === undefined) throw new Error("No request was rejected.");
+    expect(codeOf(response)).toEqual([429, "rate_limited"]);
+    expect(response.headers.get("x-ratelimit-policy")).toBe("2400;w=86400");
+    expect(response.headers.get("x-ratelimit-remaining")).toBe("0");
+    const wait = Number(response.headers.get("retry-after"));
+    expect(wait).toBeWithin(86_000, 86_401);
+    expect(errorSchema.parse(response.body).error.message).toContain(`${wait} seconds`);
+    // Requests count for the dashboard's own limit, but links for the account's quota.
+    const byKey = await call(api("/v1/links"), { key, body: { url: "https://example.com/" } });
+    expect(codeOf(byKey)).toEqual([429, "rate_limited"]);
+    expect(await findQuota(key, "links_per_day")).toMatchObject({ limit: 2_400, remaining: 0 });
+  });
+
+  test("can add only ten domains, ten API keys and twenty invitations", async () => {
+    const { session, path, id, key } = await createOwner("free");
+    const domains = await repeat(40, (i) =>
+      session.send(`${path}/domains`, { body: { domain: `d${i}.${id.slice(5, 15)}.example.com` } }),
+    );
+    expect(countStatuses(domains)).toEqual({ 201: 10, 403: 30 });
+    const rejected = domains.find(({ status }) => status === 403);
+    expect(rejected === undefined ? undefined : codeOf(rejected)).toEqual([403, "quota_exceeded"]);
+    expect(JSON.stringify(rejected?.body)).toContain("domains");
+
+    // The account already has one key.
+    const createKeyInSession = () =>
+      session.send(`${path}/keys`, { body: { name: "k", scopes: ["links:read"] } });
+    const keys = await repeat(15, createKeyInSession);
+    expect(countStatuses(keys)).toEqual({ 201: 9, 403: 6 });
+
+    const invitations = await repeat(25, (i) =>
+      session.send(`/api/${id}/invitations`, {
+        body: { email: `i${i}@example.com`, role: "viewer" },
+      }),
+    );
+    expect(countStatuses(invitations)).toEqual({ 201: 20, 429: 5 });
+
+    // Deleting one domain allows exactly one more.
+    const added = domains.find(({ status }) => status === 201);
+    const domain = z.object({ id: z.string() }).parse(added?.body).id;
+    await session.send(`${path}/domains/${domain}`, { method: "DELETE" });
+    const more = await repeat(2, (i) =>
+      session.send(`${path}/domains`, {
+        body: { domain: `more${i}.${id.slice(5, 15)}.example.com` },
+      }),
+    );
+    expect(countStatuses(more)).toEqual({ 201: 1, 403: 1 });
+    expect(await findQuota(key, "domains")).toMatchObject({
+      kind: "total",
+      limit: 10,
+      remaining: 0,
+      window: null,
+    });
+  });
+});
+
+describe("a quota", () => {
+  test("is exact for parallel requests to two processes and the dashboard", async () => {
+    const limits = { ...UNLIMITED, quotas: { links_per_day: 150, domains: 7, api_keys: 6 } };
+    const { key, session, path, id } = await createOwner("enterprise", limits);
+    const bases = [stack.info().api_url, second.url];
+    const links = manyLinks(20);
+    const [singles, bulks] = await Promise.all([
+      repeat(100, (i) =>
+        i % 3 === 0
+          ? session.send(`${path}/links`, { body: { url: "https://example.com/" } })
+          : call(`${bases[i % 2]}/v1/links`, { key, body: { url: "https://example.com/" } }),
+      ),
+      repeat(6, (i) => call(`${bases[i % 2]}/v1/links/bulk`, { key, body: { links } })),
+    ]);
+    const createdSingles = singles.filter(({ status }) => status === 201).length;
+    const successfulBulks = bulks
+      .filter(({ status }) => status === 200)
+      .map(({ body }) => bulkSchema.parse(body));
+    expect(createdSingles + successfulBulks.reduce((sum, { created }) => sum + created, 0)).toBe(
+      150,
+    );
+    expect(new Set([...singles, ...bulks].map(({ status }) => status))).toEqual(
+      new Set(
+        successfulBulks.length === 0
+          ? [201, 429]
+          : createdSingles === 0
+            ? [200, 429]
+            : [200, 201, 429],
+      ),
+    );
+    for (const { data } of successfulBulks) {
+      for (const { error } of data) expect(error?.code ?? "rate_limited").toBe("rate_limited");
+    }
+    const [row] = await sql<[{ links: number }]>`
+      select count(*)::int as links from links l join accounts a on a.id = l.account_id
+       where a.limits -> 'quotas' ->> 'links_per_day' = '150'`;
+    expect(row.links).toBe(150);
+
+    const domains = await repeat(20, (i) =>
+      call(`${bases[i % 2]}/v1/domains`, {
+        key,
+        body: { domain: `p${i}.${id.slice(5, 15)}.example.com` },
+      }),
+    );
+    expect(countStatuses(domains)).toEqual({ 201: 7, 403: 13 });
+    const keys = await repeat(12, (i) =>
+      call(`${bases[i % 2]}/v1/keys`, { key, body: { name: `${i}`, scopes: ["links:read"] } }),
+    );
+    expect(countStatuses(keys)).toEqual({ 201: 5, 403: 7 });
+  });
+
+  test("is consumed only by successful creations, not by failures or replays", async () => {
+    const { key } = await createAccount(stack, "enterprise", {
+      ...UNLIMITED,
+      quotas: { links_per_day: 4 },
+    });
+    const body = { url: "https://example.com/once", alias: `quota-${crypto.randomUUID()}` };
+    const headers = { "idempotency-key": "quota" };
+    const create = (link: unknown, requestHeaders = {}) =>
+      call(api("/v1/links"), { key, body: link, headers: requestHeaders });
+    expect((await create(body, headers)).status).toBe(201);
+    for (let i = 0; i < 3; i++) expect((await create(body, headers)).status).toBe(201);
+    expect(codeOf(await create(body))).toEqual([400, "alias_taken"]);
+    expect(codeOf(await create({ url: "nonsense" }))).toEqual([400, "invalid_url"]);
+    expect(await findQuota(key, "links_per_day")).toMatchObject({ limit: 4, remaining: 3 });
+
+    const createBulk = async (links: unknown) => {
+      const { body } = await call(api("/v1/links/bulk"), { key, body: { links } });
+      const { created, data } = bulkSchema.parse(body);
+      return [created, data.map(({ error }) => error?.code ?? "created").toSorted()];
+    };
+    expect(await createBulk(manyLinks(1, { alias: body.alias }))).toEqual([0, ["alias_taken"]]);
+    expect(await createBulk(manyLinks(5))).toEqual([
+      3,
+      ["created", "created", "created", "rate_limited", "rate_limited"],
+    ]);
+    // A temporary rejection is not stored for its Idempotency-Key: the request can be retried.
+    const later = { "idempotency-key": "later" };
+    expect((await create({ url: "https://example.com/" }, later)).status).toBe(429);
+    await sql`
+      update quota_windows w set opened_at = opened_at - interval '86401 seconds'
+        from accounts a where a.id = w.account_id and a.limits -> 'quotas' ->> 'links_per_day' = '4'`;
+    expect((await create({ url: "https://example.com/" }, later)).status).toBe(201);
+    expect((await create(body, headers)).headers.get("idempotent-replayed")).toBe("true");
+    expect(await findQuota(key, "links_per_day")).toMatchObject({ remaining: 3 });
+  });
+
+  test("of links is never below the hourly limit, and operators can set quotas on any plan", async () => {
+    const wide = await createAccount(stack, "enterprise", {
+      endpoints: { "POST /v1/links": 1_000_000 },
+    });
+    expect(await findQuota(wide.key, "links_per_day")).toMatchObject({ limit: 24_000_000 });
+    const free = await createAccount(stack, "free");
+    const { limits, quotas } = limitsSchema.parse(
+      (await call(api("/v1/limits"), { key: free.key })).body,
+    );
+    expect(limits.map(({ name }) => name)).toEqual([
+      "burst",
+      "minute",
+      "day",
+      "GET /v1/analytics/*",
+      "POST /v1/analytics/bulk",
+      "POST /v1/domains",
+      "POST /v1/links",
+    ]);
+    expect(quotas.map(({ name, kind, limit }) => [name, kind, limit])).toEqual([
+      ["links_per_day", "window", 2_400],
+      ["invitations_per_day", "window", 20],
+      ["domains", "total", 10],
+      ["api_keys", "total", 10],
+      ["live_streams", "total", 3],
+    ]);
+    const options = ["--plan", "free", "--limits", '{"quotas":{"domains":25}}'];
+    await admin(stack, ["accounts", "set-plan", free.id, ...options]);
+    expect(await findQuota(free.key, "domains")).toMatchObject({ limit: 25 });
+  });
+
+  test("of API keys is separate for live and test mode, and ignores revoked, expired and rotated keys", async () => {
+    const { id, key } = await createAccount(stack, "enterprise", {
+      ...UNLIMITED,
+      quotas: { api_keys: 2 },
+    });
+    const create = () =>
+      call(api("/v1/keys"), { key, body: { name: "k", scopes: ["links:read"] } });
+    const first = readKeyId(await create());
+    expect(codeOf(await create())).toEqual([403, "quota_exceeded"]);
+    const rotated = await call(api(`/v1/keys/${first}/rotate`), {
+      key,
+      body: { grace_seconds: 600 },
+    });
+    expect(rotated.status).toBe(200);
+    expect((await create()).status).toBe(403);
+    await call(api(`/v1/keys/${readKeyId(rotated)}`), { key, method: "DELETE" });
+    const third = readKeyId(await create());
+    await sql`update api_keys set expires_at = now() - interval '1 second' where id = (
+      select id from api_keys order by created_at desc limit 1)`;
+    expect(third).toBeString();
+    expect((await create()).status).toBe(201);
+    const test = await createKey(stack, id, "keys:write,links:read", { type: "test" });
+    const body = { name: "k", scopes: ["links:read"] };
+    expect((await call(api("/v1/keys"), { key: test.key, body })).status).toBe(201);
+  });
+});
+
+describe("live streams", () => {
+  type Stream = { status: number; close: () => void };
+
+  let opened: Stream[] = [];
+  const closeAll = () => {
+    for (const { close } of opened) close();
+    opened = [];
+  };
+  afterEach(async () => {
+    closeAll();
+    const { api_metrics_url } = stack.info();
+    await eventually(async () => {
+      expect(await readMetric(api_metrics_url, "shorthop_api_live_streams")).toBe(0);
+      expect(await readMetric(api_metrics_url, "shorthop_api_live_links")).toBe(0);
+    }, 10_000);
+  });
+
+  async function open(url: string, headers: Record<string, string>): Promise<Stream> {
+    const abort = new AbortController();
+    const response = await fetch(url, { headers, signal: abort.signal });
+    // Reads the stream, so that the server does not consider it stalled.
+    void response.text().catch(() => undefined);
+    const stream = { status: response.status, close: () => abort.abort() };
+    opened.push(stream);
+    return stream;
+  }
+
+  const openAll = (count: number, url: (i: number) => string, headers: Record<string, string>) =>
+    repeat(count, (i) => open(url(i), headers));
+
+  test("are limited to three on a free account, and their places become free when they are closed", async () => {
+    const { session, path, key } = await createOwner("free");
+    const id = await createLink(key);
+    const url = `${stack.info().dashboard_url}${path}/analytics/${id}/stream`;
+    const attack = () => openAll(60, () => url, { cookie: session.cookie });
+    expect(countStatuses(await attack())).toEqual({ 200: 3, 403: 57 });
+    expect(await readMetric(stack.info().api_metrics_url, "shorthop_api_live_streams")).toBe(3);
+    closeAll();
+    await eventually(
+      async () => expect(await findQuota(key, "live_streams")).toMatchObject({ remaining: 3 }),
+      10_000,
+    );
+    expect(countStatuses(await attack())).toEqual({ 200: 3, 403: 57 });
+  });
+
+  test("of one link share one ClickHouse query per second, regardless of their number", async () => {
+    const { key } = await createAccount(stack, "business");
+    const id = await createLink(key);
+    const { api_metrics_url } = stack.info();
+    const url = api(`/v1/analytics/${id}/stream`);
+    const streams = await openAll(30, () => url, { authorization: `Bearer ${key}` });
+    expect(countStatuses(streams)).toEqual({ 200: 30 });
+    const queries = () => readMetric(api_metrics_url, "shorthop_api_clickhouse_queries_total");
+    const before = await queries();
+    const start = performance.now();
+    await eventually(
+      async () => expect(await queries()).toBeGreaterThanOrEqual(before + 3),
+      10_000,
+    );
+    const seconds = (performance.now() - start) / 1_000;
+    expect((await queries()) - before).toBeLessThan(30 * seconds);
+    expect(await readMetric(api_metrics_url, "shorthop_api_live_links")).toBe(1);
+  });
+
+  test("are counted across processes, and those of a killed process end", async () => {
+    const { key } = await createAccount(stack, "enterprise", {
+      ...UNLIMITED,
+      quotas: { live_streams: 8 },
+    });
+    const id = await createLink(key);
+    await using killable = await startKillable();
+    const headers = { authorization: `Bearer ${key}` };
+    const at = (base: string) => () => `${base}/v1/analytics/${id}/stream`;
+    expect(countStatuses(await openAll(3, at(killable.url), headers))).toEqual({ 200: 3 });
+    const [here, there] = await Promise.all([
+      openAll(15, at(stack.info().api_url), headers),
+      openAll(15, at(second.url), headers),
+    ]);
+    expect(countStatuses([...here, ...there])).toEqual({ 200: 5, 403: 25 });
+    process.kill(killable.pid, "SIGKILL");
+    expect((await open(at(second.url)(), headers)).status).toBe(403);
+    await eventually(
+      async () => expect(await findQuota(key, "live_streams")).toMatchObject({ remaining: 3 }),
+      LEASES_END_MS,
+    );
+    // Streams of running processes keep their places.
+    expect(countStatuses(await openAll(10, at(second.url), headers))).toEqual({ 200: 3, 403: 7 });
+  });
+
+  test("end when their account is suspended", async () => {
+    const { id: account, key } = await createAccount(stack, "pro");
+    const id = await createLink(key);
+    const response = await fetch(api(`/v1/analytics/${id}/stream`), {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(response.status).toBe(200);
+    await admin(stack, ["accounts", "suspend", account]);
+    expect(await response.text()).toStartWith("retry:");
+  });
+});
+
+describe("links with passwords", () => {
+  test("are limited to ten per bulk request, and do not delay sign-ins", async () => {
+    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+    const user = await createUser(stack);
+    const bulk = (links: unknown) => call(api("/v1/links/bulk"), { key, body: { links } });
+    const attack = await repeat(5, () => bulk(manyLinks(100, { password: "secret" })));
+    for (const response of attack) {
+      expect(codeOf(response)).toEqual([400, "invalid_request"]);
+      expect(JSON.stringify(response.body)).toContain("at most 10 links with a password");
+    }
+    let working = true;
+    const allowed = repeat(5, () =>
+      bulk([...manyLinks(10, { password: "secret" }), ...manyLinks(90)]),
+    ).finally(() => {
+      working = false;
+    });
+    const start = performance.now();
+    expect((await trySignIn(stack, user)).status).toBe(200);
+    // The fixed defect took more than seven seconds.
+    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(working).toBe(true);
+    for (const response of await allowed) expect(bulkSchema.parse(response.body).created).toBe(100);
+  });
+
+  test("get 503 when the hashing queue is full, without affecting other accounts", async () => {
+    const attacker = await createAccount(stack, "enterprise", UNLIMITED);
+    const neighbour = await createAccount(stack, "pro");
+    const attack = repeat(150, () => createWithPassword(attacker.key));
+    const own = await createWithPassword(neighbour.key);
+    expect(own.status).toBe(201);
+    const responses = await attack;
+    const rejected = responses.filter(({ status }) => status !== 201);
+    expect(rejected.length).toBeGreaterThan(0);
+    for (const response of rejected) {
+      expect(codeOf(response)).toEqual([503, "unavailable"]);
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expect(responses.length - rejected.length).toBeGreaterThan(60);
+  });
+});
+
+describe("guessing a user's password", () => {
+  test("does not lock the user out of other networks or known browsers", async () => {
+    const user = await createUser(stack);
+    const wrong = { ...user, password: "not the password" };
+    const known = readCookies(await trySignIn(stack, user, from("203.0.113.50")));
+    const guesses: ApiResponse[] = [];
+    for (let i = 0; i < 12; i++) {
+      guesses.push(await trySignIn(stack, wrong, from(`2001:db8:5:5::${i + 1}`)));
+    }
+    // All addresses of a /64 count as one network.
+    expect(countStatuses(guesses)).toEqual({ 401: 5, 429: 7 });
+    expect((await trySignIn(stack, user, from("203.0.113.51"))).status).toBe(200);
+
+    // Guesses from many networks lock out new browsers, which nothing distinguishes from the attacker's.
+    for (let i = 0; i < 12; i++) await trySignIn(stack, wrong, from(`198.18.7.${i}`));
+    expect((await trySignIn(stack, user, from("203.0.113.52"))).status).toBe(429);
+    const signedIn = await trySignIn(stack, user, {
+      ...from("198.18.7.1"),
+      cookie: known,
+    });
+    expect(signedIn.status).toBe(200);
+    expect(readSessionCookie(signedIn)).toStartWith("shorthop.session_token=");
+    // Another user's cookie does not help.
+    const other = await createUser(stack);
+    const otherCookies = readCookies(await trySignIn(stack, other));
+    const borrowed = { ...from("203.0.113.53"), cookie: otherCookies };
+    expect((await trySignIn(stack, user, borrowed)).status).toBe(429);
+    // A known browser has a separate limit.
+    const tries: ApiResponse[] = [];
+    for (let i = 0; i < 11; i++) tries.push(await trySignIn(stack, wrong, { cookie: known }));
+    expect(countStatuses(tries)).toEqual({ 401: 10, 429: 1 });
+  });
+});
+
+describe("an API key", () => {
+  const keySchema = z.object({
+    id: z.string(),
+    key: z.string(),
+    expires_at: z.string().nullable(),
+  });
+  const SCOPES = "keys:read,keys:write,links:read";
+
+  test("that expires cannot create or rotate a key that expires later", async () => {
+    const { id, key: permanent } = await createAccount(stack, "pro");
+    const expires = "2099-01-01T00:00:00.000Z";
+    const { key } = await createKey(stack, id, SCOPES, { more: ["--expires", expires] });
+    const create = async (creator: string, more: object) => {
+      const body = { name: "n", scopes: ["links:read"], ...more };
+      return keySchema.parse((await call(api("/v1/keys"), { key: creator, body })).body);
+    };
+    expect((await create(key, {})).expires_at).toBe(expires);
+    expect((await create(key, { expires_at: "2199-01-01T00:00:00Z" })).expires_at).toBe(expires);
+    const early = "2098-01-01T00:00:00.000Z";
+    expect((await create(key, { expires_at: early })).expires_at).toBe(early);
+    const lasting = await create(permanent, {});
+    expect(lasting.expires_at).toBeNull();
+    const path = api(`/v1/keys/${lasting.id}/rotate`);
+    const rotated = await call(path, { key, method: "POST" });
+    expect(keySchema.parse(rotated.body).expires_at).toBe(expires);
+  });
+
+  test("has exactly one successor after eight concurrent rotations", async () => {
+    const { id, key } = await createAccount(stack, "pro");
+    const { id: old } = await createKey(stack, id, "links:read");
+    const responses = await repeat(8, () =>
+      call(api(`/v1/keys/${old}/rotate`), { key, method: "POST" }),
+    );
+    const rejected = responses.filter(({ status }) => status !== 200);
+    expect(rejected).toHaveLength(7);
+    // Requests that arrive after the rotation get the usual error.
+    for (const response of rejected) {
+      expect([
+        [409, "conflict"],
+        [400, "invalid_request"],
+      ]).toContainEqual(codeOf(response));
+    }
+    const { body } = await call(api("/v1/keys"), { key });
+    const keys = z.object({ data: z.array(z.object({ revoked_at: z.string().nullable() })) });
+    const alive = keys.parse(body).data.filter(({ revoked_at }) => revoked_at === null);
+    // The account's first key and the successor.
+    expect(alive).toHaveLength(2);
+  });
+});

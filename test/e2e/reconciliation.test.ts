@@ -1,0 +1,181 @@
+/** Goal: an operator can find every click, and check and repair the stored counts. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+
+import { admin, runAdmin } from "../harness/admin.ts";
+import { call, linkSchema } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startRedirector } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const TIMEOUT_MS = 20_000;
+
+/** Old enough for the consistency check, which skips recent clicks. */
+const HOURS_AGO = 5;
+
+let stack: Stack;
+beforeAll(async () => void (stack = await startStack()));
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+async function createLink() {
+  const { body } = await call(`${stack.info().api_url}/v1/links`, {
+    key: stack.info().api_key,
+    body: { url: "https://example.com/reconciliation" },
+  });
+  return linkSchema.parse(body);
+}
+
+async function follow(url: string, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) expect((await call(url)).status).toBe(302);
+}
+
+async function runQuery(query: string): Promise<string> {
+  const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
+  if (!response.ok) throw new Error(await response.text());
+  return (await response.text()).trim();
+}
+
+type Location = "stored" | "in_stream" | "dead_lettered" | "missing_segments";
+
+type Reconciliation = Record<Location | "duplicates" | "in_journals" | "recorded", number> & {
+  journals: (Record<Location, number> & { recorded: number | null })[];
+};
+
+const reconcile = () => admin<Reconciliation>(stack, ["reconcile"]);
+
+describe("click reconciliation", () => {
+  test("locates every click", async () => {
+    const link = await createLink();
+    await follow(link.short_url, 20);
+    const quiet = await eventually(async () => {
+      const found = await reconcile();
+      expect(found).toMatchObject({
+        in_stream: 0,
+        in_journals: 0,
+        duplicates: 0,
+        dead_lettered: 0,
+      });
+      const current = found.journals.find(({ recorded }) => recorded !== null);
+      expect(current).toMatchObject({ stored: found.recorded, missing_segments: 0 });
+      return found;
+    }, TIMEOUT_MS);
+    const worker = Number(stack.info().pids.worker);
+    process.kill(worker, "SIGSTOP");
+    try {
+      await follow(link.short_url, 10);
+      await eventually(async () => {
+        expect(await reconcile()).toMatchObject({
+          stored: quiet.stored,
+          in_stream: 10,
+          in_journals: 0,
+          recorded: quiet.recorded + 10,
+        });
+      }, TIMEOUT_MS);
+    } finally {
+      process.kill(worker, "SIGCONT");
+    }
+    await eventually(async () => {
+      expect(await reconcile()).toMatchObject({ stored: quiet.stored + 10, in_stream: 0 });
+    }, TIMEOUT_MS);
+  });
+
+  test("reports a missing segment", async () => {
+    await follow((await createLink()).short_url, 3);
+    await eventually(async () => expect((await reconcile()).in_journals).toBe(0), TIMEOUT_MS);
+    const before = await reconcile();
+    await runQuery(
+      `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, page, idx)
+       SELECT now(), generateUUIDv4(), generateUUIDv4(), 'test', 'human',
+              '01900000-0000-7000-8000-000000000001', arrayJoin([0, 1, 3]), 0`,
+    );
+    expect(await reconcile()).toMatchObject({
+      missing_segments: before.missing_segments + 1,
+      stored: before.stored + 3,
+    });
+  });
+});
+
+describe("the journal", () => {
+  test("can be listed while clicks wait in it", async () => {
+    const link = await createLink();
+    const JOURNAL_DIR = mkdtempSync(join(stack.dataDir, "reconciliation-"));
+    const first = await startRedirector(stack, { JOURNAL_DIR });
+    await follow(`${first.url}/${link.alias}`, 1);
+    await first.stop();
+    const disconnected = await startRedirector(stack, {
+      JOURNAL_DIR,
+      NATS_URL: "nats://127.0.0.1:1",
+    });
+    await follow(`${disconnected.url}/${link.alias}`, 5);
+    const segments = await eventually(async () => {
+      const found = await admin<{ state: string; clicks: number; complete: boolean }[]>(stack, [
+        "journal",
+        JOURNAL_DIR,
+      ]);
+      expect(found.every(({ state }) => state === "sealed")).toBe(true);
+      return found;
+    }, 5_000);
+    expect(segments.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(5);
+    expect(segments.every(({ complete }) => complete)).toBe(true);
+    await disconnected.stop();
+  });
+});
+
+/** Reads the rollups of the checked period. */
+const readRollups = async (): Promise<unknown> =>
+  JSON.parse(
+    await runQuery(`
+      SELECT (SELECT sum(clicks) FROM clicks_15m WHERE bucket < now() - 3600) AS totals,
+             (SELECT uniqCombined64Merge(14)(visitors) FROM clicks_15m WHERE bucket < now() - 3600) AS visitors,
+             (SELECT groupArray((toString(dimension), value, n)) FROM (
+                SELECT dimension, value, sum(clicks) AS n FROM clicks_15m_by WHERE bucket < now() - 3600
+                 GROUP BY dimension, value ORDER BY dimension, value)) AS by
+      FORMAT JSONEachRow`),
+  );
+
+describe("the consistency check", () => {
+  test("finds errors in a rollup, and rebuilds it from the clicks", async () => {
+    await runQuery(
+      `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, page, idx)
+       SELECT now64(3, 'UTC') - ${HOURS_AGO * 3_600} - number * 40,
+              toUUID(concat('01900000-0000-7000-8000-00000000000', toString(number % 3))), generateUUIDv4(0), 'live',
+              if(number % 7 = 0, 'bot', 'human'), number % 50, ['DE', 'FR', 'US'][number % 3 + 1],
+              if(number % 2 = 0, 'mobile', 'desktop'), '01900000-0000-7000-8000-000000000002', 0, number
+         FROM numbers(500)`,
+    );
+    expect(await admin(stack, ["check-rollups"])).toMatchObject({ differences: 0 });
+    const right = await readRollups();
+
+    await runQuery(
+      `INSERT INTO clicks_15m SELECT * FROM clicks_15m WHERE bucket < now() - 3600 AND class = 'human' LIMIT 3`,
+    );
+    await runQuery(
+      `DELETE FROM clicks_15m_by WHERE bucket < now() - 3600 AND dimension = 'country'`,
+    );
+    expect(await readRollups()).not.toEqual(right);
+    const { code, stdout } = await runAdmin(stack, ["check-rollups", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).differences).toBeGreaterThan(3);
+
+    // Polls one bucket during the repair: it must show either the old or the repaired value.
+    const bucket =
+      "SELECT sum(clicks) FROM clicks_15m_by WHERE dimension = 'country' AND bucket = (SELECT min(bucket) FROM clicks_15m)";
+    const seen = new Set<string>();
+    let repairing = true;
+    const polling = (async () => {
+      while (repairing) seen.add(await runQuery(bucket));
+    })();
+    const repaired = await admin<{ differences: number; repaired: number }>(stack, [
+      "check-rollups",
+      "--repair",
+    ]);
+    repairing = false;
+    await polling;
+    seen.add(await runQuery(bucket));
+    expect(seen.size).toBe(2);
+    expect(repaired.repaired).toBe(repaired.differences);
+    expect(await readRollups()).toEqual(right);
+    expect(await admin(stack, ["check-rollups"])).toMatchObject({ differences: 0 });
+  });
+});

@@ -1,0 +1,131 @@
+/** Goal: the systemd units are valid and confined, and configuration examples and documents are complete. */
+import { expect, test } from "bun:test";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { PROJECT_DIR } from "../harness/stack.ts";
+
+const UNITS = join(PROJECT_DIR, "deploy/systemd");
+const EXPOSURE_MAX = 3;
+
+const hasSystemd = Bun.which("systemd-analyze") !== null;
+if (!hasSystemd) console.warn("\n!!! systemd-analyze is not installed: the units are NOT TESTED\n");
+
+test.skipIf(!hasSystemd)("the systemd units are valid, with a low exposure level", () => {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-units-"));
+  cpSync(UNITS, dir, { recursive: true });
+  mkdirSync(join(dir, "bin"));
+  const services = readdirSync(dir).filter((name) => name.endsWith(".service"));
+  expect(services).toHaveLength(3);
+  for (const name of services) {
+    // The executables are not installed on this machine.
+    const path = join(dir, name);
+    writeFileSync(
+      path,
+      readFileSync(path, "utf8").replaceAll(/\/opt\/shorthop\/bin\/\S+/g, "/bin/true"),
+    );
+  }
+  const instances = services.map((name) => join(dir, name.replace("@.", "@1.")));
+  const verified = Bun.spawnSync([
+    "systemd-analyze",
+    "verify",
+    ...instances,
+    join(dir, "shorthop.target"),
+  ]);
+  expect(verified.stderr.toString()).toBe("");
+  expect(verified.exitCode).toBe(0);
+  for (const name of services) {
+    const { stdout } = Bun.spawnSync([
+      "systemd-analyze",
+      "security",
+      "--offline=true",
+      join(dir, name),
+    ]);
+    const [, level = "10"] =
+      /Overall exposure level for \S+: ([\d.]+)/.exec(stdout.toString()) ?? [];
+    console.log(`${name}: exposure ${level}`);
+    expect(Number(level)).toBeLessThanOrEqual(EXPOSURE_MAX);
+  }
+  rmSync(dir, { recursive: true });
+});
+
+test("every variable of the example configurations exists in its process's schema", async () => {
+  for (const name of ["api", "worker", "redirector"]) {
+    const { configSchema } = await import(join(PROJECT_DIR, name, "config.ts"));
+    const text = readFileSync(join(UNITS, `${name}.env`), "utf8");
+    const env = Object.fromEntries(
+      [...text.matchAll(/^#?([A-Z_]+)=(.*)$/gm)].map(([, key = "", value = ""]) => [key, value]),
+    );
+    const journal = name === "redirector" ? { JOURNAL_DIR: "/var/lib/x" } : {};
+    expect(configSchema.safeParse({ ...env, ...journal }).error?.issues ?? []).toEqual([]);
+    const known = Object.keys(configSchema.shape ?? configSchema.def.in?.shape ?? {});
+    expect(Object.keys(env).filter((key) => !known.includes(key))).toEqual([]);
+  }
+});
+
+test("docs/configuration.md lists exactly the variables that each process reads", async () => {
+  const reference = readFileSync(join(PROJECT_DIR, "docs/configuration.md"), "utf8");
+  const common = listVariables(reference, "All processes");
+  for (const name of ["api", "worker", "redirector"]) {
+    const { configSchema } = await import(join(PROJECT_DIR, name, "config.ts"));
+    const read = Object.keys(configSchema.shape ?? configSchema.def.in?.shape ?? {});
+    const documented = new Set([...common, ...listVariables(reference, name)]);
+    expect(read.filter((variable) => !documented.has(variable))).toEqual([]);
+    const own = listVariables(reference, name);
+    expect(own.filter((variable) => !read.includes(variable))).toEqual([]);
+  }
+});
+
+test("the compose file contains every process with its required settings", () => {
+  const text = readFileSync(join(PROJECT_DIR, "deploy/docker/compose.yaml"), "utf8");
+  const { services, volumes } = composeFile.parse(Bun.YAML.parse(text));
+  for (const name of ["api", "worker", "redirector"]) {
+    const service = services[name];
+    expect(service?.command).toEqual([`shorthop-${name}`]);
+    expect(Object.keys(service?.environment ?? {})).toContain("NATS_URL");
+    expect(service?.read_only).toBe(true);
+  }
+  for (const { volumes: used = [] } of Object.values(services)) {
+    for (const volume of used) {
+      const [source = ""] = volume.split(":");
+      const known = source.startsWith(".")
+        ? existsSync(join(PROJECT_DIR, "deploy/docker", source))
+        : Object.hasOwn(volumes, source);
+      expect([volume, known]).toEqual([volume, true]);
+    }
+  }
+});
+
+const composeFile = z.object({
+  services: z.record(
+    z.string(),
+    z.object({
+      command: z.array(z.string()).optional(),
+      environment: z.record(z.string(), z.string()).optional(),
+      read_only: z.boolean().optional(),
+      volumes: z.array(z.string()).optional(),
+    }),
+  ),
+  volumes: z.record(z.string(), z.unknown()),
+});
+
+/** Lists the variables in the tables of a section. */
+function listVariables(reference: string, title: string): string[] {
+  const [, text = ""] = reference.split(`\n## ${title}\n`);
+  const [section = ""] = text.split("\n## ");
+  return [...section.matchAll(/^\| (`[^|]*)\|/gm)].flatMap(([, cell = ""]) =>
+    [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, variable = ""]) => variable),
+  );
+}

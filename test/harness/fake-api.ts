@@ -1,0 +1,217 @@
+/**
+ * The API as a function of requests, without a stack: `createApp` with API keys, limits and idempotency records in
+ * memory, and with the parts of the services that a test passes in. The real implementations are tested on PostgreSQL
+ * (`postgres.ts`) and end to end.
+ */
+import { createApp } from "../../api/app.ts";
+import type { AppDeps } from "../../api/app.ts";
+import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
+import type { BatchResult } from "../../api/auth/authorize.ts";
+import type { LimitWindow } from "../../api/http/rate-limit.ts";
+import type { IdempotencyStore } from "../../api/idempotency/sql.ts";
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+
+export const SHORT_URL = "https://sho.rt";
+
+/** A caller as `authorize_request` returns it. */
+export type FakeKey = {
+  key: string;
+  id: Uuid;
+  accountId: Uuid;
+  mode: Mode;
+  scopes: string[];
+  state: "ok" | "revoked" | "expired" | "barred";
+  /** Requests left in the current minute. */
+  remaining: number;
+};
+
+type FakeResponse = { status: number; headers: Headers; body: unknown; text: string };
+
+type RequestOptions = {
+  method?: string;
+  /** Sent as a bearer token; no token if left out. */
+  key?: FakeKey | string;
+  /** Sent as JSON; a string is sent as it is. */
+  body?: unknown;
+  headers?: Record<string, string>;
+};
+
+export type FakeApi = {
+  send(path: string, options?: RequestOptions): Promise<FakeResponse>;
+  /** Adds a key; by default of a new account, in live mode, with every scope. */
+  addKey(change?: Partial<Omit<FakeKey, "key">>): FakeKey;
+};
+
+const ALL_SCOPES = [
+  "links:read",
+  "links:write",
+  "links:delete",
+  "analytics:read",
+  "domains:read",
+  "domains:write",
+  "keys:read",
+  "keys:write",
+];
+
+const MINUTE_LIMIT = 1_000;
+
+type Services = Partial<{
+  [Name in "links" | "analytics" | "keys" | "domains"]: Partial<AppDeps[Name]>;
+}>;
+
+/** Creates an API with the given partial services. */
+export function createFakeApi(services: Services = {}): FakeApi {
+  const keys = new Map<string, FakeKey & NewKey>();
+  const toWindow = ({ remaining }: FakeKey): LimitWindow => ({
+    name: "minute",
+    limit: MINUTE_LIMIT,
+    seconds: 60,
+    used: MINUTE_LIMIT - remaining,
+    resetsAt: Date.now() + 30_000,
+  });
+  const app = createApp({
+    log: createLog("test", "silent"),
+    stores: {
+      async authorize({ lookup, secretHash }, rule, wanted): Promise<BatchResult | undefined> {
+        const known = keys.get(lookup);
+        if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
+        const permitted = rule.scope === null || known.scopes.includes(rule.scope);
+        const granted = Math.min(wanted, known.remaining);
+        const limited = granted < wanted && granted === 0;
+        const state = known.state === "ok" && !permitted ? "forbidden" : known.state;
+        const verdict = state === "ok" && limited ? "limited" : state;
+        if (verdict === "ok") known.remaining -= granted;
+        const { id: callerId, accountId, mode, scopes } = known;
+        return {
+          verdict,
+          granted,
+          principal: { callerId, accountId, mode, scopes, plan: "pro" },
+          now: Date.now(),
+          suspendedUntil: null,
+          windows: [toWindow(known)],
+        };
+      },
+      requests: createMemoryIdempotencyStore(),
+      consumeMany: () => Promise.resolve(),
+      listWindows: ({ accountId }) =>
+        Promise.resolve(
+          [...keys.values()].filter((known) => known.accountId === accountId).map(toWindow),
+        ),
+      listQuotas: () =>
+        Promise.resolve([{ name: "domains", limit: 10, used: 1, seconds: null, resetsAt: null }]),
+    },
+    // A request without a connection has the client address that the test sends in X-Forwarded-For.
+    clientAddress: (_, forwardedFor) => forwardedFor ?? "203.0.113.1",
+    links: completeService("links", services.links),
+    analytics: completeService("analytics", services.analytics),
+    keys: completeService("keys", services.keys),
+    domains: completeService("domains", services.domains),
+    shortUrl: SHORT_URL,
+    observe: () => undefined,
+  });
+
+  return {
+    addKey(change = {}) {
+      const generated = generateKey(change.mode ?? "live");
+      const known = {
+        id: newUuid(),
+        accountId: newUuid(),
+        scopes: ALL_SCOPES,
+        state: "ok" as const,
+        remaining: MINUTE_LIMIT,
+        ...generated,
+        ...change,
+      };
+      keys.set(generated.lookup, known);
+      return known;
+    },
+    async send(path, { method, key, body, headers = {} } = {}) {
+      const token = typeof key === "string" ? key : key?.key;
+      const response = await app.handle(
+        new Request(`http://api.test${path}`, {
+          method: method ?? (body === undefined ? "GET" : "POST"),
+          headers: {
+            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+            ...(body === undefined ? {} : { "content-type": "application/json" }),
+            ...headers,
+          },
+          ...(body === undefined
+            ? {}
+            : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        }),
+      );
+      const text = await response.text();
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: parseJsonOrText(text),
+        text,
+      };
+    },
+  };
+}
+
+/** Completes a partial service: calling any other member throws an error with its name. */
+function completeService<Service extends object>(
+  name: string,
+  part: Partial<Service> = {},
+): Service {
+  const service = new Proxy(part, {
+    get: (target, member) =>
+      Reflect.get(target, member) ??
+      (() => {
+        throw new Error(`This test does not provide ${name}.${String(member)}.`);
+      }),
+  });
+  // Every member can be called, so the cast is safe.
+  return service as Service;
+}
+
+const toMapKey = ({ accountId, mode, keyHash }: Parameters<IdempotencyStore["save"]>[0]): string =>
+  `${accountId} ${mode} ${Buffer.from(keyHash).toString("hex")}`;
+
+/** The table `idempotency_keys` as a map; nothing expires during a test. */
+function createMemoryIdempotencyStore(): IdempotencyStore {
+  type Entry = { resource_id: Uuid; request_hash: Uint8Array; result: Uint8Array | null };
+  const entries = new Map<string, Entry & { released: boolean }>();
+  return {
+    async claim(request, resourceId) {
+      const known = entries.get(toMapKey(request));
+      if (known !== undefined && !known.released) return { claimed: false, ...known };
+      const entry = {
+        resource_id: known?.resource_id ?? resourceId,
+        request_hash: request.requestHash,
+        result: null,
+        released: false,
+      };
+      entries.set(toMapKey(request), entry);
+      return { claimed: true, ...entry };
+    },
+    async save(request, result) {
+      const entry = entries.get(toMapKey(request));
+      if (entry !== undefined) entry.result = result;
+    },
+    async release(request) {
+      const entry = entries.get(toMapKey(request));
+      if (entry !== undefined) entry.released = true;
+    },
+  };
+}
+
+/** Returns the code of an error response; throws if the body is not exactly the error envelope. */
+export function errorCodeOf({ body }: Pick<FakeResponse, "body">): string {
+  const { error, ...more } = body as { error: { code: string; message: string } };
+  if (Object.keys(more).length > 0 || typeof error.message !== "string" || error.message === "")
+    throw new Error(`Not an error response: ${JSON.stringify(body)}`);
+  return error.code;
+}
+
+function parseJsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,57 @@
+/** Only a NATS server with JetStream, for tests of its clients; starts in a fraction of a second. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { connect, type NatsConnection } from "nats";
+
+import { acceptsClients, findNatsServer } from "../../deploy/local/nats.ts";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./ports.ts";
+import { PROJECT_DIR } from "./stack.ts";
+
+const START_TIMEOUT_MS = 20_000;
+
+export type TestNats = {
+  url: string;
+  connect(): Promise<NatsConnection>;
+  /** Kills the server. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port, with its stored messages or without. */
+  start(store: "retained" | "lost"): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Starts a server with a temporary data directory. */
+export async function startNats(): Promise<TestNats> {
+  const program = await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log);
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
+  const port = freePort();
+  const url = `nats://127.0.0.1:${port}`;
+  let server: Bun.Subprocess | undefined;
+
+  async function start(store: "retained" | "lost"): Promise<void> {
+    if (store === "lost") rmSync(dir, { recursive: true, force: true });
+    server = Bun.spawn([program, "-a", "127.0.0.1", "-p", String(port), "-js", "-sd", dir], {
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await eventually(async () => await acceptsClients(url), START_TIMEOUT_MS);
+  }
+
+  async function kill(): Promise<void> {
+    server?.kill("SIGKILL");
+    await server?.exited;
+  }
+
+  await start("retained");
+  return {
+    url,
+    connect: () => connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 50 }),
+    kill,
+    start,
+    async [Symbol.asyncDispose]() {
+      await kill();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

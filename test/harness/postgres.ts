@@ -1,0 +1,103 @@
+/**
+ * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions. Starts in about two
+ * seconds, without durability, which such tests do not need.
+ */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+import { createKeyService } from "../../api/keys/service.ts";
+import { createLinkService, type LinkService } from "../../api/links/service.ts";
+import { migratePostgres } from "../../api/migrations/migrate.ts";
+import { createPasswordHashing } from "../../api/passwords/hashing.ts";
+import { openPostgres, type Sql } from "../../api/postgres.ts";
+import {
+  prepareInstallation,
+  removeInstallation,
+} from "../../deploy/local/postgres-installation.ts";
+import {
+  databaseUrl,
+  findPrograms,
+  initialise,
+  postgresService,
+} from "../../deploy/local/postgres.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./ports.ts";
+
+const START_TIMEOUT_MS = 30_000;
+const CONNECTIONS_MAX = 10;
+const PASSWORD = "password of this test";
+
+/** Tests do not need durability, so they do not pay for it. */
+const WITHOUT_DURABILITY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+
+export type TestPostgres = {
+  sql: Sql;
+  url: string;
+  /** Creates an account on a plan; returns its id. */
+  addAccount(plan?: "free" | "pro"): Promise<Uuid>;
+  /** The link service on this database; publishes no links. */
+  links: LinkService;
+  keys: ReturnType<typeof createKeyService>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Starts a server with a temporary data directory, and runs the migrations. */
+export async function startPostgres(): Promise<TestPostgres> {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-postgres-"));
+  // As root, the server runs as another user, which must be able to traverse the folder.
+  chmodSync(dir, 0o755);
+  const home = join(dir, "data", "postgres");
+  mkdirSync(dirname(home));
+  const installation = prepareInstallation(await findPrograms(), home, () => undefined);
+  initialise(installation, PASSWORD);
+  const port = freePort();
+  const service = postgresService(installation, port, PASSWORD);
+  const [program, ...args] = service.command;
+  const server = Bun.spawn(
+    [program, ...args, ...WITHOUT_DURABILITY.flatMap((setting) => ["-c", setting])],
+    {
+      env: { ...process.env, ...service.env },
+      stdio: ["ignore", "ignore", "ignore"],
+      ...service.user,
+    },
+  );
+  await eventually(service.isReady, START_TIMEOUT_MS);
+  const url = databaseUrl(port, PASSWORD);
+  const sql = openPostgres(url, CONNECTIONS_MAX);
+  await migratePostgres(sql, createLog("test", "silent"));
+
+  return {
+    sql,
+    url,
+    keys: createKeyService({ sql }),
+    links: createLinkService({
+      sql,
+      feed: { publish: () => Promise.resolve(false) },
+      domains: {
+        isCustom: () => Promise.resolve(false),
+        requireVerified: () => Promise.reject(new Error("This test has no domains.")),
+      },
+      destinationRules: {
+        allowPrivate: false,
+        shortUrl: new URL("https://sho.rt"),
+        ownHosts: new Set(["sho.rt"]),
+      },
+      passwords: createPasswordHashing(),
+    }),
+    async addAccount(plan = "pro") {
+      const id = newUuid();
+      await sql`insert into accounts (id, name, plan, limits) values (${id}, 'Test', ${plan}, '{}')`;
+      return id;
+    },
+    async [Symbol.asyncDispose]() {
+      await sql.end({ timeout: 1 });
+      server.kill("SIGINT");
+      await server.exited;
+      removeInstallation(home);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

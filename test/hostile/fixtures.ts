@@ -1,0 +1,92 @@
+/** Creates the attackers' and the legitimate client's data in the stack: accounts, keys, sessions, links. */
+import * as z from "zod";
+
+import { createAccount } from "../harness/admin.ts";
+import { call, linkSchema } from "../harness/api.ts";
+import { createUser, type Session, signIn } from "../harness/dashboard.ts";
+import type { Stack } from "../harness/stack.ts";
+import type { ClientTask } from "./legitimate-client.ts";
+import type { Fixtures } from "./requests.ts";
+
+/** Rate limits must not keep the attackers' requests from the parsers. */
+const UNLIMITED = {
+  minute: 10_000_000,
+  burst: 10_000_000,
+  day: 10_000_000,
+  endpoints: {
+    "POST /v1/links": 10_000_000,
+    "POST /v1/domains": 10_000_000,
+    "POST /v1/analytics/bulk": 10_000_000,
+    "GET /v1/analytics/*": 10_000_000,
+  },
+};
+
+/** Enough sessions for the attack's rate: one may send 1,200 requests per minute. */
+const SESSIONS = 8;
+
+const CLIENT_LINKS = 20;
+
+const created = z.object({ id: z.string() });
+
+export async function createFixtures(stack: Stack): Promise<Fixtures> {
+  const { api_url: api, dashboard_url: dashboardOrigin } = stack.info();
+  const { id: account, key } = await createAccount(stack, "enterprise", UNLIMITED);
+  const { key: freeKey } = await createAccount(stack, "free");
+  const create = async (path: string, body: unknown): Promise<string> =>
+    created.parse((await call(`${api}/v1/${path}`, { key, body })).body).id;
+  const url = "https://example.com/path?own=1";
+  const linkId = await create("links", { url, alias: "attacked-plain" });
+  await create("links", { url, alias: "attacked-forwarding", forward_query: true });
+  await create("links", { url, alias: "attacked-protected", password: "a password" });
+  const domain = await create("domains", { domain: "attacked.example.com" });
+  const spare = await create("keys", { name: "spare", scopes: ["links:read"] });
+  const user = await createUser(stack, account);
+  const member = await createUser(stack, account, "member");
+  const first = await signIn(stack, user);
+  const sessions: Session[] = [];
+  while (sessions.length < SESSIONS) sessions.push(await signIn(stack, user));
+  const ended = await signIn(stack, user);
+  await ended.send("/auth/sign-out", { method: "POST" });
+  return {
+    enterpriseKey: key,
+    freeKey,
+    account,
+    cookies: [first.cookie, ...sessions.map(({ cookie }) => cookie)],
+    endedCookie: ended.cookie,
+    dashboardOrigin,
+    clickhouse: {},
+    linkId,
+    paths: {
+      account,
+      mode: "live",
+      plain: "attacked-plain",
+      forwarding: "attacked-forwarding",
+      protected: "attacked-protected",
+      missing: "nothing-is-here",
+      nested: "a",
+      path: "b",
+      other: "nothing",
+      asset: "start.js",
+      token: "not-a-token",
+      "domains/id": domain,
+      "keys/id": spare,
+      "members/id": member.id,
+    },
+  };
+}
+
+/** Creates a separate account with links for the legitimate client. */
+export async function createClientTask(stack: Stack): Promise<ClientTask> {
+  const { api_url: apiUrl, short_url: shortUrl } = stack.info();
+  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+  const links: ClientTask["links"] = [];
+  for (let i = 0; i < CLIENT_LINKS; i++) {
+    const destination = `https://legitimate.example/${i}`;
+    const { body } = await call(`${apiUrl}/v1/links`, {
+      key,
+      body: { url: destination, alias: `legitimate-${i}`, forward_query: true },
+    });
+    links.push({ id: linkSchema.parse(body).id, alias: `legitimate-${i}`, destination });
+  }
+  return { apiUrl, shortUrl, key, links };
+}

@@ -1,0 +1,106 @@
+/**
+ * `bun run test:hostile [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces NAME,NAME]`: attacks every route of a
+ * new stack, or the routes of some listeners. Writes `bench/results/hostile.json`; exits with 1 after a violation.
+ */
+import { parseArgs } from "node:util";
+
+import { publish, round, type Target } from "../../bench/report.ts";
+import { SURFACES } from "./routes.ts";
+import { type HostileReport, runHostile } from "./run.ts";
+import { WATCHED_PROCESSES } from "./watch.ts";
+
+/** Inputs per second: slightly more than the target needs, and leaves part of 2 cores to the attacked processes. */
+const RATE = 185;
+/** Longest acceptable stall of an event loop, in milliseconds. */
+const STALL_MS_MAX = 50;
+const INPUTS_PER_MINUTE = 10_000;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "10" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    only: { type: "string" },
+    surfaces: { type: "string" },
+  },
+});
+const seed = Number(values.seed);
+const minutes = Number(values.minutes);
+const only = values.only?.split(",").map(Number);
+const surfaceNames = values.surfaces?.split(",");
+const surfaces = surfaceNames && SURFACES.filter((surface) => surfaceNames.includes(surface));
+console.log(
+  `--seed ${seed}${surfaceNames === undefined ? "" : ` --surfaces ${surfaceNames.join()}`}`,
+);
+const stopping = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
+const report = await runHostile({
+  seed,
+  seconds: minutes * 60,
+  baselineSeconds: only === undefined ? 20 : 1,
+  rate: RATE,
+  explainFromMs: STALL_MS_MAX,
+  only,
+  surfaces,
+  signal: stopping.signal,
+  log: console.log,
+});
+const { findings, stalls, memory, cpuWaitSeconds, client } = report;
+console.table(memory);
+console.table(cpuWaitSeconds);
+console.log(JSON.stringify(client, undefined, 2));
+for (const { process, ms, causes } of stalls) {
+  console.log(`${process} stalled for ${Math.round(ms)} ms`);
+  for (const cause of causes) console.log(`  on its own: ${cause}`);
+}
+for (const { kind, where, what, count, index } of findings)
+  console.log(
+    `${count} × ${kind}: ${where}: ${what}${index === undefined ? "" : ` (--seed ${seed} --only ${index})`}`,
+  );
+for (const line of report.errors) console.log(`logged: ${line}`);
+const targets = listTargets(report);
+if (only === undefined)
+  publish({
+    name: "hostile",
+    versions: { bun: Bun.version, seed: String(seed) },
+    rows: report.rows,
+    targets,
+  });
+// A late response depends more on the machine than on the service.
+process.exit(findings.every(({ kind }) => kind === "no response") ? 0 : 1);
+
+function atMost(name: string, value: number, bound: number): Target {
+  return { name, value: round(value), target: `<= ${bound}`, met: value <= bound };
+}
+
+function listTargets({ sent, findings, longestStalls, client, memory }: HostileReport): Target[] {
+  const count = (kind: string): number =>
+    findings.filter((f) => f.kind.startsWith(kind)).reduce((sum, f) => sum + f.count, 0);
+  const addedLatency = (side: "redirector" | "api"): number =>
+    client.attack[side].p99 - client.baseline[side].p99;
+  const inputs = INPUTS_PER_MINUTE * minutes;
+  return [
+    { name: "inputs sent", value: sent, target: `>= ${inputs}`, met: sent >= inputs },
+    atMost("processes that ended", count("process ended"), 0),
+    atMost("5xx without a reason", count("5xx"), 0),
+    atMost("responses that belong to another request", count("another request's"), 0),
+    atMost(
+      "other faults",
+      findings.length -
+        findings.filter(({ kind }) => /^(process|5xx|another request's)/.test(kind)).length,
+      0,
+    ),
+    ...WATCHED_PROCESSES.map((name) =>
+      atMost(`longest stall of the ${name}, ms`, longestStalls[name], STALL_MS_MAX),
+    ),
+    atMost(
+      "legitimate client at the redirector, p99 above baseline, ms",
+      addedLatency("redirector"),
+      100,
+    ),
+    atMost("legitimate client at the API, p99 above baseline, ms", addedLatency("api"), 100),
+    atMost("503 responses to the legitimate client", client.attack.unavailable, 0),
+    ...memory
+      .filter(({ process }) => WATCHED_PROCESSES.some((name) => name === process))
+      .map(({ process, maxMiB }) => atMost(`maximum memory of the ${process}, MiB`, maxMiB, 1_024)),
+  ];
+}

@@ -1,0 +1,112 @@
+/** Lists every route from the applications themselves, so that a new one is attacked from its first day. */
+import * as z from "zod";
+
+import { createApp } from "../../api/app.ts";
+import { createDashboardApp } from "../../api/dashboard/app.ts";
+
+/** The attacked listeners. */
+export const SURFACES = [
+  "api",
+  "dashboard",
+  "redirector",
+  "api internal",
+  "redirector internal",
+  "worker internal",
+  "clickhouse",
+] as const;
+
+export type Surface = (typeof SURFACES)[number];
+
+/** The part of JSON Schema that zod generates for request bodies. */
+export type BodySchema = {
+  type?: string;
+  properties?: Record<string, BodySchema>;
+  required?: string[];
+  items?: BodySchema;
+  enum?: unknown[];
+  anyOf?: BodySchema[];
+  $ref?: string;
+  $defs?: Record<string, BodySchema>;
+};
+
+export type Route = {
+  surface: Surface;
+  method: string;
+  /** With `:name` for each parameter. */
+  path: string;
+  /** Names of the query parameters. */
+  query: readonly string[];
+  body?: BodySchema;
+};
+
+export const formatRoute = ({ surface, method, path }: Route): string =>
+  `${surface} ${method} ${path}`;
+
+/** Every route, in a fixed order. */
+export const listRoutes = (): Route[] => [
+  ...toRoutes("api", createApp(unused).routes),
+  ...toRoutes("dashboard", createDashboardApp(unused).routes),
+  ...OTHERS,
+];
+
+/** Stands for every dependency of the applications: their routes are listed, but never called. */
+const unused = new Proxy(() => undefined, {
+  get: (_, name): unknown => (name === Symbol.toPrimitive ? () => "" : unused),
+  apply: (): unknown => unused,
+  // No type has every property, but this value does.
+}) as never;
+
+const routeForm = z.object({
+  method: z.string(),
+  path: z.string(),
+  hooks: z.object({
+    query: z.instanceof(z.ZodObject).optional(),
+    body: z.instanceof(z.ZodType).optional(),
+  }),
+});
+
+const toRoutes = (surface: Surface, routes: readonly unknown[]): Route[] =>
+  routes.map((route) => {
+    const { method, path, hooks } = routeForm.parse(route);
+    const schema =
+      hooks.body && z.toJSONSchema(hooks.body, { unrepresentable: "any", io: "input" });
+    return {
+      surface,
+      method,
+      path: path.replace("*", ":asset"),
+      query: Object.keys(hooks.query?.shape ?? {}),
+      // Zod's output fits this type; other properties are not read.
+      ...(schema === undefined ? {} : { body: schema as BodySchema }),
+    };
+  });
+
+const get = (surface: Surface, path: string, query: string[] = []): Route => ({
+  surface,
+  method: "GET",
+  path,
+  query,
+});
+
+/** Listeners without a list of routes: the redirector decides on any path, the others have few paths. */
+const OTHERS: readonly Route[] = [
+  get("redirector", "/"),
+  get("redirector", "/robots.txt"),
+  get("redirector", "/favicon.ico"),
+  get("redirector", "/:plain", ["utm_source"]),
+  get("redirector", "/:forwarding", ["utm_source", "q"]),
+  get("redirector", "/:protected"),
+  { ...get("redirector", "/:protected"), method: "POST" },
+  { ...get("redirector", "/:plain"), method: "HEAD" },
+  get("redirector", "/:missing"),
+  get("redirector", "/:nested/:path"),
+  ...(["api internal", "redirector internal", "worker internal"] as const).flatMap((surface) => [
+    get(surface, "/healthz"),
+    get(surface, "/readyz"),
+    get(surface, "/metrics"),
+    get(surface, "/:other"),
+  ]),
+  get("api internal", "/domains/ask", ["domain"]),
+  get("clickhouse", "/ping"),
+  get("clickhouse", "/", ["query", "database", "param_a", "default_format"]),
+  { ...get("clickhouse", "/", ["query", "max_threads"]), method: "POST" },
+];

@@ -1,0 +1,164 @@
+/** Monitors an attacked stack from outside: processes, their memory, their event loops. */
+import { readFileSync } from "node:fs";
+
+import type { Stack } from "../harness/stack.ts";
+import type { Surface } from "./routes.ts";
+
+export type WatchedProcess = "api" | "redirector" | "worker";
+
+export type Stall = { process: WatchedProcess; ms: number; at: number };
+
+export type Memory = { process: string; startMiB: number; maxMiB: number; endMiB: number };
+
+/** The process that serves each listener; the local ClickHouse is not part of the product. */
+export const PROCESS_OF: Readonly<Record<Surface, WatchedProcess | undefined>> = {
+  api: "api",
+  dashboard: "api",
+  "api internal": "api",
+  redirector: "redirector",
+  "redirector internal": "redirector",
+  "worker internal": "worker",
+  clickhouse: undefined,
+};
+
+const POLL_MS = 1_000;
+const PIDS_POLL_MS = 200;
+
+/** Longer than any stall: a stalled process responds only after it. */
+const SCRAPE_TIMEOUT_MS = 30_000;
+
+type Sample = { sum: number; count: number; max: number; cpuWait: number };
+
+/** Scrapes a process's event loop metrics; undefined if it does not respond. */
+export async function scrape(url: string): Promise<Sample | undefined> {
+  try {
+    const response = await fetch(`${url}/metrics`, {
+      signal: AbortSignal.timeout(SCRAPE_TIMEOUT_MS),
+    });
+    const text = await response.text();
+    const read = (name: string): number =>
+      Number(new RegExp(`^shorthop_event_loop_${name} (.+)$`, "m").exec(text)?.[1] ?? Number.NaN);
+    return {
+      sum: read("stall_seconds_sum"),
+      count: read("stall_seconds_count"),
+      max: read("stall_max_seconds"),
+      cpuWait: read("cpu_wait_seconds_total"),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The longest stall between two samples in milliseconds: exact for a single stall; otherwise an upper bound if it is
+ * the longest of the last minute.
+ */
+export function longestStallBetween(before: Sample, after: Sample): number {
+  const stalls = after.count - before.count;
+  const seconds = after.sum - before.sum;
+  if (stalls <= 0) return 0;
+  // No stall was longer than the known maximum; returns their mean.
+  if (after.max === before.max) return (seconds / stalls) * 1_000;
+  return (stalls === 1 ? seconds : Math.min(seconds, after.max)) * 1_000;
+}
+
+export const findMetricsUrl = (stack: Stack, name: WatchedProcess): string =>
+  stack.info()[`${name}_metrics_url`];
+
+export const WATCHED_PROCESSES: readonly WatchedProcess[] = ["api", "redirector", "worker"];
+
+type Watchers = {
+  /** Called when a process no longer exists. */
+  onEnd: (process: string) => void;
+  /** Called shortly after a stall. */
+  onStall: (stall: Stall) => void;
+};
+
+export function watchStack(stack: Stack, { onEnd, onStall }: Watchers) {
+  const stalls: Stall[] = [];
+  const memory = new Map<string, Memory>();
+  const cpuWaitSeconds = new Map<WatchedProcess, number>();
+  const last = new Map<WatchedProcess, Sample>();
+  let pids: Readonly<Record<string, number | null>> = stack.info().pids;
+  const gone = new Set<number>();
+  let stopped = false;
+
+  function checkProcesses(): void {
+    for (const [name, pid] of Object.entries(pids)) {
+      if (pid === null || gone.has(pid)) continue;
+      const mebibytes = readMemory(pid);
+      if (mebibytes === undefined) {
+        gone.add(pid);
+        onEnd(name);
+        continue;
+      }
+      const known = memory.get(name) ?? {
+        process: name,
+        startMiB: mebibytes,
+        maxMiB: 0,
+        endMiB: 0,
+      };
+      known.maxMiB = Math.max(known.maxMiB, mebibytes);
+      known.endMiB = mebibytes;
+      memory.set(name, known);
+    }
+    pids = readPids(stack) ?? pids;
+  }
+
+  async function checkEventLoop(name: WatchedProcess): Promise<void> {
+    const sample = await scrape(findMetricsUrl(stack, name));
+    const before = last.get(name);
+    if (sample === undefined) return;
+    last.set(name, sample);
+    // The counters of a restarted process start at zero.
+    if (before === undefined || sample.count < before.count) return;
+    const ms = longestStallBetween(before, sample);
+    if (ms > 0) {
+      const stall = { process: name, ms, at: performance.now() };
+      stalls.push(stall);
+      onStall(stall);
+    }
+    const waited = Math.max(0, sample.cpuWait - before.cpuWait);
+    cpuWaitSeconds.set(name, (cpuWaitSeconds.get(name) ?? 0) + waited);
+  }
+
+  const processes = setInterval(checkProcesses, PIDS_POLL_MS);
+  const loops = WATCHED_PROCESSES.map(async (name) => {
+    while (!stopped) {
+      await checkEventLoop(name).catch(() => undefined);
+      await Bun.sleep(POLL_MS);
+    }
+  });
+
+  return {
+    stalls,
+    memory: () => [...memory.values()],
+    cpuWaitSeconds,
+    async stop(): Promise<void> {
+      stopped = true;
+      clearInterval(processes);
+      checkProcesses();
+      await Promise.all(loops);
+      await Promise.all(WATCHED_PROCESSES.map((name) => checkEventLoop(name)));
+    },
+  };
+}
+
+/** Returns undefined once the supervisor has ended. */
+function readPids(stack: Stack): Record<string, number | null> | undefined {
+  try {
+    return stack.info().pids;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns resident memory in MiB; undefined if the process does not exist (a zombie has no memory). */
+function readMemory(pid: number): number | undefined {
+  try {
+    const kibibytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return kibibytes === undefined ? undefined : Math.round(Number(kibibytes) / 1_024);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,290 @@
+/** Goal: every segment in JetStream is stored and acknowledged once, or dead-lettered with the reason. */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+
+import { ClickHouseError } from "@clickhouse/client";
+import {
+  DiscardPolicy,
+  type JetStreamManager,
+  nanos,
+  type NatsConnection,
+  RetentionPolicy,
+  StorageType,
+} from "nats";
+
+import {
+  encodeRawClick,
+  encodeSegmentHeader,
+  formatSegmentId,
+  RECORD_BYTES_MAX,
+  toRawClick,
+} from "../shared/contracts/click-segment.ts";
+import {
+  listDeadLetters,
+  REASON_HEADER,
+  retryDeadLetter,
+} from "../shared/contracts/dead-letters.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  CLICKS_WORKER,
+  DEAD_LETTERS_STREAM,
+  ensureClicksStream,
+} from "../shared/contracts/streams.ts";
+import { newUuid, type Uuid } from "../shared/ids.ts";
+import { createLog } from "../shared/log.ts";
+import { eventually } from "../test/harness/eventually.ts";
+import { startNats, type TestNats } from "../test/harness/nats.ts";
+import { type Consumer, type ConsumerDeps, startConsumer } from "./consumer.ts";
+
+// A real server is started and waited for, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const STREAM_BYTES_MAX = 64 * 1024 ** 2;
+
+/** Enough for a few retries of the consumer; far less than JetStream takes to redeliver. */
+const SOON_MS = 8_000;
+
+/** ClickHouse's code for data it cannot parse. */
+const CANNOT_PARSE = "27";
+
+let server: TestNats;
+beforeAll(async () => void (server = await startNats()));
+afterAll(async () => await server[Symbol.asyncDispose]());
+
+let nats: NatsConnection;
+let manager: JetStreamManager;
+let stored: string[];
+let touched: Uuid[];
+let counts: [outcome: string, segments: number, clicks: number][];
+/** What the next calls of `store` do, by the segment's id; later calls succeed. */
+let faults: Map<string, (() => Promise<void>)[]>;
+let running: Consumer[];
+
+beforeEach(async () => {
+  [stored, touched, counts, running] = [[], [], [], []];
+  faults = new Map();
+  nats = await server.connect();
+  manager = await nats.jetstreamManager();
+  for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM])
+    await manager.streams.delete(stream).catch(() => false);
+  await ensureClicksStream(manager, STREAM_BYTES_MAX);
+});
+afterEach(async () => {
+  await Promise.all(running.map((consumer) => consumer.stop()));
+  await nats.close();
+});
+
+function start(change: Partial<ConsumerDeps> = {}): Consumer {
+  const consumer = startConsumer({
+    nats: Promise.resolve(nats),
+    streamBytesMax: STREAM_BYTES_MAX,
+    log: createLog("test", "silent"),
+    enrich: () => [],
+    async store(segment) {
+      const id = formatSegmentId(segment);
+      await faults.get(id)?.shift()?.();
+      stored.push(id);
+    },
+    onStored: (linkIds) => touched.push(...linkIds),
+    count: (...counted) => counts.push(counted),
+    ...change,
+  });
+  running.push(consumer);
+  return consumer;
+}
+
+const failInsert = () => Promise.reject(new Error("ClickHouse is down."));
+
+/** Encodes a segment with one click of each link. */
+function createSegment(links: Uuid[]): { id: string; bytes: Buffer } {
+  const journalId = newUuid();
+  const records = links.map((linkId) => {
+    const record = Buffer.alloc(RECORD_BYTES_MAX);
+    const click = {
+      time: 1,
+      linkId,
+      accountId: newUuid(),
+      mode: "live" as const,
+      prefetch: false,
+      privacy: false,
+      address: "203.0.113.9",
+      host: "sho.rt",
+      userAgent: "agent",
+      referrer: "",
+      language: "",
+      query: "",
+    };
+    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
+  });
+  const bytes = Buffer.concat([encodeSegmentHeader({ journalId, segment: 0 }), ...records]);
+  return { id: formatSegmentId({ journalId, segment: 0 }), bytes };
+}
+
+const publish = (bytes: Uint8Array) => nats.jetstream().publish(CLICKS_SUBJECT, bytes);
+
+async function waitUntilAcknowledged(): Promise<void> {
+  await eventually(async () => {
+    const { num_pending, num_ack_pending } = await manager.consumers.info(
+      CLICKS_STREAM,
+      CLICKS_WORKER,
+    );
+    expect([num_pending, num_ack_pending]).toEqual([0, 0]);
+  }, SOON_MS);
+}
+
+const deadLetter = (seq: number) => manager.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
+
+test("a segment is stored, counted, and acknowledged; its links are touched", async () => {
+  const [first, second] = [newUuid(), newUuid()];
+  const { id, bytes } = createSegment([first, second, first]);
+  await publish(bytes);
+  const consumer = start();
+  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await waitUntilAcknowledged();
+  expect(counts).toEqual([["stored", 1, 3]]);
+  expect(touched).toEqual([first, second]);
+  expect(consumer.state()).toBe("ok");
+});
+
+test("bytes that are not a segment are dead-lettered unchanged", async () => {
+  const { id, bytes } = createSegment([newUuid()]);
+  await publish(Buffer.from("no segment"));
+  await publish(bytes);
+  start();
+  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await waitUntilAcknowledged();
+  const letter = await deadLetter(1);
+  expect(Buffer.from(letter.data).toString()).toBe("no segment");
+  expect(letter.header.get(REASON_HEADER)).toBe("not a segment of clicks");
+  expect(counts).toContainEqual(["dead", 1, 0]);
+});
+
+test("a segment that ClickHouse will never accept is dead-lettered whole, with its reason on one line", async () => {
+  const { id, bytes } = createSegment([newUuid()]);
+  faults.set(id, [
+    () =>
+      Promise.reject(
+        new ClickHouseError({ message: "Cannot parse\r\nX-Evil: 1", code: CANNOT_PARSE, type: "" }),
+      ),
+  ]);
+  await publish(bytes);
+  start();
+  await eventually(async () => expect(counts).toEqual([["dead", 1, 1]]), SOON_MS);
+  await waitUntilAcknowledged();
+  const letter = await deadLetter(1);
+  expect(Buffer.from(letter.data).equals(bytes)).toBe(true);
+  expect(letter.header.get(REASON_HEADER)).toContain("Cannot parse X-Evil");
+  expect(letter.header.has("X-Evil")).toBe(false);
+  expect([stored, touched]).toEqual([[], []]);
+});
+
+test("a segment whose inserts fail for a while is retried and counted once, and does not block others", async () => {
+  const [failing, other] = [createSegment([newUuid()]), createSegment([newUuid()])];
+  faults.set(failing.id, [failInsert, failInsert, failInsert]);
+  await publish(failing.bytes);
+  await publish(other.bytes);
+  start();
+  await eventually(async () => expect(stored).toEqual([other.id, failing.id]), SOON_MS);
+  await waitUntilAcknowledged();
+  expect(counts).toEqual([
+    ["stored", 1, 1],
+    ["stored", 1, 1],
+  ]);
+});
+
+test("the valid clicks of a torn segment are stored, and it is counted as torn", async () => {
+  const { id, bytes } = createSegment([newUuid(), newUuid()]);
+  await publish(bytes.subarray(0, bytes.length - 1));
+  start();
+  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await waitUntilAcknowledged();
+  expect(counts).toEqual([
+    ["torn", 1, 0],
+    ["stored", 1, 1],
+  ]);
+});
+
+test("a worker that stops returns segments that it could not store, and another one receives them at once", async () => {
+  const { id, bytes } = createSegment([newUuid()]);
+  const tried = Promise.withResolvers<void>();
+  const stopping = start({
+    async store() {
+      tried.resolve();
+      throw new Error("ClickHouse is down.");
+    },
+  });
+  await publish(bytes);
+  await tried.promise;
+  await stopping.stop();
+  start();
+  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await waitUntilAcknowledged();
+});
+
+test("streams of the previous version are carried over: segments and dead letters in them are neither lost nor refused", async () => {
+  await manager.streams.delete(CLICKS_STREAM);
+  // As they were created when their subjects were named after pages.
+  await manager.streams.add({
+    name: CLICKS_STREAM,
+    description: "Pages of clicks on their way to ClickHouse",
+    subjects: ["clicks.page"],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    max_age: nanos(72 * 3_600_000),
+    max_bytes: STREAM_BYTES_MAX,
+    duplicate_window: nanos(3_600_000),
+  });
+  await manager.streams.add({
+    name: DEAD_LETTERS_STREAM,
+    description: "Pages of clicks that ClickHouse refused, with the reason",
+    subjects: ["clicks_dlq.page"],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    duplicate_window: nanos(3_600_000),
+  });
+  const client = nats.jetstream();
+  const [waiting, dead, late, next] = [1, 2, 3, 4].map(() => createSegment([newUuid()]));
+  if (!waiting || !dead || !late || !next) throw new Error("There are four segments.");
+  await client.publish("clicks.page", waiting.bytes, { msgID: waiting.id });
+  await client.publish("clicks_dlq.page", dead.bytes, { msgID: dead.id });
+
+  start();
+  await eventually(async () => expect(stored).toEqual([waiting.id]), SOON_MS);
+
+  // A redirector that published before the upgrade publishes the segment once more after it.
+  const republished = await client.publish(CLICKS_SUBJECT, waiting.bytes, { msgID: waiting.id });
+  expect(republished.duplicate).toBe(true);
+  await client.publish(CLICKS_SUBJECT, next.bytes, { msgID: next.id });
+  // A redirector that is not upgraded yet.
+  await client.publish("clicks.page", late.bytes, { msgID: late.id });
+  await publish(Buffer.from("no segment"));
+  await eventually(async () => expect(await listDeadLetters(manager)).toHaveLength(2), SOON_MS);
+  expect((await listDeadLetters(manager)).map(({ segment }) => segment)).toEqual([dead.id, null]);
+  expect(await retryDeadLetter(manager, client, 1)).toBe(true);
+  await eventually(
+    async () =>
+      expect(stored.toSorted()).toEqual([waiting, dead, late, next].map(({ id }) => id).toSorted()),
+    SOON_MS,
+  );
+  await waitUntilAcknowledged();
+});
+
+test("a consumer whose streams are deleted recreates them and continues", async () => {
+  const consumer = start();
+  await eventually(async () => expect(consumer.state()).toBe("ok"), SOON_MS);
+  await manager.streams.delete(CLICKS_STREAM);
+  await eventually(async () => await manager.streams.info(CLICKS_STREAM), 15_000);
+  const { id, bytes } = createSegment([newUuid()]);
+  await publish(bytes);
+  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+});

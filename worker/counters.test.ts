@@ -1,0 +1,137 @@
+/** Goal: the figures of links in PostgreSQL follow ClickHouse, never go down, and survive faults of both. */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { ClickHouse } from "../shared/clicks/rollups.ts";
+import { newUuid, type Uuid } from "../shared/ids.ts";
+import { createLog } from "../shared/log.ts";
+import { eventually } from "../test/harness/eventually.ts";
+import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { startCounters } from "./counters.ts";
+
+// A real server is started and waited for, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+/** What the rollup and `clicks` hold for a link. */
+type Totals = { clicks: number; bots: number; approximate: number; exact: number };
+
+/** One flush per second, and some time for PostgreSQL. */
+const WRITTEN_MS = 5_000;
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+let totals: Map<Uuid, Totals>;
+/** Links with recent clicks in the rollup. */
+let recent: Uuid[];
+let clickhouseFails: boolean;
+beforeEach(() => {
+  totals = new Map();
+  recent = [];
+  clickhouseFails = false;
+});
+
+/** Returns rows for the three queries of the counters from `totals`. Numbers are text, as ClickHouse sends 64-bit ones. */
+const clickhouse: Pick<ClickHouse, "query"> = {
+  async query({ query, query_params }) {
+    if (clickhouseFails) throw new Error("ClickHouse is down.");
+    const wanted = new Set([query_params["link_ids"]].flat().map(String));
+    const found = [...totals].filter(([id]) => wanted.has(id));
+    const rows = query.includes("DISTINCT")
+      ? recent.map((link_id) => ({ link_id }))
+      : query.includes("uniqExact")
+        ? found.map(([link_id, { exact }]) => ({ link_id, visitors: String(exact) }))
+        : found.map(([link_id, { clicks, bots, approximate }]) => ({
+            link_id,
+            human_clicks: String(clicks),
+            bot_clicks: String(bots),
+            visitors: String(approximate),
+          }));
+    // Each query selects these columns.
+    return { json: async <Row>() => rows as Row[] };
+  },
+};
+
+const start = () =>
+  startCounters({ sql: postgres.sql, clickhouse, log: createLog("test", "silent") });
+
+async function addLink(): Promise<Uuid> {
+  const owner = { accountId: await postgres.addAccount(), mode: "live" as const };
+  const { link } = await postgres.links.create(owner, newUuid(), { url: "https://example.com/" });
+  return link.id;
+}
+
+const stored = async (linkId: Uuid): Promise<number[]> => {
+  const [row] = await postgres.sql<{ clicks: number; unique: number; bots: number }[]>`
+    select clicks::float8 as clicks, unique_clicks::float8 as unique, bot_clicks::float8 as bots
+      from link_counters where link_id = ${linkId}`;
+  return row === undefined ? [] : [row.clicks, row.unique, row.bots];
+};
+
+test("a touched link gets its totals; visitors are exact up to a number of clicks", async () => {
+  const [few, many] = [await addLink(), await addLink()];
+  totals.set(few, { clicks: 10_000, bots: 3, approximate: 95, exact: 90 });
+  totals.set(many, { clicks: 10_001, bots: 0, approximate: 95, exact: 90 });
+  const counters = start();
+  counters.touch([few, many]);
+  await eventually(async () => expect(await stored(many)).toEqual([10_001, 95, 0]), WRITTEN_MS);
+  expect(await stored(few)).toEqual([10_000, 90, 3]);
+  expect([counters.pending(), counters.state()]).toEqual([0, "ok"]);
+  await counters.stop();
+});
+
+test("counters never decrease, even when a lagging replica returns less", async () => {
+  const link = await addLink();
+  totals.set(link, { clicks: 20, bots: 2, approximate: 9, exact: 9 });
+  const counters = start();
+  counters.touch([link]);
+  await eventually(async () => expect(await stored(link)).toEqual([20, 9, 2]), WRITTEN_MS);
+  totals.set(link, { clicks: 15, bots: 1, approximate: 10, exact: 10 });
+  counters.touch([link]);
+  await counters.stop();
+  expect(await stored(link)).toEqual([20, 10, 2]);
+});
+
+test("links that a killed worker had not written are written at the start", async () => {
+  const link = await addLink();
+  totals.set(link, { clicks: 5, bots: 0, approximate: 5, exact: 5 });
+  recent = [link];
+  const counters = start();
+  await eventually(async () => expect(await stored(link)).toEqual([5, 5, 0]), WRITTEN_MS);
+  await counters.stop();
+});
+
+test("a link stays pending while ClickHouse is down, and is written when it is up again", async () => {
+  const link = await addLink();
+  totals.set(link, { clicks: 7, bots: 0, approximate: 7, exact: 7 });
+  clickhouseFails = true;
+  const counters = start();
+  counters.touch([link]);
+  await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
+  expect(counters.pending()).toBe(1);
+  clickhouseFails = false;
+  await eventually(async () => expect(await stored(link)).toEqual([7, 7, 0]), WRITTEN_MS);
+  expect(counters.state()).toBe("ok");
+  await counters.stop();
+});
+
+test("a link that was deleted meanwhile does not block others", async () => {
+  const [gone, link] = [newUuid(), await addLink()];
+  for (const id of [gone, link]) totals.set(id, { clicks: 1, bots: 0, approximate: 1, exact: 1 });
+  const counters = start();
+  counters.touch([gone, link]);
+  await counters.stop();
+  expect(await stored(link)).toEqual([1, 1, 0]);
+  expect(await stored(gone)).toEqual([]);
+  expect(counters.pending()).toBe(0);
+});
+
+test("stopping writes pending links", async () => {
+  const link = await addLink();
+  const counters = start();
+  await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
+  totals.set(link, { clicks: 3, bots: 1, approximate: 2, exact: 2 });
+  counters.touch([link]);
+  await counters.stop();
+  expect(await stored(link)).toEqual([3, 2, 1]);
+});
