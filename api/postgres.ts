@@ -9,11 +9,18 @@ export type Transaction = postgres.TransactionSql;
 /** The longest a statement may take, so that a blocked database leads to a 503. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 
+/** The longest a request waits for a connection, so that an unreachable database leads to a 503. */
+const CONNECT_TIMEOUT_SECONDS = 2;
+
 /** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
-export const openPostgres = (url: string, connectionsMax: number): Sql =>
+export const openPostgres = (
+  url: string,
+  connectionsMax: number,
+  connectTimeoutSeconds = CONNECT_TIMEOUT_SECONDS,
+): Sql =>
   postgres(url, {
     max: connectionsMax,
-    connect_timeout: 2,
+    connect_timeout: connectTimeoutSeconds,
     idle_timeout: 60,
     max_lifetime: 30 * 60,
     backoff: () => 0.2,

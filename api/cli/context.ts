@@ -7,6 +7,9 @@ import { natsLogin } from "../../shared/nats.ts";
 import { openPostgres, type Sql } from "../postgres.ts";
 import { findUrl } from "./endpoints.ts";
 
+/** Nobody waits for a command as for a request: it may connect to a busy database. */
+const CONNECT_TIMEOUT_SECONDS = 30;
+
 /** A record to print. */
 type Result = Record<string, unknown>;
 
@@ -17,7 +20,7 @@ export type WithDatabase = (work: (sql: Sql) => Promise<void>) => Promise<void>;
 export const createWithDatabase =
   (env: Record<string, string | undefined>): WithDatabase =>
   async (work) => {
-    const sql = openPostgres(await findUrl(env, "DATABASE_URL"), 1);
+    const sql = openPostgres(await findUrl(env, "DATABASE_URL"), 1, CONNECT_TIMEOUT_SECONDS);
     try {
       await work(sql);
     } finally {

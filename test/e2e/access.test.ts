@@ -11,9 +11,9 @@ import * as z from "zod";
 
 import { generateKey } from "../../api/auth/api-key.ts";
 import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
-import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
-import { eventually } from "../harness/eventually.ts";
+import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -508,13 +508,13 @@ describe("while PostgreSQL is unavailable", () => {
     const family = [postmaster, ...childrenOf(postmaster)];
     for (const pid of family) process.kill(pid, "SIGSTOP");
     const started = performance.now();
-    const response = await call(`${api_url}/v1/links/link_none`, { key: api_key });
+    const response = await callOnce(`${api_url}/v1/links/link_none`, { key: api_key });
     const took = performance.now() - started;
     for (const pid of family) process.kill(pid, "SIGCONT");
     expect(codeOf(response)).toEqual([503, "unavailable"]);
     expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     expectLimitHeaders(response);
-    expect(took).toBeLessThan(UNAVAILABLE_WITHIN_MS);
+    expect(took).toBeLessThan(UNAVAILABLE_WITHIN_MS * SLOWDOWN_MAX);
     await eventually(async () => {
       expect((await call(`${api_url}/v1/links/link_none`, { key: api_key })).status).toBe(404);
     }, 10_000);
@@ -523,8 +523,8 @@ describe("while PostgreSQL is unavailable", () => {
   test("an API process that never reached it responds with 503 too", async () => {
     const unreachable = await startApi(stack, { DATABASE_URL: "postgres://u:p@127.0.0.1:9/x" });
     const started = performance.now();
-    const response = await call(`${unreachable.url}/v1/limits`, { key: account.key });
-    expect(performance.now() - started).toBeLessThan(UNAVAILABLE_WITHIN_MS);
+    const response = await callOnce(`${unreachable.url}/v1/limits`, { key: account.key });
+    expect(performance.now() - started).toBeLessThan(UNAVAILABLE_WITHIN_MS * SLOWDOWN_MAX);
     expect(codeOf(response)).toEqual([503, "unavailable"]);
     expect((await call(`${unreachable.url}/v1/limits`, { key: "nonsense" })).status).toBe(401);
     await unreachable.stop();

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
-import { eventually } from "../harness/eventually.ts";
+import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { replaceHost, startTcpProxy } from "../harness/tcp-proxy.ts";
@@ -43,7 +43,7 @@ async function create(name: string, count: number): Promise<CreatedLink[]> {
 async function follow(base: string, { alias }: CreatedLink): Promise<string> {
   const response = await fetch(new URL(alias, base), {
     redirect: "manual",
-    signal: AbortSignal.timeout(5_000),
+    signal: AbortSignal.timeout(5_000 * SLOWDOWN_MAX),
   });
   return `${response.status} ${response.headers.get("location") ?? ""}`.trim();
 }

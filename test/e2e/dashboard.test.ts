@@ -270,7 +270,7 @@ withBrowser("the dashboard", () => {
       });
       await page.getByText("The YOURLS export contains 234 links.").waitFor();
       await page.getByRole("button", { name: "Import 234 links" }).click();
-      await page.getByText("231 links created, 3 rejected.").waitFor({ timeout: 60_000 });
+      await page.getByText("231 links created, 3 rejected.").waitFor();
       const rejected = page.getByRole("table", { name: "Rejected rows" });
       await rejected.getByRole("row", { name: /^232 / }).getByText("already in use").waitFor();
       await rejected.getByRole("row", { name: /^233 / }).getByText("valid absolute URL").waitFor();
@@ -373,10 +373,7 @@ withBrowser("the dashboard", () => {
 
       await page.locator(".pulse-open").waitFor();
       for (let i = 0; i < 3; i++) await click("1.1.1.1");
-      await page
-        .getByTestId("live-count")
-        .getByText("3", { exact: true })
-        .waitFor({ timeout: TIMEOUT_MS });
+      await page.getByTestId("live-count").getByText("3", { exact: true }).waitFor();
 
       await page.getByRole("button", { name: "24 hours" }).click();
       await statCard("total_clicks").getByText("7", { exact: true }).waitFor();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as z from "zod";
 
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
-import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -41,7 +41,7 @@ const postDomain = (domain: unknown, key = account.key) =>
   call(api("/v1/domains"), { key, body: { domain } });
 
 const send = (id: string, method: string, path = "", key = account.key) =>
-  call(api(`/v1/domains/${id}${path}`), { key, method });
+  callOnce(api(`/v1/domains/${id}${path}`), { key, method });
 
 async function addDomain(domain: string, key = account.key) {
   const response = await postDomain(domain, key);

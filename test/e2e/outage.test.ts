@@ -15,7 +15,7 @@ import {
 import { decodeId, newUuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { admin } from "../harness/admin.ts";
-import { call, linkSchema, summarySchema } from "../harness/api.ts";
+import { call, callOnce, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
@@ -34,7 +34,7 @@ async function createLink(url: string) {
   return linkSchema.parse(body);
 }
 
-const getReadiness = async (metricsUrl: string) => (await call(`${metricsUrl}/readyz`)).status;
+const getReadiness = async (metricsUrl: string) => (await callOnce(`${metricsUrl}/readyz`)).status;
 
 const createJournalDir = () => mkdtempSync(join(stack.dataDir, "outage-"));
 
@@ -156,7 +156,7 @@ describe("an outage of ClickHouse", () => {
   test("affects only analytics", async () => {
     const link = await createLink("https://example.com/without-clickhouse");
     const affected = await startApi(stack, { CLICKHOUSE_URL: "http://127.0.0.1:1" });
-    const get = (path: string) => call(`${affected.url}${path}`, { key: stack.info().api_key });
+    const get = (path: string) => callOnce(`${affected.url}${path}`, { key: stack.info().api_key });
     for (const path of ["", `/${link.id}`, `/${link.id}/geo`, `/${link.id}/devices`]) {
       const { status, body, headers } = await get(`/v1/analytics${path}`);
       expect([path, status, body]).toMatchObject([path, 503, { error: { code: "unavailable" } }]);
@@ -191,7 +191,7 @@ describe("a redirector", () => {
       const { status, headers } = await call(`${disconnected.url}/${known.alias}`);
       expect([status, headers.get("location")]).toEqual([302, known.original_url]);
     }
-    expect((await call(`${disconnected.url}/never-heard-of`)).status).toBe(503);
+    expect((await callOnce(`${disconnected.url}/never-heard-of`)).status).toBe(503);
     await disconnected.stop();
 
     const reconnected = await startRedirector(stack, { JOURNAL_DIR });

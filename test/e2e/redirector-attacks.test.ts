@@ -2,8 +2,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 
-import { call, linkSchema } from "../harness/api.ts";
-import { eventually } from "../harness/eventually.ts";
+import { call, callOnce, linkSchema } from "../harness/api.ts";
+import { eventually, smallest } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -88,7 +88,7 @@ describe("a query whose encoding is nine times longer", () => {
     const { status, headers } = await call(`${redirector.url}/grows?y=2`);
     expect([status, headers.get("location")]).toEqual([302, "https://example.com/a?x=1&y=2"]);
     await eventually(async () => expect(await countClicks(id)).toBe(2), 20_000);
-  }, 60_000);
+  });
 });
 
 describe("a query of thousands of names", () => {
@@ -98,30 +98,29 @@ describe("a query of thousands of names", () => {
     const names = Array.from({ length: 4_000 }, (_, i) => i.toString(36)).join("&");
     const request = get(`names?${names}`, CLOSE);
     expect(request.length).toBeGreaterThan(14_000);
-    let done = false;
-    const attack = Promise.all(Array.from({ length: 32 }, () => exchange(request))).then(
-      (responses) => {
-        done = true;
-        return responses;
-      },
-    );
-    let longestMs = 0;
-    while (!done) {
-      const before = performance.now();
-      expect((await call(`${redirector.url}/names`)).status).toBe(302);
-      longestMs = Math.max(longestMs, performance.now() - before);
-    }
-    const responses = await attack;
+    const measure = async () => {
+      let done = false;
+      const attack = Promise.all(Array.from({ length: 32 }, () => exchange(request))).finally(
+        () => (done = true),
+      );
+      let longestMs = 0;
+      while (!done) {
+        const before = performance.now();
+        expect((await call(`${redirector.url}/names`)).status).toBe(302);
+        longestMs = Math.max(longestMs, performance.now() - before);
+      }
+      for (const text of await attack) expect(statuses(text)).toEqual(["414"]);
+      return longestMs;
+    };
     // The fixed defect took two seconds.
-    expect(longestMs).toBeLessThan(1_000);
-    for (const text of responses) expect(statuses(text)).toEqual(["414"]);
-  }, 60_000);
+    expect(await smallest(measure, 1_000)).toBeLessThan(1_000);
+  });
 });
 
 describe("a link with a password", () => {
   const FORM = { "content-type": "application/x-www-form-urlencoded" };
   const attempt = (address: string, password: string) =>
-    call(`${redirector.url}/secret`, {
+    callOnce(`${redirector.url}/secret`, {
       method: "POST",
       body: `password=${password}`,
       headers: { ...FORM, "x-forwarded-for": address },
@@ -149,7 +148,7 @@ describe("a link with a password", () => {
     }
     over = true;
     await Promise.all(attack);
-  }, 120_000);
+  });
 });
 
 describe("a click with text that must be cut", () => {
@@ -160,7 +159,7 @@ describe("a click with text that must be cut", () => {
     expect((await call(`${redirector.url}/cut?utm_source=${source}`)).status).toBe(302);
     expect((await call(`${redirector.url}/cut`)).status).toBe(302);
     await eventually(async () => expect(await countClicks(id)).toBe(2), 20_000);
-  }, 60_000);
+  });
 });
 
 describe("connections of one client", () => {
@@ -223,5 +222,5 @@ describe("connections of one client", () => {
     } finally {
       await capped.stop();
     }
-  }, 60_000);
+  });
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { eventually } from "../harness/eventually.ts";
+import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
@@ -38,6 +38,9 @@ afterAll(async () => {
   await stack[Symbol.asyncDispose]();
 });
 
+/** After this, a request counts as failed. */
+const RESPONSE_MS_MAX = 10_000 * SLOWDOWN_MAX;
+
 /** Keeps connections alive and closes them when a response says so, like browsers and proxies. */
 const createAgent = () => new Agent({ keepAlive: true, maxSockets: 1 });
 
@@ -47,12 +50,12 @@ function sendRequest(
   headers: Record<string, string> = {},
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { agent, headers, timeout: 10_000 }, (response) => {
+    const sent = request(url, { agent, headers, timeout: RESPONSE_MS_MAX }, (response) => {
       response.resume();
       response.on("end", () => resolve(response.statusCode ?? 0));
       response.on("error", reject);
     });
-    sent.on("timeout", () => sent.destroy(new Error("No response within 10 s.")));
+    sent.on("timeout", () => sent.destroy(new Error("No response.")));
     sent.on("error", reject);
     sent.end();
   });

@@ -3,6 +3,10 @@ import * as z from "zod";
 
 export type ApiResponse = { status: number; headers: Headers; body: unknown };
 
+/** How often, and how long apart at most, a request is repeated that gets 503, as API clients do. */
+const RETRIES_MAX = 8;
+const RETRY_DELAY_MS_MAX = 1_000;
+
 type CallOptions = {
   method?: string;
   key?: string | undefined;
@@ -10,8 +14,21 @@ type CallOptions = {
   headers?: Record<string, string>;
 };
 
-/** Sends a request; a string body is sent as it is, any other as JSON. */
-export async function call(
+/**
+ * Sends a request, and repeats it while it gets 503 with a `Retry-After`, as API clients do: on a stalled machine a
+ * database may not respond in time.
+ */
+export async function call(url: string, options: CallOptions = {}): Promise<ApiResponse> {
+  for (let retries = 0; ; retries++) {
+    const response = await callOnce(url, options);
+    const seconds = Number(response.headers.get("retry-after"));
+    if (response.status !== 503 || seconds === 0 || retries === RETRIES_MAX) return response;
+    await Bun.sleep(Math.min(seconds * 1_000, RETRY_DELAY_MS_MAX));
+  }
+}
+
+/** Sends a request once; a string body is sent as it is, any other as JSON. */
+export async function callOnce(
   url: string,
   { method, key, body, headers = {} }: CallOptions = {},
 ): Promise<ApiResponse> {

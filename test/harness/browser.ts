@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 import type { TestUser } from "./dashboard.ts";
+import { SLOWDOWN_MAX } from "./eventually.ts";
 import type { Stack } from "./stack.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -20,7 +21,7 @@ const ARGUMENTS = [
 ];
 
 /** Timeout for an element to appear on the page. */
-const PAGE_TIMEOUT_MS = 20_000;
+const PAGE_TIMEOUT_MS = 20_000 * SLOWDOWN_MAX;
 
 const aptGet = (...args: string[]) =>
   Bun.spawnSync(["/usr/bin/apt-get", ...args], {

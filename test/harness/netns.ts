@@ -2,6 +2,7 @@
  * Network namespaces that act as hosts, each connected to this one by two links: one to our services, which can be
  * cut, and one to clients.
  */
+import { existsSync } from "node:fs";
 
 export type NetworkHost = {
   /** Prefix that runs a command on the host. */
@@ -24,6 +25,7 @@ export function canCreateNetworkHosts(): boolean {
 
 /** Creates host number `n` (1 to 9); its addresses are in the private block 10.213.0.0/16. */
 export function createNetworkHost(n: number): NetworkHost {
+  removeAbandonedHosts();
   const name = `shorthop-${process.pid}-${n}`;
   const links = ["s", "c"].map((kind, i) => ({
     near: `sh${kind}${n}-${process.pid % 10_000}`,
@@ -51,6 +53,14 @@ export function createNetworkHost(n: number): NetworkHost {
     mend: () => runIp("-n", name, "link", "set", services.far, "up"),
     remove: () => runIp("netns", "delete", name),
   };
+}
+
+/** Removes the hosts of test runs that were killed: their addresses would answer instead of the new hosts'. */
+function removeAbandonedHosts(): void {
+  const { stdout } = Bun.spawnSync(["ip", "netns", "list"]);
+  for (const [name, pid] of stdout.toString().matchAll(/^shorthop-(\d+)-\d+/gm)) {
+    if (!existsSync(`/proc/${pid}`)) ip("netns", "delete", name);
+  }
 }
 
 const ip = (...args: string[]): boolean => Bun.spawnSync(["ip", ...args]).exitCode === 0;

@@ -11,7 +11,7 @@ import { eventually } from "./eventually.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
-const START_TIMEOUT_MS = 120_000;
+const START_TIMEOUT_MS = 60_000;
 
 const stackInfo = z.object({
   api_url: z.string(),
