@@ -36,7 +36,13 @@ describe("the decision", () => {
     ["a link known to be deleted", {}, null, "not_found"],
     ["a host that is not served", { domain: undefined }, link(), "not_found"],
     ["a path that is not an alias", { path: "/a/b" }, undefined, "not_found"],
-    ["an alias with an escape", { path: "/%61bc" }, undefined, "not_found"],
+    ["a malformed path", { path: undefined }, undefined, "bad_request"],
+    [
+      "a malformed path at a host that is not served",
+      { path: undefined, domain: undefined },
+      undefined,
+      "bad_request",
+    ],
     ["the root", { path: "/" }, undefined, "root"],
     [
       "the root of a custom domain",

@@ -13,6 +13,8 @@ export type Decision =
   | { kind: "password"; link: CachedLink }
   | { kind: "expired" }
   | { kind: "not_found" }
+  /** The path is malformed. */
+  | { kind: "bad_request" }
   /** `/`, `/robots.txt`, `/favicon.ico`. */
   | { kind: "root" }
   | { kind: "robots" }
@@ -23,8 +25,8 @@ export type Decision =
 
 export type ShortRequest = {
   method: string;
-  /** Path without query, e.g. `/abc`. */
-  path: string;
+  /** Normalized path without query, e.g. `/abc`; undefined when malformed. */
+  path: string | undefined;
   /** The domain that the Host header resolves to; undefined for a host that is not served here. */
   domain: string | undefined;
 };
@@ -43,8 +45,8 @@ export function decide(
   const { method, domain } = request;
   const isRead = method === "GET" || method === "HEAD";
   if (!isRead && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
-  if (domain === undefined) return { kind: "not_found" };
-  if (link === undefined) return decideWithoutLink(request.path, domain, isRead);
+  if (domain === undefined || link === undefined)
+    return decideWithoutLink(request.path, domain, isRead);
   if (link === null) return { kind: "not_found" };
   if (link.expires_at !== null && link.expires_at <= now) return { kind: "expired" };
   if (link.password_hash !== null) return { kind: "password", link };
@@ -54,7 +56,13 @@ export function decide(
 }
 
 /** Decides without a cached link. The paths of built-in pages are never aliases. */
-function decideWithoutLink(path: string, domain: string, isRead: boolean): Decision {
+function decideWithoutLink(
+  path: string | undefined,
+  domain: string | undefined,
+  isRead: boolean,
+): Decision {
+  if (path === undefined) return { kind: "bad_request" };
+  if (domain === undefined) return { kind: "not_found" };
   const page = builtInPage(path);
   if (page === undefined) {
     const alias = path.slice(1);

@@ -76,6 +76,7 @@ function createHeaders(template: string): Record<string, string> {
 
 const MESSAGES = {
   home: { status: 200, title: "Short links", text: "This address serves short links." },
+  bad_request: { status: 400, title: "Bad request", text: "This address is malformed." },
   not_found: { status: 404, title: "Link not found", text: "There is no link at this address." },
   expired: { status: 410, title: "Link expired", text: "This link is no longer available." },
   method_not_allowed: {

@@ -94,6 +94,26 @@ function createTestHandler() {
   };
 }
 
+describe("a path that is not a cached alias byte by byte", () => {
+  test.each(["/abc/", "/%61bc", "/ab%63/"])("%s is the link's", async (path) => {
+    const request = createTestHandler();
+    expect(locationOf(await request(path))).toBe("https://example.com/a");
+    // The second time it is cached: the handler responds at once.
+    const response = request(path);
+    expect(response instanceof Promise ? undefined : locationOf(response)).toBe(
+      "https://example.com/a",
+    );
+    expect(fetched).toEqual(["/abc"]);
+    expect(clicks).toHaveLength(2);
+  });
+
+  test.each(["/%zz", "/%00", "/../abc"])("%s is malformed, and not looked up", async (path) => {
+    const response = await createTestHandler()(path);
+    expect("status" in response ? response.status : 302).toBe(400);
+    expect(fetched).toEqual([]);
+  });
+});
+
 type RequestOptions = {
   method: string;
   host: string;

@@ -10,6 +10,7 @@ import { decide, type Decision, type ShortRequest } from "./decision.ts";
 import { type ErrorPages, FAVICON, redirectResponse, ROBOTS } from "./error-pages.ts";
 import { forwardQuery } from "./forward-query.ts";
 import { decodeLatin1 } from "./http/bytes.ts";
+import { normalizePath } from "./http/path.ts";
 import type { RequestHead } from "./http/request-head.ts";
 import type { RedirectorResponse } from "./http/response-writer.ts";
 import type { Journal } from "./journal/journal.ts";
@@ -83,7 +84,7 @@ export function createHandler(deps: HandlerDeps) {
     domain: "",
     // Decoded only on a miss: the cache is looked up by bytes.
     get path() {
-      return toLatin1(current.head, current.head.path);
+      return normalizePath(toLatin1(current.head, current.head.path));
     },
   };
   const click = newRawClick();
@@ -106,8 +107,18 @@ export function createHandler(deps: HandlerDeps) {
     current = incoming;
     shortRequest.method = head.method;
     shortRequest.domain = domain;
-    const link = domain === undefined ? undefined : cache.get(domain, head.bytes, head.path);
+    const link = domain === undefined ? undefined : findLink(domain, head);
     return decide(shortRequest, link, now);
+  }
+
+  /** Finds the cached link of a path; of the normalized path only when there is none at its bytes. */
+  function findLink(domain: string, head: RequestHead): CachedLink | null | undefined {
+    const link = cache.get(domain, head.bytes, head.path);
+    if (link !== undefined) return link;
+    const { path } = shortRequest;
+    if (path === undefined || path.length === head.path.end - head.path.start) return undefined;
+    const bytes = Buffer.from(path, "latin1");
+    return cache.get(domain, bytes, { start: 0, end: bytes.length });
   }
 
   async function respondToMiss(

@@ -26,7 +26,10 @@ let latencies: { ms: number; responses: number }[] = [];
 /** Redirects to the request's path and body; `/slow` after a delay, `/large` with a long body. */
 function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse> {
   const path = head.bytes.toString("latin1", head.path.start, head.path.end);
-  const text = `${path} ${sliceToString(body)}`.trim();
+  // Of /c in hexadecimal digits: a Location cannot contain every byte.
+  const sent =
+    path === "/c" ? Buffer.from(sliceToString(body)).toString("hex") : sliceToString(body);
+  const text = `${path} ${sent}`.trim();
   handled.push(text);
   if (path.startsWith("/fail")) return Promise.reject(new Error("Something is broken."));
   if (path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => ({ location: text }));
@@ -271,8 +274,38 @@ describe("a connection", () => {
   });
 });
 
+/** A form that is sent only after a response with status 100. */
+const postLater = (length: number): string =>
+  `POST /p HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: ${length}\r\n\r\n`;
+
+describe("a request that expects 100", () => {
+  test("is asked for its body once, after the responses of earlier requests", async () => {
+    const socket = await open();
+    let received = "";
+    socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
+    socket.write(get("/slow") + postLater(6));
+    await eventually(
+      async () => expect(parseResponses(received)).toEqual(["302 /slow", "100"]),
+      1_000,
+    );
+    socket.write("abc");
+    socket.write("def" + LAST);
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect(parseResponses(received)).toEqual(["302 /slow", "100", "302 /p abcdef", "302 /last"]);
+  });
+
+  test("is not asked for a body that it sends at once, or that is too long", async () => {
+    expect(parseResponses(await exchange([`${postLater(3)}abc${LAST}`]))).toEqual([
+      "302 /p abc",
+      "302 /last",
+    ]);
+    expect(parseResponses(await exchange([postLater(1_001)]))).toEqual(["413"]);
+  });
+});
+
 describe("an ambiguous request", () => {
   const SMUGGLED = get("/smuggled");
+  const CHUNKED = "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   test.each([
     [
       "a length and a coding",
@@ -283,9 +316,25 @@ describe("an ambiguous request", () => {
       `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
     ],
     [
-      "only a coding",
-      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+      "a coding that is not known",
+      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
     ],
+    [
+      "two codings",
+      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+    ],
+    ["a chunk whose size is signed", `${CHUNKED}-1\r\n\r\n${SMUGGLED}`],
+    ["a chunk whose size is prefixed", `${CHUNKED}0x1\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk without a size", `${CHUNKED}\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk size after a blank", `${CHUNKED} 1\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk size of nine digits", `${CHUNKED}000000001\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk that is longer than its size", `${CHUNKED}1\r\nxy\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a line feed after a chunk size", `${CHUNKED}1\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a line feed in an extension", `${CHUNKED}1;a\nb\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a trailer without a colon", `${CHUNKED}0\r\n${SMUGGLED}`],
+    ["chunks that are too long", `${CHUNKED}${"1\r\nx\r\n".repeat(1_001)}0\r\n\r\n${SMUGGLED}`],
+    ["trailers that are too long", `${CHUNKED}0\r\n${"X: y\r\n".repeat(2_000)}\r\n${SMUGGLED}`],
+    ["a chunk size of four gigabytes", `${CHUNKED}ffffffff\r\n${SMUGGLED}`],
     [
       "a coding with a blank before its colon",
       `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n${SMUGGLED}`,
@@ -350,6 +399,20 @@ test("any sequence of requests gets the same responses, in whatever pieces it ar
       .map((body) => ({
         text: `POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
         response: `302 /p ${body}`,
+      })),
+    fc
+      .array(
+        fc.string({ unit: fc.constantFrom("a", "b", "\r", "\n"), minLength: 1, maxLength: 40 }),
+        {
+          minLength: 1,
+          maxLength: 5,
+        },
+      )
+      .map((chunks) => ({
+        text: `POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunks
+          .map((chunk) => `${chunk.length.toString(16)};x="y"\r\n${chunk}\r\n`)
+          .join("")}0\r\nX-Trailer: z\r\n\r\n`,
+        response: `302 /c ${Buffer.from(chunks.join("")).toString("hex")}`,
       })),
   );
   await fc.assert(

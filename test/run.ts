@@ -32,6 +32,7 @@ const GROUPS = [
       "deploy",
       "test/architecture.test.ts",
       "test/hostile",
+      "test/http-corpus",
     ],
   },
   {

@@ -29,6 +29,8 @@ export type Connection = {
   parsing: boolean;
   /** Whether the handler has returned a promise that is pending. */
   awaitingResponse: boolean;
+  /** Whether the client was asked for the body of the incomplete request. */
+  bodyRequested: boolean;
   /** Whether no more requests are read. */
   closing: boolean;
   /** Whether the peer has closed its sending side. */
@@ -54,6 +56,7 @@ export const createConnection = (
   unsent: undefined,
   parsing: false,
   awaitingResponse: false,
+  bodyRequested: false,
   closing: false,
   peerEnded: false,
   responseBuffered: false,

@@ -9,6 +9,7 @@ import type { Socket, SocketHandler } from "bun";
 
 import { emptySlice } from "../../shared/bytes.ts";
 import type { Handler, IncomingRequest } from "../handler.ts";
+import { readBody } from "./body.ts";
 import { type ConnectionCaps, REJECTION_REASONS, type RejectionReason } from "./connection-caps.ts";
 import {
   bufferInput,
@@ -65,6 +66,8 @@ export type ConnectionErrorReason = (typeof CONNECTION_ERROR_REASONS)[number];
 
 const SWEEP_MS = 1_000;
 
+const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
+
 /**
  * Requests of one connection that are handled in one turn of the event loop; further ones wait for the next turn, so
  * that a read full of tiny requests (thousands fit into one) does not delay other connections for long.
@@ -114,21 +117,19 @@ export function createConnections(deps: ConnectionsDeps) {
     let at = 0;
     let requests = 0;
     while (at < bytes.length && requests < REQUESTS_PER_TURN_MAX && canRead(connection)) {
-      const result = parse(bytes, at);
-      if (result.kind === "partial") break;
-      if (result.kind === "rejected") {
-        rejectRequest(socket, result.status);
+      const parsed = parse(bytes, at);
+      const isHead = parsed.kind === "complete";
+      const end = isHead
+        ? readBody(head, bytes, at + head.length, bodyBytesMax, incoming.body)
+        : parsed;
+      if (typeof end !== "number") {
+        if (end.kind === "rejected") rejectRequest(socket, end.status);
+        else if (isHead && head.expectsContinue) requestBody(socket);
         break;
       }
-      const bodyEnd = at + head.length + head.contentLength;
-      if (head.contentLength > bodyBytesMax) {
-        rejectRequest(socket, 413);
-        break;
-      }
-      if (bytes.length < bodyEnd) break;
-      at = bodyEnd;
+      at = end;
       requests++;
-      handleRequest(socket, bytes, bodyEnd);
+      handleRequest(socket);
     }
     bufferRest(socket, bytes, at);
     connection.parsing = false;
@@ -201,11 +202,17 @@ export function createConnections(deps: ConnectionsDeps) {
     respond(socket, rejectionResponse(status), currentOptions);
   }
 
-  function handleRequest(socket: Client, bytes: Buffer, bodyEnd: number): void {
+  /** Asks a client for the body that it holds back (RFC 9110 §10.1.1), once, and after all earlier responses. */
+  function requestBody(socket: Client): void {
     const connection = socket.data;
-    incoming.body.bytes = bytes;
-    incoming.body.start = bodyEnd - head.contentLength;
-    incoming.body.end = bodyEnd;
+    if (connection.bodyRequested || connection.responseBuffered) return;
+    connection.bodyRequested = true;
+    sendTo(socket, CONTINUE, 0, CONTINUE.length);
+  }
+
+  function handleRequest(socket: Client): void {
+    const connection = socket.data;
+    connection.bodyRequested = false;
     incoming.now = now;
     incoming.peer = connection.peer;
     currentOptions.method = head.method;

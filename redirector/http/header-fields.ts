@@ -20,8 +20,10 @@ import { type ParseResult, PARTIAL, reject, type RequestHead, setRange } from ".
 export type FieldState = {
   hosts: number;
   lengths: number;
-  transferEncoding: boolean;
-  expect: boolean;
+  /** The codings of all fields, in lower case, joined in order; undefined for none. */
+  transferEncoding: string | undefined;
+  /** The expectations of all fields, likewise. */
+  expect: string | undefined;
   close: boolean;
   keepAlive: boolean;
 };
@@ -29,8 +31,8 @@ export type FieldState = {
 export const createFieldState = (): FieldState => ({
   hosts: 0,
   lengths: 0,
-  transferEncoding: false,
-  expect: false,
+  transferEncoding: undefined,
+  expect: undefined,
   close: false,
   keepAlive: false,
 });
@@ -38,8 +40,8 @@ export const createFieldState = (): FieldState => ({
 export function resetFieldState(state: FieldState): void {
   state.hosts = 0;
   state.lengths = 0;
-  state.transferEncoding = false;
-  state.expect = false;
+  state.transferEncoding = undefined;
+  state.expect = undefined;
   state.close = false;
   state.keepAlive = false;
 }
@@ -105,12 +107,13 @@ function applyField(
       return true;
     case 4:
       if (!hasFieldName(scan, name, length, HOST)) return true;
-      if (++state.hosts > 1) return false;
+      if (++state.hosts > 1 || hasTabAround(bytes, name + length + 1, start, end)) return false;
       // An absolute target's authority takes precedence (RFC 9112 §3.2.2), but the field must be valid.
       return applyHost(readHost(bytes, start, end), head);
     case 6:
       if (hasFieldName(scan, name, length, COOKIE)) setRange(head.cookie, start, end);
-      else if (hasFieldName(scan, name, length, EXPECT)) state.expect = true;
+      else if (hasFieldName(scan, name, length, EXPECT))
+        state.expect = joinField(state.expect, bytes, start, end);
       return true;
     case 7:
       if (hasFieldName(scan, name, length, REFERER)) setRange(head.referrer, start, end);
@@ -134,6 +137,7 @@ function applyField(
       return true;
     case 14:
       if (!hasFieldName(scan, name, length, CONTENT_LENGTH)) return true;
+      if (hasTabAround(bytes, name + length + 1, start, end)) return false;
       state.lengths++;
       return applyContentLength(decodeLatin1(bytes, start, end), head);
     case 15:
@@ -146,11 +150,26 @@ function applyField(
       }
       return true;
     case 17:
-      if (hasFieldName(scan, name, length, TRANSFER_ENCODING)) state.transferEncoding = true;
+      if (!hasFieldName(scan, name, length, TRANSFER_ENCODING)) return true;
+      if (hasTabAround(bytes, name + length + 1, start, end)) return false;
+      state.transferEncoding = joinField(state.transferEncoding, bytes, start, end);
       return true;
     default:
       return true;
   }
+}
+
+/** Appends a field's value to those of earlier fields of its name (RFC 9110 §5.3). */
+function joinField(values: string | undefined, bytes: Buffer, start: number, end: number): string {
+  const value = decodeLatin1(bytes, start, end).toLowerCase();
+  return values === undefined ? value : `${values},${value}`;
+}
+
+/** Whether a tab is next to a value: parsers disagree whether it belongs to a host, a length or a coding. */
+function hasTabAround(bytes: Buffer, from: number, start: number, end: number): boolean {
+  for (let at = from; at < start; at++) if (bytes[at] === TAB) return true;
+  for (let at = end; bytes[at] !== CR; at++) if (bytes[at] === TAB) return true;
+  return false;
 }
 
 function applyHost(host: string | undefined, head: RequestHead): boolean {

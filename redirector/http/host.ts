@@ -4,8 +4,8 @@ import { decodeLatin1, equalsText } from "./bytes.ts";
 /** The longest host: a name of 253 characters (RFC 1035 §2.3.4), a trailing dot and a port. */
 const HOST_LENGTH_MAX = 253 + 1 + 6;
 
-/** A registered name or an address, and a port (RFC 3986 §3.2.2, without forms that no short domain has). */
-const HOST_FORM = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+/** A name without empty labels or an address, and a port (RFC 3986 §3.2.2, without forms that no short domain has). */
+const HOST_FORM = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
 /** Whether a text has the form of a host. */
 export const isHost = (text: string): boolean =>

@@ -24,7 +24,7 @@ const GET = "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n";
 describe("the head of a request", () => {
   test("is parsed into what a redirect and its click need", () => {
     const text =
-      "GET /abc?x=1&y=%20 HTTP/1.1\r\nhOsT:\tsho.rt:8080 \r\nUser-Agent: Mozilla/5.0 (X)\r\n" +
+      "GET /abc?x=1&y=%20 HTTP/1.1\r\nhOsT:sho.rt:8080 \r\nUser-Agent: Mozilla/5.0 (X)\r\n" +
       "Referer: https://e.com/?a=b\r\nAccept-Language: de,en;q=0.5\r\nX-Forwarded-For: 1.2.3.4, 5.6.7.8\r\n" +
       "X-Forwarded-For: 9.9.9.9\r\nSec-Purpose: prefetch;prerender\r\nDNT: 1\r\nCookie: a=b\r\nX-Empty:\r\n\r\nrest";
     const { result, head, textOf } = parse(text);
@@ -119,6 +119,12 @@ describe("the head of a request", () => {
     `${GET}Host: evil.example\r\n\r\n`,
     "GET /abc HTTP/1.1\r\nHost: a/b\r\n\r\n",
     "GET /abc HTTP/1.1\r\nHost: a b\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost: .\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost: .a\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost: a..b\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost:\ta\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost: \t a\r\n\r\n",
+    "GET /abc HTTP/1.1\r\nHost: a\t\r\n\r\n",
     "GET /abc HTTP/1.1\r\nHost: user@a\r\n\r\n",
     "GET http://a/ HTTP/1.1\r\nHost: b@c\r\n\r\n",
     `GET /abc HTTP/1.1\r\nHost: ${"a".repeat(261)}\r\n\r\n`,
@@ -142,6 +148,8 @@ describe("the head of a request", () => {
     `${GET}Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello`,
     `${GET}Content-Length: 5, 5\r\n\r\nhello`,
     `${GET}Content-Length: +5\r\n\r\nhello`,
+    `${GET}Content-Length:\t0\r\n\r\n`,
+    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\t\r\n\r\n0\r\n\r\n",
     `${GET}Content-Length: 0x5\r\n\r\nhello`,
     `${GET}Content-Length: -1\r\n\r\n`,
     `${GET}Content-Length:\r\n\r\n`,
@@ -149,14 +157,17 @@ describe("the head of a request", () => {
     `${GET}Content-Length: 9999999999999999\r\n\r\n`,
     `${GET}Content-Length: 5\r\n\r\nhello`,
     "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    `${GET}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   ])("that is ambiguous is rejected: %p", (text) => {
     expect(status(text)).toBe(400);
   });
 
   test.each([
-    [501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
     [501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n"],
-    [417, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"],
+    [501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"],
+    [501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\r\n0\r\n\r\n"],
+    [417, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 1\r\n\r\n"],
+    [417, "POST / HTTP/1.1\r\nHost: a\r\nExpect:\r\nContent-Length: 1\r\n\r\n"],
     [505, "GET / HTTP/2.0\r\nHost: a\r\n\r\n"],
     [505, "GET / HTTP/0.9\r\nHost: a\r\n\r\n"],
     [431, `${GET}${"X: y\r\n".repeat(100)}\r\n`],

@@ -68,15 +68,23 @@ export function createRequestHeadParser(): RequestHeadParser {
 
 /** Checks the rules for the head as a whole (RFC 9112 §3.2, §6). */
 function finishHead(head: RequestHead, fields: FieldState): ParseResult {
-  const { hosts, lengths, transferEncoding } = fields;
+  const { hosts, lengths, transferEncoding, expect } = fields;
   // Set by the request line: whether the version is HTTP/1.1.
   const isHttp11 = head.keepAlive;
   if (hosts === 0 && isHttp11) return reject(400);
-  if (lengths > 1 || (transferEncoding && lengths > 0)) return reject(400);
-  if (transferEncoding) return reject(isHttp11 ? 501 : 400);
-  if (fields.expect) return reject(417);
+  if (lengths > 1) return reject(400);
+  if (transferEncoding !== undefined) {
+    if (lengths > 0 || !isHttp11) return reject(400);
+    if (transferEncoding !== "chunked") return reject(501);
+    head.chunked = true;
+  }
+  const hasBody = head.chunked || head.contentLength > 0;
   // Only a posted form may have a body.
-  if (head.contentLength > 0 && head.method !== "POST") return reject(400);
+  if (hasBody && head.method !== "POST") return reject(400);
+  if (expect !== undefined && isHttp11) {
+    if (expect !== "100-continue") return reject(417);
+    head.expectsContinue = hasBody;
+  }
   head.keepAlive = isHttp11 ? !fields.close : fields.keepAlive && !fields.close;
   return COMPLETE;
 }

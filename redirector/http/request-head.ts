@@ -15,8 +15,12 @@ export type RequestHead = {
   /** The authority as it was sent: that of an absolute target, otherwise the Host header's. */
   host: string;
   keepAlive: boolean;
-  /** Length of the body in bytes. */
+  /** Length of the body in bytes; 0 for a chunked one. */
   contentLength: number;
+  /** Whether the body is chunked. */
+  chunked: boolean;
+  /** Whether the client waits for a response with status 100 before it sends the body. */
+  expectsContinue: boolean;
   userAgent: ByteRange;
   referrer: ByteRange;
   language: ByteRange;
@@ -37,7 +41,7 @@ export type RequestHead = {
 export type ParseResult =
   { kind: "complete" } | { kind: "partial" } | { kind: "rejected"; status: RejectionStatus };
 
-export type RejectionStatus = 400 | 417 | 431 | 501 | 505;
+export type RejectionStatus = 400 | 413 | 417 | 431 | 501 | 505;
 
 export const COMPLETE: ParseResult = Object.freeze({ kind: "complete" });
 export const PARTIAL: ParseResult = Object.freeze({ kind: "partial" });
@@ -60,6 +64,8 @@ export const createHead = (bytes: Buffer): RequestHead => ({
   host: "",
   keepAlive: true,
   contentLength: 0,
+  chunked: false,
+  expectsContinue: false,
   userAgent: { start: 0, end: 0 },
   referrer: { start: 0, end: 0 },
   language: { start: 0, end: 0 },
@@ -74,6 +80,8 @@ export const createHead = (bytes: Buffer): RequestHead => ({
 export function clearHead(head: RequestHead): void {
   head.host = "";
   head.contentLength = 0;
+  head.chunked = false;
+  head.expectsContinue = false;
   head.forwardedFor = "";
   head.prefetch = false;
   head.privacy = false;

@@ -93,7 +93,7 @@ export function createResponseWriter() {
 const rejectionResponses = new Map<number, PageResponse>();
 
 /** Returns the plain-text response that rejects a malformed request. */
-export function rejectionResponse(status: RejectionStatus | 413): PageResponse {
+export function rejectionResponse(status: RejectionStatus): PageResponse {
   let response = rejectionResponses.get(status);
   if (response === undefined) {
     response = {
