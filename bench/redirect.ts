@@ -3,14 +3,14 @@
  * journal, against nginx with the same links and against `Bun.serve`. The servers alternate on one core, the load
  * comes from the other: 64 connections, headers of a browser, 100,000 links.
  */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
-import { LOAD_CORE, SERVER_CORE } from "./redirect/server.ts";
+import { LOAD_CORE, SERVER_CORE, threadTicks, TICKS_PER_SECOND } from "./redirect/server.ts";
 import { median, publish, round } from "./report.ts";
 
 const [SECONDS = 8, ROUNDS = 3] = process.argv.slice(2, 4).map(Number);
@@ -18,7 +18,6 @@ const [SECONDS = 8, ROUNDS = 3] = process.argv.slice(2, 4).map(Number);
 const LETTERS = process.argv[4] ?? "abcde";
 const CONNECTIONS = 64;
 const LINKS = 100_000;
-const TICKS_PER_SECOND = 100;
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const links = generateLinks(LINKS);
@@ -214,19 +213,4 @@ async function wrk(at: number, distribution: string, seconds: number) {
   const [requests = 0, micros = 1, errors = 0, p50 = 0, p99 = 0] = result ?? [];
   if (requests === 0) throw new Error(`wrk: ${text}`);
   return { requests, micros, errors, p50, p99 };
-}
-
-/** User and system time of each thread so far, in ticks (proc(5) stat, fields 14 and 15). */
-function threadTicks(pid: number): Map<string, number> {
-  const tasks = `/proc/${pid}/task`;
-  return new Map(
-    readdirSync(tasks).flatMap((thread): [string, number][] => {
-      const file = `${tasks}/${thread}/stat`;
-      if (!existsSync(file)) return [];
-      const fields = readFileSync(file, "latin1")
-        .replace(/^.*\) /s, "")
-        .split(" ");
-      return [[thread, Number(fields[11]) + Number(fields[12])]];
-    }),
-  );
 }

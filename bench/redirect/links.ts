@@ -61,14 +61,17 @@ export const toLinkRecord = (
 });
 
 /** Requests every link once, so that all are cached. */
-export async function warmCache(at: number, links: Links): Promise<void> {
+export async function warmCache(at: number, links: Links, isSecure = false): Promise<void> {
+  const origin = `${isSecure ? "https" : "http"}://127.0.0.1:${at}`;
   for (let start = 0; start < links.length; start += 500) {
     await Promise.all(
-      links
-        .slice(start, start + 500)
-        .map(({ alias }) =>
-          fetch(`http://127.0.0.1:${at}/${alias}`, { method: "HEAD", redirect: "manual" }),
-        ),
+      links.slice(start, start + 500).map(({ alias }) =>
+        fetch(`${origin}/${alias}`, {
+          method: "HEAD",
+          redirect: "manual",
+          tls: { rejectUnauthorized: false },
+        }),
+      ),
     );
   }
 }

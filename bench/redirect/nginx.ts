@@ -13,8 +13,17 @@ export function hasNginx(): boolean {
   return false;
 }
 
+/** Files of a certificate and its key. */
+export type TlsFiles = { cert: string; key: string };
+
 /** Writes a configuration into `dir`; returns the command that runs nginx in the foreground. */
-export function nginxCommand(dir: string, links: Links, port: number, logged: boolean): string[] {
+export function nginxCommand(
+  dir: string,
+  links: Links,
+  port: number,
+  logged: boolean,
+  tls?: TlsFiles,
+): string[] {
   mkdirSync(dir, { recursive: true });
   const map = links.map(({ alias, destination }) => `/${alias} ${destination};`).join("\n");
   writeFileSync(join(dir, "links.map"), map);
@@ -22,6 +31,11 @@ export function nginxCommand(dir: string, links: Links, port: number, logged: bo
     ? `log_format click '$msec $uri $remote_addr "$http_user_agent" "$http_referer" "$http_accept_language"';
        access_log ${dir}/access.log click buffer=64k flush=100ms;`
     : "access_log off;";
+  const secure =
+    tls === undefined
+      ? ""
+      : `ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key}; ssl_protocols TLSv1.3;
+         ssl_session_cache shared:sessions:10m;`;
   writeFileSync(
     join(dir, "nginx.conf"),
     `daemon off; master_process off; worker_processes 1; pid ${dir}/nginx.pid; error_log ${dir}/error.log;
@@ -34,7 +48,8 @@ export function nginxCommand(dir: string, links: Links, port: number, logged: bo
        map $uri $destination { include ${dir}/links.map; default ""; }
        ${log}
        server {
-         listen 127.0.0.1:${port};
+         listen 127.0.0.1:${port}${tls === undefined ? "" : " ssl"};
+         ${secure}
          location / {
            if ($destination = "") { return 404; }
            add_header Cache-Control "private, no-store";

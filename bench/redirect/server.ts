@@ -1,8 +1,11 @@
 /** Runs a server under load on one core, and reads its metrics and memory. */
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 export const SERVER_CORE = "0";
 export const LOAD_CORE = "1";
+
+/** Of the clock in which the kernel counts CPU time. */
+export const TICKS_PER_SECOND = 100;
 
 type ServerOptions = {
   command: string[];
@@ -22,7 +25,7 @@ export async function withServer(
     stderr: "inherit",
   });
   const isUp = () =>
-    fetch(url, { redirect: "manual" }).then(
+    fetch(url, { redirect: "manual", tls: { rejectUnauthorized: false } }).then(
       () => true,
       () => false,
     );
@@ -67,5 +70,20 @@ export async function scrape(metricsUrl: string): Promise<Map<string, number>> {
         const space = line.lastIndexOf(" ");
         return [line.slice(0, space), Number(line.slice(space + 1))];
       }),
+  );
+}
+
+/** User and system time of each thread so far, in ticks (proc(5) stat, fields 14 and 15). */
+export function threadTicks(pid: number): Map<string, number> {
+  const tasks = `/proc/${pid}/task`;
+  return new Map(
+    readdirSync(tasks).flatMap((thread): [string, number][] => {
+      const file = `${tasks}/${thread}/stat`;
+      if (!existsSync(file)) return [];
+      const fields = readFileSync(file, "latin1")
+        .replace(/^.*\) /s, "")
+        .split(" ");
+      return [[thread, Number(fields[11]) + Number(fields[12])]];
+    }),
   );
 }

@@ -1,0 +1,215 @@
+/**
+ * `bun run bench:visitors [SECONDS] [ROUNDS]`: what a click costs on a connection of its own, as most people's are, in
+ * CPU time of our redirector with its journal, of nginx with a buffered log and the same links, and of a constant
+ * response by `Bun.listen`, the floor under our server. (a) plain; (b) TLS 1.3, full handshake, ECDSA P-256; (c) TLS 1.3,
+ * resumed; (d) plain, three clicks a connection on average. Servers alternate on one core, the load is on the other.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { startStack } from "../test/harness/stack.ts";
+import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
+import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
+import { LOAD_CORE, threadTicks, TICKS_PER_SECOND, withServer, wrk } from "./redirect/server.ts";
+import { median, publish, round, type Target } from "./report.ts";
+
+const [SECONDS = 6, ROUNDS = 3] = process.argv.slice(2).map(Number);
+const WARM_UP_SECONDS = 2;
+const CONNECTIONS = 64;
+const LINKS = 100_000;
+
+if (Bun.which("wrk") === null) throw new Error("wrk is not installed (apt-get install wrk).");
+if (!hasNginx()) process.exit(1);
+
+const dir = mkdtempSync(join(tmpdir(), "shorthop-visitors-"));
+const tls = { cert: join(dir, "cert.pem"), key: join(dir, "key.pem") };
+createCertificate();
+const links = generateLinks(LINKS);
+
+await using stack = await startStack();
+// The processes that store clicks would take CPU time from both cores.
+const paused = [stack.info().pids.worker, stack.info().pids.clickhouse].filter(
+  (pid) => pid !== null,
+);
+for (const pid of paused) process.kill(pid, "SIGSTOP");
+await publishLinks(stack.info().nats_url, links);
+
+type Variant = { letter: string; name: string; isSecure: boolean; load: Load };
+type Load = (port: number, seconds: number) => Promise<number[]>;
+
+const wrkClosing =
+  (scheme: string, perConnection: number): Load =>
+  (port, seconds) =>
+    wrk("close.lua", `${scheme}://127.0.0.1:${port}`, {
+      seconds,
+      connections: CONNECTIONS,
+      args: [String(LINKS), String(perConnection)],
+    });
+
+const VARIANTS: readonly Variant[] = [
+  { letter: "a", name: "plain", isSecure: false, load: wrkClosing("http", 1) },
+  { letter: "b", name: "TLS 1.3, full", isSecure: true, load: wrkClosing("https", 1) },
+  { letter: "c", name: "TLS 1.3, resumed", isSecure: true, load: resumeSessions },
+  { letter: "d", name: "plain, three clicks", isSecure: false, load: wrkClosing("http", 3) },
+];
+
+type Cost = { rate: number; micros: number; threads: number[]; p50: number; p99: number };
+
+const SERVERS = ["redirector", "nginx", "Bun.listen"] as const;
+type ServerName = (typeof SERVERS)[number];
+
+const collected = new Map<string, Cost[]>();
+const keyOf = (server: ServerName, { letter }: Variant): string => `${letter} ${server}`;
+
+let nextPort = 18_500;
+for (let turn = 0; turn < ROUNDS; turn++) {
+  for (const server of SERVERS) {
+    for (const isSecure of [false, true]) await measureServer(server, isSecure);
+  }
+}
+
+async function measureServer(server: ServerName, isSecure: boolean): Promise<void> {
+  const port = nextPort++;
+  const { command, env } = createServer(server, port, isSecure);
+  // Each server responds to plain bytes somehow: a TLS server by closing the connection.
+  const url = `${isSecure ? "https" : "http"}://127.0.0.1:${port}/${links[0]?.alias}`;
+  await withServer({ command, env, url }, async (pid) => {
+    if (server === "redirector") await warmCache(port, links, isSecure);
+    for (const variant of VARIANTS) {
+      if (variant.isSecure !== isSecure) continue;
+      const costs = collected.get(keyOf(server, variant)) ?? [];
+      costs.push(await measure(pid, port, variant.load));
+      collected.set(keyOf(server, variant), costs);
+    }
+  });
+}
+
+function createServer(server: ServerName, port: number, isSecure: boolean) {
+  const name = `${server}-${port}`;
+  if (server === "nginx")
+    return {
+      command: nginxCommand(join(dir, name), links, port, true, isSecure ? tls : undefined),
+      env: {},
+    };
+  const files = isSecure ? [tls.cert, tls.key] : [];
+  if (server === "Bun.listen")
+    return {
+      command: [process.execPath, "bench/redirect/constant.ts", String(port), ...files],
+      env: {},
+    };
+  const env = redirectorEnv(stack.info().nats_url, port, join(dir, name));
+  return {
+    command: [process.execPath, "redirector/main.ts"],
+    env: isSecure ? { ...env, TLS_CERT_FILE: tls.cert, TLS_KEY_FILE: tls.key } : env,
+  };
+}
+
+async function measure(pid: number, port: number, load: Load): Promise<Cost> {
+  await load(port, WARM_UP_SECONDS);
+  const before = threadTicks(pid);
+  const [requests = 0, micros = 1, errors = 0, p50 = 0, p99 = 0] = await load(port, SECONDS);
+  const used = [...threadTicks(pid)].map(([thread, ticks]) => ticks - (before.get(thread) ?? 0));
+  if (errors > requests / 1_000) throw new Error(`${errors} of ${requests} requests failed.`);
+  const perRequest = (ticks: number) => (ticks / TICKS_PER_SECOND / requests) * 1e6;
+  return {
+    rate: (requests / micros) * 1e6,
+    micros: perRequest(used.reduce((sum, ticks) => sum + ticks, 0)),
+    threads: used.map(perRequest).toSorted((a, b) => b - a),
+    p50,
+    p99,
+  };
+}
+
+/** Runs the load with resumed sessions; throws if they were not. */
+async function resumeSessions(port: number, seconds: number): Promise<number[]> {
+  const command = ["taskset", "-c", LOAD_CORE, "node", "bench/redirect/resume-tls.mjs"];
+  const child = Bun.spawn([...command, ...[port, seconds, LINKS, CONNECTIONS].map(String)], {
+    stdout: "pipe",
+  });
+  const text = await new Response(child.stdout).text();
+  const result = /RESULT ([\d ]+)/.exec(text)?.[1]?.split(" ").map(Number) ?? [];
+  const [requests = 0, , , , , resumed = 0] = result;
+  // The first connections have no session yet.
+  if (resumed < requests - 2 * CONNECTIONS)
+    throw new Error(`Only ${resumed} of ${requests} sessions were resumed.`);
+  return result;
+}
+
+const summarize = (server: ServerName, variant: Variant): Cost => {
+  const costs = collected.get(keyOf(server, variant)) ?? [];
+  const medianOf = (read: (cost: Cost) => number) => round(median(costs.map(read)));
+  return {
+    rate: Math.round(medianOf((cost) => cost.rate)),
+    micros: medianOf((cost) => cost.micros),
+    threads: [0, 1].map((i) => medianOf((cost) => cost.threads[i] ?? 0)),
+    p50: medianOf((cost) => cost.p50),
+    p99: medianOf((cost) => cost.p99),
+  };
+};
+
+const rows = VARIANTS.flatMap((variant) =>
+  SERVERS.map((server) => {
+    const { rate, micros, threads, p50, p99 } = summarize(server, variant);
+    return {
+      variant: `(${variant.letter}) ${variant.name}`,
+      server,
+      "clicks/s": rate,
+      "CPU µs/click": micros,
+      "busiest thread": threads[0] ?? 0,
+      "next thread": threads[1] ?? 0,
+      "p50 µs": p50,
+      "p99 µs": p99,
+    };
+  }),
+);
+
+/** The bounds of each variant on the whole process: times nginx's cost, or times the floor's, whichever is higher. */
+const BOUNDS: Record<string, readonly [number, number]> = {
+  a: [1.25, 1.2],
+  b: [1.25, 1.1],
+  c: [1.25, 1.1],
+  d: [1.1, 1.1],
+};
+
+const targets = VARIANTS.map((variant): Target => {
+  const [ofNginx, ofFloor] = BOUNDS[variant.letter] ?? [1, 1];
+  const own = summarize("redirector", variant).micros;
+  const nginx = summarize("nginx", variant).micros;
+  const floor = summarize("Bun.listen", variant).micros;
+  const bound = Math.max(nginx * ofNginx, floor * ofFloor);
+  const byFloor = floor * ofFloor > nginx * ofNginx;
+  return {
+    name: `(${variant.letter}) ${variant.name}: redirector : nginx ${round(own / nginx)}, : floor ${round(own / floor)}`,
+    value: round(byFloor ? own / floor : own / nginx),
+    target: byFloor ? `<= ${ofFloor} of the floor` : `<= ${ofNginx} of nginx`,
+    met: own <= bound,
+  };
+});
+for (const pid of paused) process.kill(pid, "SIGCONT");
+publish({
+  name: "visitors",
+  versions: { bun: Bun.version, nginx: nginxVersion(), node: nodeVersion() },
+  rows,
+  targets,
+});
+rmSync(dir, { recursive: true, force: true });
+
+function createCertificate(): void {
+  const { exitCode, stderr } = Bun.spawnSync([
+    ..."openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2".split(
+      " ",
+    ),
+    "-subj",
+    "/CN=localhost",
+    "-keyout",
+    tls.key,
+    "-out",
+    tls.cert,
+  ]);
+  if (exitCode !== 0) throw new Error(`openssl: ${stderr.toString()}`);
+}
+
+function nodeVersion(): string {
+  return Bun.spawnSync(["node", "--version"]).stdout.toString().trim();
+}
