@@ -22,13 +22,8 @@ import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { type Collector, createCollector, type HeldSegment } from "./batches/collector.ts";
 import { waitUntilQuiet } from "./batches/election.ts";
-import {
-  LostOwnershipError,
-  type Owner,
-  type OwnerDeps,
-  type Refused,
-  takeOver,
-} from "./batches/owner.ts";
+import { LostOwnershipError, type OwnerDeps } from "./batches/deps.ts";
+import { type Owner, type Refused, takeOver } from "./batches/owner.ts";
 import { findFlaw, prepareSegment, prepareWanted } from "./batches/prepare.ts";
 import { ensureConsumer, readConsumer, readSequences } from "./batches/stream.ts";
 import { deadLetter } from "./dead-letters.ts";
@@ -123,10 +118,9 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
           batches.onSettled();
         };
         const findInStream = findIn(connection);
-        const owner = await takeOver({ ...batches, retry, findInStream, onSettled });
-        if (owner !== undefined) await own(connection, owner);
+        await own(connection, await takeOver({ ...batches, retry, findInStream, onSettled }));
       } catch (error) {
-        interrupt(error);
+        if (!(error instanceof LostOwnershipError)) interrupt(error);
         await sleep(RESTART_DELAY_MS);
       }
     }

@@ -5,7 +5,7 @@ import { queryRows } from "../../shared/clicks/rollups.ts";
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { ClickRow } from "../enrich/enrich.ts";
-import type { ClickSpan } from "./owner.ts";
+import type { ClickSpan } from "./deps.ts";
 import { createSegmentIndex, type SegmentIndex } from "./segment-index.ts";
 
 /** How far back the first owner reads which segments are stored: longer than the stream keeps any (72 h). */

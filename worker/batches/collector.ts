@@ -11,7 +11,7 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { BatchSegment } from "./owner.ts";
+import type { BatchSegment } from "./deps.ts";
 
 /** A batch is closed by any of these. ClickHouse recommends 10,000 to 100,000 rows an insert. */
 const ROWS_MAX = 20_000;

@@ -40,7 +40,7 @@ export type Checkpoint = {
   number: number;
   /** All segments that are stored. */
   segments: string;
-  /** Manifests whose segments had left the stream before it was known whether they are stored. */
+  /** Manifests of which it was not known whether their batches are stored. */
   open: Manifest[];
 };
 

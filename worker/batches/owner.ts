@@ -1,28 +1,22 @@
 /**
- * The owner of the clicks: the only worker that inserts, and how it makes each batch exactly once (docs/batches.md).
+ * The owner of the clicks: the only worker that inserts, and how it stores each batch exactly once (docs/batches.md).
  * Everything rests on the log of batches: an owner writes a manifest, and then inserts only if nobody has claimed
  * the log since; a new owner writes its claim, and then reads the manifests. So either the old one sees the claim, or the
  * new one the manifest.
  */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
-import {
-  type BatchLog,
-  type Checkpoint,
-  type Claim,
-  isSameClaim,
-  type Manifest,
-  replayLog,
-} from "./entries.ts";
+import { type BatchSegment, LostOwnershipError, type OwnerDeps } from "./deps.ts";
+import { type Claim, isSameClaim, type Manifest, replayLog } from "./entries.ts";
 import { addToRanges, formatRanges, type Ranges } from "./ranges.ts";
 import {
   addSegments,
   formatSegmentIds,
   formatSegments,
-  listSegments,
   parseSegments,
   type SegmentIndex,
 } from "./segment-index.ts";
+import { findOut, readClickHouse, settle } from "./settle.ts";
 
 /** Batches after which an owner writes a checkpoint: about eight minutes of a full load. */
 const CHECKPOINT_BATCHES = 500;
@@ -32,50 +26,6 @@ const CHECKPOINT_AGE_MS = 24 * 3_600_000;
 
 /** Most manifests that stay open, and with them the size of a checkpoint. Beyond it, the oldest is given up. */
 const OPEN_MAX = 100;
-
-/** Age of the clicks among which the first owner looks for half-done inserts; the consistency check covers older ones. */
-const HALF_DONE_AGE_MS = 3_600_000;
-
-/** A segment whose rows can be inserted. It has at least one click. */
-export type BatchSegment<Rows> = SegmentId & {
-  rows: Rows;
-  /** Its sequence in the stream. */
-  sequence: number;
-  /** Unix milliseconds of its first and its last click. */
-  firstClick: number;
-  lastClick: number;
-};
-
-/** A time span of clicks in Unix milliseconds, inclusive. */
-export type ClickSpan = { firstClick: number; lastClick: number };
-
-export type OwnerDeps<Rows> = {
-  log: BatchLog;
-  /** Inserts the rows as one block, unless the token was inserted before. Can be repeated. */
-  insert: (token: string, rows: readonly Rows[]) => Promise<void>;
-  /** Whether an error of `insert` says that ClickHouse will never accept these rows. */
-  isRejected: (error: unknown) => boolean;
-  /** Which of these segments have rows in ClickHouse. */
-  findStored: (segments: SegmentId[], span: ClickSpan) => Promise<SegmentId[]>;
-  /** The segments that ClickHouse holds, for the first owner of all. */
-  readHistory: () => Promise<SegmentIndex>;
-  /** Finds the segments of a manifest that are still in the stream. */
-  findInStream: (segments: SegmentIndex, sequences: string) => Promise<BatchSegment<Rows>[]>;
-  /**
-   * Compares the rollups of the span with its clicks and rebuilds what differs, and what could not be repaired before.
-   * Nothing is inserted meanwhile.
-   */
-  repair: (span?: ClickSpan) => Promise<void>;
-  /** Repeats an operation until it succeeds; throws when the worker stops. Rethrows what is `final`. */
-  retry: <T>(operation: () => Promise<T>, final?: (error: unknown) => boolean) => Promise<T>;
-  /** Called when it was found out what of a batch is stored, which may be clicks that no worker has counted. */
-  onSettled: () => void;
-};
-
-/** Another worker has claimed the log. */
-export class LostOwnershipError extends Error {
-  override name = "LostOwnershipError";
-}
 
 /** A segment that ClickHouse will never accept. */
 export type Refused<Segment> = { segment: Segment; reason: string };
@@ -88,122 +38,105 @@ export type Owner<Rows> = {
    * Stores segments, and returns those that ClickHouse refuses. Throws {@link LostOwnershipError}, or when the worker
    * stops: the segments may be stored then or not, which the next owner finds out.
    */
-  store<Segment extends BatchSegment<Rows>>(segments: readonly Segment[]): Promise<Refused<Segment>[]>;
+  store<Segment extends BatchSegment<Rows>>(
+    segments: readonly Segment[],
+  ): Promise<Refused<Segment>[]>;
   /** Says in the log that the last batch is stored, so that the next owner need not find out. */
   release(): Promise<void>;
   /** The number of ranges in the index, of journals it had to forget, and of manifests that are open. */
   size(): { ranges: number; forgotten: number; open: number };
 };
 
-/** Claims the log and settles what the owner before left in doubt. Undefined when another worker's claim is higher. */
-export async function takeOver<Rows>(deps: OwnerDeps<Rows>): Promise<Owner<Rows> | undefined> {
-  const { log, retry } = deps;
+/**
+ * Claims the log, and settles what owners before left in doubt. Throws {@link LostOwnershipError} when another worker's
+ * claim is higher.
+ */
+export async function takeOver<Rows>(deps: OwnerDeps<Rows>): Promise<Owner<Rows>> {
+  const { log } = deps;
   const before = await log.readHighestClaim();
   const claim: Claim = { epoch: (before?.epoch ?? 0) + 1, owner: newUuid() };
   await log.claim(claim);
   // Only now: what was written before the claim is seen, and who writes later sees the claim.
-  if (!isSameClaim(await log.readHighestClaim(), claim)) return undefined;
   const found = await log.read();
   const { index, inDoubt } =
     found === undefined
       ? { index: await readClickHouse(deps), inDoubt: [] }
       : replayLog(found.checkpoint, found.entries);
-  const open: Manifest[] = [];
-  for (const manifest of inDoubt) {
-    const segments = parseSegments(manifest.segments);
-    const inStream = await retry(() => deps.findInStream(segments, manifest.sequences));
-    if (!(await settle(deps, index, manifest, inStream))) open.push(manifest);
-  }
-  return await startOwner(deps, claim, index, open.slice(-OPEN_MAX));
-}
-
-/**
- * Reads which segments are stored from the clicks themselves, before there is a log: those of the version that inserted
- * each segment by itself, whose last inserts may be half done.
- */
-async function readClickHouse<Rows>({
-  readHistory,
-  repair,
-}: OwnerDeps<Rows>): Promise<SegmentIndex> {
-  const index = await readHistory();
-  const now = Date.now();
-  if (index.size() > 0) await repair({ firstClick: now - HALF_DONE_AGE_MS, lastClick: now });
-  return index;
-}
-
-/**
- * Finds out which segments of a manifest are stored, after inserting those at hand that are missing under its token: if
- * an insert under this token is still on its way, it will now have no effect. Returns whether that is so; it is not when
- * nothing is at hand, and nothing is stored.
- */
-async function settle<Rows>(
-  { insert, isRejected, findStored, repair, retry, onSettled }: OwnerDeps<Rows>,
-  index: SegmentIndex,
-  manifest: Manifest,
-  atHand: readonly BatchSegment<Rows>[],
-): Promise<boolean> {
-  const addStored = async (): Promise<number> => {
-    const ids = [...listSegments(parseSegments(manifest.segments))];
-    const stored = await retry(() => findStored(ids, manifest));
-    for (const id of stored) index.add(id);
-    return stored.length;
+  const writer = createWriter(deps, claim, index, inDoubt.slice(-OPEN_MAX));
+  // Before anything is inserted: what others write in the log from now on has no meaning, and whoever comes next knows
+  // which manifests are open.
+  await writer.writeCheckpoint();
+  await writer.ensureMine();
+  await writer.settleFromStream();
+  return {
+    epoch: claim.epoch,
+    has: (id) => index.has(id),
+    async store(segments) {
+      await writer.writeCheckpointIfDue();
+      await writer.settleDelivered(segments);
+      return await writer.insertBatch(segments.filter((segment) => !index.has(segment)));
+    },
+    release: writer.release,
+    size: () => ({ ranges: index.size(), forgotten: index.forgotten(), open: writer.open() }),
   };
-  let stored = await addStored();
-  const missing = atHand.filter((segment) => !index.has(segment));
-  if (missing.length > 0) {
-    try {
-      await retry(() => insert(manifest.token, missing.map(({ rows }) => rows)), isRejected);
-    } catch (error) {
-      // Not stored, then; they are refused again when they are delivered.
-      if (!isRejected(error)) throw error;
-    }
-    stored = await addStored();
-  }
-  if (stored > 0) await repair(manifest);
-  onSettled();
-  return stored > 0 || missing.length > 0;
 }
 
-async function startOwner<Rows>(
+/** Creates what writes batches and their entries in the log. */
+function createWriter<Rows>(
   deps: OwnerDeps<Rows>,
   claim: Claim,
   index: SegmentIndex,
   open: Manifest[],
-): Promise<Owner<Rows> | undefined> {
-  const { log, insert, isRejected, findStored, repair, retry } = deps;
+) {
+  const { log, insert, isRejected, findInStream, retry } = deps;
+  /** Of the last batch or checkpoint. */
   let number = 0;
-  let checkpointNumber = 0;
-  let checkpointAt = 0;
-  /** Of the last batch, until a later entry implies or says that it is stored. */
+  let checkpoint = { number: 0, at: 0 };
+  /** The last batch, until a later entry implies or says that it is stored. */
   let unsaid: string | undefined;
 
-  const isMine = async (): Promise<boolean> =>
-    isSameClaim(await log.readHighestClaim(), claim);
+  async function checkMine(): Promise<void> {
+    if (!isSameClaim(await log.readHighestClaim(), claim))
+      throw new LostOwnershipError("Another worker has taken over.");
+  }
+  const isLost = (error: unknown): boolean => error instanceof LostOwnershipError;
+  const ensureMine = (): Promise<void> => retry(checkMine, isLost);
+  const settling = { ...deps, ensureMine };
 
   async function writeCheckpoint(): Promise<void> {
-    const checkpoint: Checkpoint = { number, segments: formatSegments(index), open };
-    await retry(() => log.appendCheckpoint(claim, checkpoint));
-    [checkpointNumber, checkpointAt, unsaid] = [number, Date.now(), undefined];
+    number++;
+    const state = { number, segments: formatSegments(index), open };
+    await retry(() => log.appendCheckpoint(claim, state));
+    checkpoint = { number, at: Date.now() };
+    unsaid = undefined;
   }
 
-  const isFinal = (error: unknown): boolean =>
-    isRejected(error) || error instanceof LostOwnershipError;
+  async function writeCheckpointIfDue(): Promise<void> {
+    const isDue =
+      number - checkpoint.number >= CHECKPOINT_BATCHES ||
+      Date.now() - checkpoint.at > CHECKPOINT_AGE_MS;
+    if (isDue) await writeCheckpoint();
+  }
 
-  /** Inserts a batch under a token, if this is still the owner; a retry has the same rows. */
-  const insertAsOwner = (token: string, rows: readonly Rows[]): Promise<void> =>
-    retry(async () => {
-      if (!(await isMine())) throw new LostOwnershipError("Another worker has taken over.");
-      await insert(token, rows);
-    }, isFinal);
+  /** Settles the manifests that the owners before left open, as far as their segments are in the stream. */
+  async function settleFromStream(): Promise<void> {
+    if (open.length === 0) return;
+    for (const manifest of open.slice()) {
+      const segments = parseSegments(manifest.segments);
+      const atHand = await retry(() => findInStream(segments, manifest.sequences));
+      if (await settle(settling, index, manifest, atHand)) open.splice(open.indexOf(manifest), 1);
+    }
+    await writeCheckpoint();
+  }
 
-  /** Manifests that are open are settled as soon as a segment of theirs is delivered. */
-  async function settleOpen(segments: readonly BatchSegment<Rows>[]): Promise<void> {
+  /** Settles manifests that are still open as soon as a segment of theirs is delivered. */
+  async function settleDelivered(segments: readonly BatchSegment<Rows>[]): Promise<void> {
     for (const manifest of open.slice()) {
       const named = parseSegments(manifest.segments);
       const atHand = segments.filter((segment) => named.has(segment));
       if (atHand.length === 0) continue;
-      if (!(await retry(isMine))) throw new LostOwnershipError("Another worker has taken over.");
-      await settle(deps, index, manifest, atHand);
+      await ensureMine();
+      await settle(settling, index, manifest, atHand);
       open.splice(open.indexOf(manifest), 1);
       await writeCheckpoint();
     }
@@ -217,8 +150,15 @@ async function startOwner<Rows>(
     const manifest = describe(`${claim.owner}:${batch}`, segments);
     unsaid = undefined;
     await retry(() => log.append(claim, { kind: "manifest", number: batch, manifest }));
+    const rows = segments.map((segment) => segment.rows);
     try {
-      await insertAsOwner(manifest.token, segments.map(({ rows }) => rows));
+      await retry(
+        async () => {
+          await checkMine();
+          await insert(manifest.token, rows);
+        },
+        (error) => isRejected(error) || isLost(error),
+      );
     } catch (error) {
       if (!isRejected(error)) throw error;
       return await split(batch, manifest, segments, String(error));
@@ -236,45 +176,30 @@ async function startOwner<Rows>(
     reason: string,
   ): Promise<Refused<Segment>[]> {
     // A refusal does not prove that nothing was stored: it may come from a view.
-    const ids = [...listSegments(parseSegments(manifest.segments))];
-    const stored = await retry(() => findStored(ids, manifest));
-    if (stored.length > 0) await repair(manifest);
-    for (const id of stored) index.add(id);
-    const text = formatSegmentIds(stored);
-    await retry(() => log.append(claim, { kind: "settled", number: batch, segments: text }));
-    unsaid = undefined;
+    const stored = formatSegmentIds(await findOut(settling, index, manifest));
+    await retry(() => log.append(claim, { kind: "settled", number: batch, segments: stored }));
     const rest = segments.filter((segment) => !index.has(segment));
     const [only] = rest;
-    if (rest.length === 1 && only !== undefined && segments.length === 1)
-      return [{ segment: only, reason }];
+    if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];
     const half = rest.length < segments.length ? rest.length : Math.ceil(rest.length / 2);
-    return [
-      ...(await insertBatch(rest.slice(0, half))),
-      ...(await insertBatch(rest.slice(half))),
-    ];
+    return [...(await insertBatch(rest.slice(0, half))), ...(await insertBatch(rest.slice(half)))];
   }
 
-  // Before the first batch: what others write in the log from now on has no meaning.
-  await writeCheckpoint();
-  if (!(await retry(isMine))) return undefined;
+  async function release(): Promise<void> {
+    if (unsaid === undefined) return;
+    await log.append(claim, { kind: "settled", number, segments: unsaid });
+    unsaid = undefined;
+  }
+
   return {
-    epoch: claim.epoch,
-    has: (id) => index.has(id),
-    async store(segments) {
-      if (
-        number - checkpointNumber >= CHECKPOINT_BATCHES ||
-        Date.now() - checkpointAt > CHECKPOINT_AGE_MS
-      )
-        await writeCheckpoint();
-      if (open.length > 0) await settleOpen(segments);
-      return await insertBatch(segments.filter((segment) => !index.has(segment)));
-    },
-    async release() {
-      if (unsaid === undefined) return;
-      await log.append(claim, { kind: "settled", number, segments: unsaid });
-      unsaid = undefined;
-    },
-    size: () => ({ ranges: index.size(), forgotten: index.forgotten(), open: open.length }),
+    ensureMine,
+    writeCheckpoint,
+    writeCheckpointIfDue,
+    settleFromStream,
+    settleDelivered,
+    insertBatch,
+    release,
+    open: () => open.length,
   };
 }
 

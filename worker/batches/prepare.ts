@@ -4,7 +4,7 @@ import {
   decodeSegment,
 } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { BatchSegment } from "./owner.ts";
+import type { BatchSegment } from "./deps.ts";
 
 /** The years up to 2106 that the rollups' buckets can hold, in milliseconds. */
 const TIME_MAX = 2 ** 32 * 1_000;

@@ -7,7 +7,7 @@ import type postgres from "postgres";
 import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
 import { type ClickHouse, findDifferences, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import type { Log } from "../../shared/log.ts";
-import type { ClickSpan } from "./owner.ts";
+import type { ClickSpan } from "./deps.ts";
 
 /** Pause before a repair is tried again for which PostgreSQL did not give the lock. */
 const RETRY_MS = 10_000;
