@@ -236,7 +236,10 @@ test("a segment that spoils its batch is dead-lettered alone", async () => {
   const segments = Array.from({ length: 50 }, () => createSegment([newUuid()]));
   const poison = segments[17] ?? createSegment([]);
   // Its batch is halved until it is alone.
-  faults.set(poison.id, Array.from({ length: 8 }, () => refuse));
+  faults.set(
+    poison.id,
+    Array.from({ length: 8 }, () => refuse),
+  );
   for (const { bytes } of segments) await publish(bytes);
   start();
   await waitUntilAcknowledged();
@@ -380,7 +383,9 @@ test("streams of the previous version are carried over: segments and dead letter
   expect(await retryDeadLetter(manager, client, 1)).toBe(true);
   await eventually(
     async () =>
-      expect(stored().toSorted()).toEqual([waiting, dead, late, next].map(({ id }) => id).toSorted()),
+      expect(stored().toSorted()).toEqual(
+        [waiting, dead, late, next].map(({ id }) => id).toSorted(),
+      ),
     SOON_MS,
   );
   await waitUntilAcknowledged();

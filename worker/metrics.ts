@@ -2,9 +2,11 @@
 import { createProcessMetrics } from "../shared/metrics.ts";
 import type { Repairs } from "./batches/repair.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
-import type { Consumer, Count, StoredBatch } from "./consumer.ts";
+import type { Consumer } from "./consumer.ts";
 import type { Counters } from "./counters.ts";
 import type { Geo } from "./enrich/geo.ts";
+import type { Count } from "./outcomes.ts";
+import type { StoredBatch } from "./storing.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 

@@ -15,10 +15,10 @@ const MUTATIONS: Record<string, Mutation> = {
     replace: [["msgID: formatSegmentId(segment)", ""]],
   },
   token: {
-    file: "worker/store.ts",
+    file: "worker/batches/clicks-table.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
-      ["insert_deduplication_token: formatSegmentId(segment),", ""],
+      ["insert_deduplication_token: token,", ""],
       ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
     ],
   },

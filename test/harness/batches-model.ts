@@ -4,16 +4,18 @@
  */
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { Random } from "../chaos/random.ts";
-import type { BatchEntry, Checkpoint, Claim } from "../../worker/batches/entries.ts";
 import type { BatchSegment, OwnerDeps } from "../../worker/batches/deps.ts";
+import type { BatchEntry, Checkpoint, Claim } from "../../worker/batches/entries.ts";
 import { inRanges, parseRanges } from "../../worker/batches/ranges.ts";
 import { createSegmentIndex } from "../../worker/batches/segment-index.ts";
+import type { Random } from "../chaos/random.ts";
 
-export class RejectedError extends Error {}
+class RejectedError extends Error {}
 
 type Step = { worker: number | undefined; run: () => void };
 type Table = { rows: Map<string, number>; tokens: Set<string>; repaired: Set<string> };
+
+const createTable = (): Table => ({ rows: new Map(), tokens: new Set(), repaired: new Set() });
 
 export type World = ReturnType<typeof createWorld>;
 
@@ -26,11 +28,6 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
   const checkpoints: { claim: Claim; checkpoint: Checkpoint }[] = [];
   const entries: { claim: Claim; entry: BatchEntry }[] = [];
   // An insert fills `clicks` and two views, one after the other.
-  const createTable = (): Table => ({
-    rows: new Map(),
-    tokens: new Set(),
-    repaired: new Set(),
-  });
   const clicks = createTable();
   const tables = [clicks, createTable(), createTable()];
   let stream = new Map<number, SegmentId>();
@@ -110,16 +107,17 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
 
   function readLog() {
     const last = checkpoints
-      .toSorted(
-        (a, b) => compare(a.claim, b.claim) || a.checkpoint.number - b.checkpoint.number,
-      )
+      .toSorted((a, b) => compare(a.claim, b.claim) || a.checkpoint.number - b.checkpoint.number)
       .at(-1);
     if (last === undefined) return undefined;
     const later = entries.filter(
       ({ claim, entry }) =>
         compare(claim, last.claim) === 0 && entry.number > last.checkpoint.number,
     );
-    return { checkpoint: structuredClone(last.checkpoint), entries: later.map(({ entry }) => entry) };
+    return {
+      checkpoint: structuredClone(last.checkpoint),
+      entries: later.map(({ entry }) => entry),
+    };
   }
 
   const depsOf = (worker: number): OwnerDeps<string> => ({
@@ -210,4 +208,7 @@ const toBatchSegment = (sequence: number, id: SegmentId): BatchSegment<string> =
   lastClick: 0,
 });
 
-export const modelSegment = (journalId: Uuid, segment: number): SegmentId => ({ journalId, segment });
+export const modelSegment = (journalId: Uuid, segment: number): SegmentId => ({
+  journalId,
+  segment,
+});

@@ -17,9 +17,7 @@ const FIRST_QUIET_MS = 500;
 
 type ElectionDeps = {
   /** Reads the state of the durable consumer. */
-  readConsumer: () => Promise<Pick<ConsumerInfo, "num_waiting" | "num_pending" | "delivered">>;
-  /** Called with each state that was read. */
-  onPending: (segments: number) => void;
+  readConsumer: () => Promise<Pick<ConsumerInfo, "num_waiting" | "delivered">>;
   /** Waits; resolves early when the worker stops. */
   sleep: (ms: number) => Promise<void>;
   isStopped: () => boolean;
@@ -27,13 +25,12 @@ type ElectionDeps = {
 
 /** Resolves when no worker has fetched segments for a while, or when this one stops. */
 export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
-  const { readConsumer, onPending, sleep, isStopped } = deps;
+  const { readConsumer, sleep, isStopped } = deps;
   let lastDelivered: number | undefined;
   let quietMs = FIRST_QUIET_MS;
   let quietSince = performance.now();
   while (!isStopped()) {
-    const { num_waiting, num_pending, delivered } = await readConsumer();
-    onPending(num_pending);
+    const { num_waiting, delivered } = await readConsumer();
     const isActive =
       num_waiting > 0 || (lastDelivered !== undefined && delivered.consumer_seq > lastDelivered);
     lastDelivered = delivered.consumer_seq;

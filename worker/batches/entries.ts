@@ -2,12 +2,7 @@
  * The entries of the log of batches (docs/batches.md), and what they mean together. An entry is only ever appended, and
  * appending it twice means the same as once.
  */
-import {
-  addSegments,
-  createSegmentIndex,
-  RANGES_MAX,
-  type SegmentIndex,
-} from "./segment-index.ts";
+import { addSegments, createSegmentIndex, RANGES_MAX, type SegmentIndex } from "./segment-index.ts";
 
 /** A worker's claim to be the owner: the highest epoch wins; of the same epoch, the greater owner id. */
 export type Claim = {

@@ -95,7 +95,8 @@ async function run(seed: number): Promise<void> {
     } else if (chance <= 3) paused.add(active[victim] ?? 0);
     else if (chance <= 7) paused.clear();
     else if (chance === 8) toPublish.push(...world.setBack(random.between(1, 4)));
-    else if (chance <= 14) world.publish(toPublish.shift() ?? random.pick([segments[0] as SegmentId]));
+    else if (chance <= 14)
+      world.publish(toPublish.shift() ?? random.pick([segments[0] as SegmentId]));
     await takeStep();
   }
   // The last one is new, so that its owner has settled what others left in doubt.
@@ -116,7 +117,11 @@ async function run(seed: number): Promise<void> {
     paused = new Set();
     active = active.slice(0, 1);
     for (const id of ids.splice(0)) world.publish(id);
-    for (let i = 0; world.waiting().length > 0 || world.steps.some(({ worker }) => worker === undefined); i++) {
+    for (
+      let i = 0;
+      world.waiting().length > 0 || world.steps.some(({ worker }) => worker === undefined);
+      i++
+    ) {
       if (i > CALM_STEPS_MAX) throw new Error(`Seed ${seed} does not come to an end.`);
       await takeStep();
     }
@@ -124,11 +129,7 @@ async function run(seed: number): Promise<void> {
 }
 
 describe("two owners", () => {
-  test(
-    "store every segment once in every table, in whatever order their steps are taken",
-    async () => {
-      for (let seed = 1; seed <= RUNS; seed++) await run(seed);
-    },
-    120_000,
-  );
+  test("store every segment once in every table, in whatever order their steps are taken", async () => {
+    for (let seed = 1; seed <= RUNS; seed++) await run(seed);
+  }, 120_000);
 });

@@ -99,7 +99,6 @@ function createWriter<Rows>(
     if (!isSameClaim(await log.readHighestClaim(), claim))
       throw new LostOwnershipError("Another worker has taken over.");
   }
-  const isLost = (error: unknown): boolean => error instanceof LostOwnershipError;
   const ensureMine = (): Promise<void> => retry(checkMine, isLost);
   const settling = { ...deps, ensureMine };
 
@@ -202,6 +201,8 @@ function createWriter<Rows>(
     open: () => open.length,
   };
 }
+
+const isLost = (error: unknown): boolean => error instanceof LostOwnershipError;
 
 /** The manifest of a batch. */
 function describe<Rows>(token: string, segments: readonly BatchSegment<Rows>[]): Manifest {

@@ -1,8 +1,5 @@
 /** Prepares delivered segments for a batch. */
-import {
-  type ClickSegment,
-  decodeSegment,
-} from "../../shared/contracts/click-segment.ts";
+import { type ClickSegment, decodeSegment } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { BatchSegment } from "./deps.ts";
 

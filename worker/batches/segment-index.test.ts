@@ -12,10 +12,9 @@ import {
 } from "./segment-index.ts";
 
 const JOURNALS = ["a", "b", "c"].map((letter) => `01900000-0000-7000-8000-00000000000${letter}`);
-const ids = fc.array(
-  fc.record({ journalId: fc.constantFrom(...JOURNALS), segment: fc.nat(30) }),
-  { maxLength: 60 },
-);
+const ids = fc.array(fc.record({ journalId: fc.constantFrom(...JOURNALS), segment: fc.nat(30) }), {
+  maxLength: 60,
+});
 const key = (id: { journalId: string; segment: number }) => `${id.journalId}:${id.segment}`;
 
 test("the index contains exactly what was added, and its text is read back as the same index", () => {
@@ -49,6 +48,7 @@ test("a full index forgets the journal to which nothing was added for the longes
 
 test("an index of numbers without gaps takes one range a journal", () => {
   const index = createSegmentIndex();
-  for (let segment = 0; segment < 10_000; segment++) index.add({ journalId: JOURNALS[0] ?? "", segment });
+  for (let segment = 0; segment < 10_000; segment++)
+    index.add({ journalId: JOURNALS[0] ?? "", segment });
   expect(index.size()).toBe(1);
 });

@@ -64,7 +64,9 @@ export function createSegmentIndex(rangesMax = RANGES_MAX): SegmentIndex {
 
 /** An index as text: `<journal>:<ranges>` for each journal, separated by spaces. */
 export const formatSegments = (index: SegmentIndex): string =>
-  [...index.journals()].map(([journalId, ranges]) => `${journalId}:${formatRanges(ranges)}`).join(" ");
+  [...index.journals()]
+    .map(([journalId, ranges]) => `${journalId}:${formatRanges(ranges)}`)
+    .join(" ");
 
 /** Adds to an index what {@link formatSegments} wrote. Throws when the text is something else. */
 export function addSegments(index: SegmentIndex, text: string): void {
