@@ -24,7 +24,7 @@ import { prepareWanted } from "./batches/prepare.ts";
 import { ensureConsumer, readConsumer, readSequences } from "./batches/stream.ts";
 import { createIntake } from "./intake.ts";
 import { type Count, createOutcomes } from "./outcomes.ts";
-import { storeBatches, type StoredBatch } from "./storing.ts";
+import { storeBatches } from "./storing.ts";
 
 /** How often the server is told that segments are being worked on; a third of the time after which it redelivers them. */
 const PROGRESS_INTERVAL_MS = 3_000;
@@ -45,7 +45,8 @@ export type ConsumerDeps<Rows> = {
   batches: Omit<OwnerDeps<Rows>, "retry" | "findInStream">;
   /** Called with the links of stored segments: their figures have changed. */
   onStored: (linkIds: Iterable<Uuid>) => void;
-  onBatch: (batch: StoredBatch) => void;
+  /** Called with the age of a batch's first click in seconds, when it is stored. */
+  onBatch: (ageSeconds: number) => void;
   count: Count;
 };
 

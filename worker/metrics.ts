@@ -6,13 +6,10 @@ import type { Consumer } from "./consumer.ts";
 import type { Counters } from "./counters.ts";
 import type { Geo } from "./enrich/geo.ts";
 import type { Count } from "./outcomes.ts";
-import type { StoredBatch } from "./storing.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 const AGE_BUCKETS = [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600];
-const SEGMENT_BUCKETS = [1, 3, 10, 30, 100, 300, 1_000, 2_000];
-const ROW_BUCKETS = [1, 10, 100, 1_000, 5_000, 10_000, 20_000];
 
 type Watched = {
   consumer: Consumer;
@@ -39,12 +36,11 @@ export function createMetrics() {
   );
   inserts.zero({ outcome: "ok" });
   inserts.zero({ outcome: "error" });
-  const histogram = (name: string, help: string, buckets: number[]) =>
-    metrics.histogram(name, help, { buckets, labelNames: [] });
-  const sizes = histogram("batch_segments", "Segments of a batch", SEGMENT_BUCKETS);
-  const rows = histogram("batch_rows", "Clicks of a batch", ROW_BUCKETS);
   const agesHelp = "Age of the first click of a batch when it was stored";
-  const ages = histogram("batch_age_seconds", agesHelp, AGE_BUCKETS);
+  const ages = metrics.histogram("batch_age_seconds", agesHelp, {
+    buckets: AGE_BUCKETS,
+    labelNames: [],
+  });
 
   return {
     registry,
@@ -59,10 +55,9 @@ export function createMetrics() {
         throw error;
       }
     },
-    observeBatch(batch: StoredBatch): void {
-      sizes.observe(batch.segments);
-      rows.observe(batch.rows);
-      ages.observe(batch.ageSeconds);
+    /** Observes a batch that was stored: the age of its first click, in seconds. */
+    observeBatch(ageSeconds: number): void {
+      ages.observe(ageSeconds);
     },
     count: ((name, segmentCount, clickCount) => {
       if (name === "torn") {
@@ -81,7 +76,7 @@ export function createMetrics() {
       );
       const lagHelp = "Age of the oldest click that the owner is storing; absent on other workers";
       gauge("clicks_lag_seconds", lagHelp, () => consumer.lagSeconds());
-      const ownerHelp = "1 on the worker that stores clicks, 0 on those that stand by";
+      const ownerHelp = "Whether this worker stores clicks: 0 while it stands by";
       gauge("owner", ownerHelp, () => (consumer.owner() === undefined ? 0 : 1));
       const epochHelp = "The owner's epoch; absent on other workers";
       gauge("owner_epoch", epochHelp, () => consumer.owner()?.epoch);
@@ -89,12 +84,13 @@ export function createMetrics() {
       gauge("index_ranges", rangesHelp, () => consumer.owner()?.ranges);
       const forgottenHelp = "Journals dropped from the full index; absent on other workers";
       gauge("index_forgotten_journals", forgottenHelp, () => consumer.owner()?.forgotten);
-      const openHelp = "Batches in doubt, whose segments are in no store; absent on other workers";
+      const openHelp =
+        "Batches of which it is still in doubt whether they are stored; absent on other workers";
       gauge("open_batches", openHelp, () => consumer.owner()?.open);
       const settledHelp = "Batches that a worker before had left in doubt, and that were settled";
       counter("batches_settled_total", settledHelp, () => consumer.settled());
       const repairedHelp = "Rollup buckets rebuilt because an insert was half done";
-      counter("half_done_buckets_repaired_total", repairedHelp, repairs.rebuilt);
+      counter("rollup_buckets_repaired_total", repairedHelp, repairs.rebuilt);
       const countersHelp = "Links whose counters are to be written to PostgreSQL";
       gauge("counters_pending", countersHelp, counters.pending);
       const writtenHelp = "When counters were last written to PostgreSQL; absent before";

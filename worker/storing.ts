@@ -5,9 +5,6 @@ import type { OwnerDeps } from "./batches/deps.ts";
 import type { Owner, Refused } from "./batches/owner.ts";
 import type { Outcomes } from "./outcomes.ts";
 
-/** A batch that was stored: its size, and the age of its first click in seconds. */
-export type StoredBatch = { segments: number; rows: number; ageSeconds: number };
-
 type StoringDeps<Rows> = {
   owner: Owner<Rows>;
   collector: Collector<Rows>;
@@ -15,7 +12,8 @@ type StoringDeps<Rows> = {
   repair: OwnerDeps<Rows>["repair"];
   /** Called with the links of stored segments: their figures have changed. */
   onStored: (linkIds: Iterable<Uuid>) => void;
-  onBatch: (batch: StoredBatch) => void;
+  /** Called with the age of a batch's first click in seconds, when it is stored. */
+  onBatch: (ageSeconds: number) => void;
 };
 
 /** Stores what the collector gives until it is closed. Throws when another worker has taken over, or this one stops. */
@@ -48,9 +46,5 @@ async function finishBatch<Rows>(
     await outcomes.refused([...messages.values()], { id: segment, clicks, reason });
   }
   if (stored.length === 0) return;
-  onBatch({
-    segments: stored.length,
-    rows: stored.reduce((sum, { clicks }) => sum + clicks, 0),
-    ageSeconds: (Date.now() - Math.min(...stored.map(({ firstClick }) => firstClick))) / 1_000,
-  });
+  onBatch((Date.now() - Math.min(...stored.map(({ firstClick }) => firstClick))) / 1_000);
 }

@@ -65,9 +65,16 @@ afterEach(() => {
   for (const hold of holds.splice(0)) hold.drop();
 });
 
+/** Settings for replicas, which a single server takes, too (docs/batches.md). */
+const REPLICA_SETTINGS =
+  "ch_insert_quorum=auto&ch_insert_quorum_parallel=0&ch_select_sequential_consistency=1";
+
 /** Starts a worker, and waits until it is the owner. */
 async function start(env: Record<string, string> = {}): Promise<ExtraProcess> {
-  const started = await startWorker(stack, { CLICKHOUSE_URL: lossy.url, ...env });
+  const started = await startWorker(stack, {
+    CLICKHOUSE_URL: `${lossy.url}?${REPLICA_SETTINGS}`,
+    ...env,
+  });
   await eventually(async () => {
     const metrics = await (await fetch(new URL("/metrics", started.metricsUrl))).text();
     expect(metrics).toMatch(/^shorthop_worker_owner 1$/m);
@@ -215,9 +222,9 @@ describe("a worker that is paused between its check and its insert", () => {
   });
 });
 
-describe("segments in doubt that left the stream", () => {
-  const purge = async () => (await nats.jetstreamManager()).streams.purge(CLICKS_STREAM);
+const purge = async () => (await nats.jetstreamManager()).streams.purge(CLICKS_STREAM);
 
+describe("segments in doubt that left the stream", () => {
   test("are known if they are stored", async () => {
     const { segments } = await publishAndHold(INSERT, "after");
     await purge();
