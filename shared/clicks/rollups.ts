@@ -1,6 +1,6 @@
 /**
  * Compares rollups with the clicks they aggregate, and rebuilds the buckets that differ. ClickHouse fills rollups as
- * clicks are inserted, once per segment; a difference means a change by hand, a restore, or an unknown fault.
+ * clicks are inserted, once per batch; a difference means a change by hand, a restore, or an unknown fault.
  */
 import type { Uuid } from "../ids.ts";
 import { ROLLUP_TABLES } from "./rollup-tables.ts";

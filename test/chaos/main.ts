@@ -1,6 +1,6 @@
 /**
- * `bun run test:chaos [--long] [--seed N] [--faults N] [--without PROTECTION]`: checks that stored clicks equal redirects under any
- * fault. `--without` removes one of the protections and expects the check to fail.
+ * `bun run test:chaos [--long] [--seed N] [--faults N] [--without PROTECTION]`: checks that stored clicks equal
+ * redirects under any fault. `--without` removes one of the protections and expects the check to fail.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
