@@ -6,7 +6,7 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dir, "..");
 
 /** Few enough to read, enough to find one's way. */
-const TERMS = { min: 30, max: 50 };
+const TERMS = { min: 30, max: 55 };
 
 type Entry = { term: string; meaning: string; files: string[] };
 
@@ -26,7 +26,7 @@ function readGlossary(): Entry[] {
 const entries = readGlossary();
 const terms = entries.map(({ term }) => term.toLowerCase());
 
-test("the glossary has 30 to 50 terms", () => {
+test("the glossary has 30 to 55 terms", () => {
   expect(terms.length).toBeGreaterThanOrEqual(TERMS.min);
   expect(terms.length).toBeLessThanOrEqual(TERMS.max);
 });

@@ -17,9 +17,9 @@ export const openClickHouse = (url: string) =>
 
 /**
  * ClickHouse's error codes for data that it will never accept: 6, 26, 27, 38, 41, 72 cannot parse;
- * 53 type mismatch; 117 incorrect data; 321, 349 null or value out of range.
+ * 53 type mismatch; 117 incorrect data; 321, 349 null or value out of range; 376 not a UUID.
  */
-const REJECTED = new Set(["6", "26", "27", "38", "41", "53", "72", "117", "321", "349"]);
+const REJECTED = new Set(["6", "26", "27", "38", "41", "53", "72", "117", "321", "349", "376"]);
 
 /** Whether a retry of an insert cannot succeed. Other errors can be temporary: a missing table, a memory limit. */
 export const isRejected = (error: unknown): boolean =>

@@ -11,6 +11,8 @@ import {
 
 import { ClickHouseError } from "@clickhouse/client";
 import {
+  AckPolicy,
+  DeliverPolicy,
   DiscardPolicy,
   type JetStreamManager,
   nanos,
@@ -42,6 +44,9 @@ import { newUuid, type Uuid } from "../shared/ids.ts";
 import { createLog } from "../shared/log.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
+import type { BatchLog } from "./batches/entries.ts";
+import { createSegmentIndex } from "./batches/segment-index.ts";
+import { isRejected } from "./clickhouse.ts";
 import { type Consumer, type ConsumerDeps, startConsumer } from "./consumer.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
@@ -61,16 +66,21 @@ afterAll(async () => await server[Symbol.asyncDispose]());
 
 let nats: NatsConnection;
 let manager: JetStreamManager;
-let stored: string[];
+/** Ids of the segments of each batch that was inserted. */
+let inserted: string[][];
 let touched: Uuid[];
 let counts: [outcome: string, segments: number, clicks: number][];
-/** What the next calls of `store` do, by the segment's id; later calls succeed. */
+/** What the next inserts that contain a segment do, by its id; later ones succeed. */
 let faults: Map<string, (() => Promise<void>)[]>;
 let running: Consumer[];
+let log: BatchLog;
+
+const stored = () => inserted.flat();
 
 beforeEach(async () => {
-  [stored, touched, counts, running] = [[], [], [], []];
+  [inserted, touched, counts, running] = [[], [], [], []];
   faults = new Map();
+  log = createMemoryLog();
   nats = await server.connect();
   manager = await nats.jetstreamManager();
   for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM])
@@ -82,26 +92,53 @@ afterEach(async () => {
   await nats.close();
 });
 
-function start(change: Partial<ConsumerDeps> = {}): Consumer {
-  const consumer = startConsumer({
+/** A log in memory; the real one is tested on a whole stack. */
+function createMemoryLog(): BatchLog {
+  const claims: Parameters<BatchLog["claim"]>[0][] = [];
+  let state: Awaited<ReturnType<BatchLog["read"]>>;
+  return {
+    claim: async (claim) => void claims.push(claim),
+    readHighestClaim: async () => claims.toSorted((a, b) => a.epoch - b.epoch).at(-1),
+    append: async (_, entry) => void state?.entries.push(entry),
+    appendCheckpoint: async (_, checkpoint) =>
+      void (state = { checkpoint: structuredClone(checkpoint), entries: [] }),
+    read: async () => structuredClone(state),
+  };
+}
+
+function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer {
+  const consumer = startConsumer<string>({
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
     log: createLog("test", "silent"),
-    enrich: () => [],
-    async store(segment) {
-      const id = formatSegmentId(segment);
-      await faults.get(id)?.shift()?.();
-      stored.push(id);
+    rowsOf: async (segment) => formatSegmentId(segment),
+    batches: {
+      log,
+      async insert(_, ids) {
+        for (const id of ids) await faults.get(id)?.shift()?.();
+        inserted.push([...ids]);
+      },
+      isRejected,
+      findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
+      readHistory: async () => createSegmentIndex(),
+      repair: async () => undefined,
+      onSettled: () => undefined,
+      ...change,
     },
     onStored: (linkIds) => touched.push(...linkIds),
+    onBatch: () => undefined,
     count: (...counted) => counts.push(counted),
-    ...change,
   });
   running.push(consumer);
   return consumer;
 }
 
 const failInsert = () => Promise.reject(new Error("ClickHouse is down."));
+
+const refuse = () =>
+  Promise.reject(
+    new ClickHouseError({ message: "Cannot parse\r\nX-Evil: 1", code: CANNOT_PARSE, type: "" }),
+  );
 
 /** Encodes a segment with one click of each link. */
 function createSegment(links: Uuid[]): { id: string; bytes: Buffer } {
@@ -147,7 +184,7 @@ test("a segment is stored, counted, and acknowledged; its links are touched", as
   const { id, bytes } = createSegment([first, second, first]);
   await publish(bytes);
   const consumer = start();
-  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
   await waitUntilAcknowledged();
   expect(counts).toEqual([["stored", 1, 3]]);
   expect(touched).toEqual([first, second]);
@@ -159,7 +196,7 @@ test("bytes that are not a segment are dead-lettered unchanged", async () => {
   await publish(Buffer.from("no segment"));
   await publish(bytes);
   start();
-  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
   await waitUntilAcknowledged();
   const letter = await deadLetter(1);
   expect(Buffer.from(letter.data).toString()).toBe("no segment");
@@ -169,12 +206,7 @@ test("bytes that are not a segment are dead-lettered unchanged", async () => {
 
 test("a segment that ClickHouse will never accept is dead-lettered whole, with its reason on one line", async () => {
   const { id, bytes } = createSegment([newUuid()]);
-  faults.set(id, [
-    () =>
-      Promise.reject(
-        new ClickHouseError({ message: "Cannot parse\r\nX-Evil: 1", code: CANNOT_PARSE, type: "" }),
-      ),
-  ]);
+  faults.set(id, [refuse]);
   await publish(bytes);
   start();
   await eventually(async () => expect(counts).toEqual([["dead", 1, 1]]), SOON_MS);
@@ -183,16 +215,16 @@ test("a segment that ClickHouse will never accept is dead-lettered whole, with i
   expect(Buffer.from(letter.data).equals(bytes)).toBe(true);
   expect(letter.header.get(REASON_HEADER)).toContain("Cannot parse X-Evil");
   expect(letter.header.has("X-Evil")).toBe(false);
-  expect([stored, touched]).toEqual([[], []]);
+  expect([stored(), touched]).toEqual([[], []]);
 });
 
-test("a segment whose inserts fail for a while is retried and counted once, and does not block others", async () => {
+test("a batch whose inserts fail for a while is retried whole, and counted once", async () => {
   const [failing, other] = [createSegment([newUuid()]), createSegment([newUuid()])];
-  faults.set(failing.id, [failInsert, failInsert, failInsert]);
-  await publish(failing.bytes);
+  faults.set(failing.id, [failInsert, failInsert]);
   await publish(other.bytes);
+  await publish(failing.bytes);
   start();
-  await eventually(async () => expect(stored).toEqual([other.id, failing.id]), SOON_MS);
+  await eventually(async () => expect(inserted).toEqual([[other.id, failing.id]]), SOON_MS);
   await waitUntilAcknowledged();
   expect(counts).toEqual([
     ["stored", 1, 1],
@@ -200,11 +232,89 @@ test("a segment whose inserts fail for a while is retried and counted once, and 
   ]);
 });
 
+test("a segment that spoils its batch is dead-lettered alone", async () => {
+  const segments = Array.from({ length: 50 }, () => createSegment([newUuid()]));
+  const poison = segments[17] ?? createSegment([]);
+  // Its batch is halved until it is alone.
+  faults.set(
+    poison.id,
+    Array.from({ length: 8 }, () => refuse),
+  );
+  for (const { bytes } of segments) await publish(bytes);
+  start();
+  await waitUntilAcknowledged();
+  const others = segments.filter((segment) => segment !== poison).map(({ id }) => id);
+  expect(stored().toSorted()).toEqual(others.toSorted());
+  const letter = await deadLetter(1);
+  expect(Buffer.from(letter.data).equals(poison.bytes)).toBe(true);
+  expect((await manager.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
+});
+
+test("segments of many redirectors are inserted together", async () => {
+  const segments = Array.from({ length: 200 }, () => createSegment([newUuid()]));
+  for (const { bytes } of segments) await publish(bytes);
+  start();
+  await waitUntilAcknowledged();
+  expect(stored().toSorted()).toEqual(segments.map(({ id }) => id).toSorted());
+  expect(inserted.length).toBeLessThan(segments.length / 10);
+});
+
+test("a segment that is delivered again is not inserted again, by this owner or the next", async () => {
+  const { id, bytes } = createSegment([newUuid()]);
+  // Without an id for JetStream, as if its window had passed.
+  await publish(bytes);
+  await publish(bytes);
+  const first = start();
+  await waitUntilAcknowledged();
+  await publish(bytes);
+  await waitUntilAcknowledged();
+  await first.stop();
+  start();
+  await publish(bytes);
+  const { id: later, bytes: laterBytes } = createSegment([newUuid()]);
+  await publish(laterBytes);
+  await waitUntilAcknowledged();
+  expect(stored()).toEqual([id, later]);
+  expect(counts).toContainEqual(["duplicate", 1, 0]);
+});
+
+test("of several workers one stores, and another takes over when it is gone", async () => {
+  const workers = [start(), start(), start()];
+  const first = await eventually(async () => {
+    const owners = workers.filter((worker) => worker.owner() !== undefined);
+    expect(owners).toHaveLength(1);
+    expect(workers.map((worker) => worker.state())).toEqual(["ok", "ok", "ok"]);
+    return owners[0];
+  }, SOON_MS);
+  await first?.stop();
+  const { id, bytes } = createSegment([newUuid()]);
+  await publish(bytes);
+  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+  await waitUntilAcknowledged();
+});
+
+test("the consumer of the version before gets the settings of this one", async () => {
+  await manager.consumers.add(CLICKS_STREAM, {
+    durable_name: CLICKS_WORKER,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(10_000),
+    deliver_policy: DeliverPolicy.All,
+    max_deliver: -1,
+    max_ack_pending: 256,
+  });
+  const { id, bytes } = createSegment([newUuid()]);
+  await publish(bytes);
+  start();
+  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+  const { config } = await manager.consumers.info(CLICKS_STREAM, CLICKS_WORKER);
+  expect(config.max_ack_pending).toBe(10_000);
+});
+
 test("the valid clicks of a torn segment are stored, and it is counted as torn", async () => {
   const { id, bytes } = createSegment([newUuid(), newUuid()]);
   await publish(bytes.subarray(0, bytes.length - 1));
   start();
-  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
   await waitUntilAcknowledged();
   expect(counts).toEqual([
     ["torn", 1, 0],
@@ -216,7 +326,7 @@ test("a worker that stops returns segments that it could not store, and another 
   const { id, bytes } = createSegment([newUuid()]);
   const tried = Promise.withResolvers<void>();
   const stopping = start({
-    async store() {
+    async insert() {
       tried.resolve();
       throw new Error("ClickHouse is down.");
     },
@@ -225,7 +335,7 @@ test("a worker that stops returns segments that it could not store, and another 
   await tried.promise;
   await stopping.stop();
   start();
-  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
   await waitUntilAcknowledged();
 });
 
@@ -259,7 +369,7 @@ test("streams of the previous version are carried over: segments and dead letter
   await client.publish("clicks_dlq.page", dead.bytes, { msgID: dead.id });
 
   start();
-  await eventually(async () => expect(stored).toEqual([waiting.id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([waiting.id]), SOON_MS);
 
   // A redirector that published before the upgrade publishes the segment once more after it.
   const republished = await client.publish(CLICKS_SUBJECT, waiting.bytes, { msgID: waiting.id });
@@ -273,7 +383,9 @@ test("streams of the previous version are carried over: segments and dead letter
   expect(await retryDeadLetter(manager, client, 1)).toBe(true);
   await eventually(
     async () =>
-      expect(stored.toSorted()).toEqual([waiting, dead, late, next].map(({ id }) => id).toSorted()),
+      expect(stored().toSorted()).toEqual(
+        [waiting, dead, late, next].map(({ id }) => id).toSorted(),
+      ),
     SOON_MS,
   );
   await waitUntilAcknowledged();
@@ -286,5 +398,5 @@ test("a consumer whose streams are deleted recreates them and continues", async 
   await eventually(async () => await manager.streams.info(CLICKS_STREAM), 15_000);
   const { id, bytes } = createSegment([newUuid()]);
   await publish(bytes);
-  await eventually(async () => expect(stored).toEqual([id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
 });

@@ -1,117 +1,118 @@
 /**
- * Consumes segments from JetStream: each is stored and acknowledged, or dead-lettered with the reason. A segment is
- * acknowledged only after its rows are in ClickHouse. Until then JetStream redelivers it, which its deduplication
- * token makes harmless.
+ * Consumes segments from JetStream: stores them in batches and acknowledges them, or dead-letters them with the reason.
+ * A segment is acknowledged only after its rows are in ClickHouse; until then JetStream redelivers it. Of all workers
+ * one at a time does so, the owner (docs/batches.md); the others stand by.
  */
-import {
-  AckPolicy,
-  DeliverPolicy,
-  headers,
-  type JetStreamClient,
-  type JetStreamManager,
-  type JsMsg,
-  nanos,
-  type NatsConnection,
-} from "nats";
+import type { JetStreamManager, NatsConnection } from "nats";
 
 import { createBackoff } from "../shared/backoff.ts";
-import {
-  type ClickSegment,
-  decodeSegment,
-  formatSegmentId,
-} from "../shared/contracts/click-segment.ts";
-import { REASON_HEADER } from "../shared/contracts/dead-letters.ts";
+import type { ClickSegment } from "../shared/contracts/click-segment.ts";
 import {
   CLICKS_STREAM,
   CLICKS_WORKER,
-  DEAD_LETTERS_SUBJECT,
   ensureClicksStream,
   ensureDeadLettersStream,
   MissingSubjectError,
 } from "../shared/contracts/streams.ts";
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
-import { isRejected } from "./clickhouse.ts";
-import { type ClickRow, type Enrich, enrichInTurns } from "./enrich/enrich.ts";
+import { type Collector, createCollector } from "./batches/collector.ts";
+import { LostOwnershipError, type OwnerDeps } from "./batches/deps.ts";
+import { waitUntilQuiet } from "./batches/election.ts";
+import { type Owner, takeOver } from "./batches/owner.ts";
+import { prepareWanted } from "./batches/prepare.ts";
+import { ensureConsumer, readConsumer, readSequences } from "./batches/stream.ts";
+import { createIntake } from "./intake.ts";
+import { type Count, createOutcomes } from "./outcomes.ts";
+import { storeBatches } from "./storing.ts";
 
-/**
- * How soon the segments of a killed worker are redelivered to another one. A worker that needs longer reports
- * progress in time, which extends its wait. A segment that is delivered twice nevertheless is stored once.
- */
-const ACK_WAIT_MS = 10_000;
+/** How often the server is told that segments are being worked on; a third of the time after which it redelivers them. */
 const PROGRESS_INTERVAL_MS = 3_000;
-
-/** Most segments delivered but not acknowledged, of all workers together, and in flight in this one. */
-const ACK_PENDING_MAX = 256;
-const IN_FLIGHT_MAX = 8;
 
 const FETCH_EXPIRES_MS = 1_000;
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
 /** Pause before consuming again after an interruption, such as a deleted stream. */
-const RESTART_DELAY_MS = 200;
+const RESTART_DELAY_MS = 500;
 
-/** Most characters of the reason stored with a dead letter. */
-const REASON_LENGTH_MAX = 500;
-
-export type ConsumerDeps = {
+export type ConsumerDeps<Rows> = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   log: Log;
-  enrich: Enrich;
-  store: (segment: ClickSegment, rows: readonly ClickRow[]) => Promise<void>;
-  /** Called with the links of a stored segment: their figures have changed. */
+  /** Makes the rows of a segment. */
+  rowsOf: (segment: ClickSegment) => Promise<Rows>;
+  /** The log of batches, and their storage. */
+  batches: Omit<OwnerDeps<Rows>, "retry" | "findInStream">;
+  /** Called with the links of stored segments: their figures have changed. */
   onStored: (linkIds: Iterable<Uuid>) => void;
-  count: (outcome: "stored" | "dead" | "torn", segments: number, clicks: number) => void;
+  /** Called with the age of a batch's first click in seconds, when it is stored. */
+  onBatch: (ageSeconds: number) => void;
+  count: Count;
 };
 
 export type Consumer = {
-  /** `ok` while segments are being fetched, else the reason why not. */
+  /** `ok` while segments are being fetched, here or by the owner, else the reason why not. */
   state(): string;
-  /** Segments waiting in JetStream, as of the last delivery. */
+  /** Segments waiting in JetStream, as far as known. */
   pending(): number;
+  /** The owner's epoch and sizes; undefined while this worker is not the owner. */
+  owner(): ({ epoch: number } & ReturnType<Owner<unknown>["size"]>) | undefined;
+  /** Batches of other owners that this worker settled. */
+  settled(): number;
+  /** Seconds since the first click that this worker holds, 0 if none; undefined while it is not the owner. */
+  lagSeconds(): number | undefined;
   /** Fetches no more segments, and resolves when those in flight are stored or returned to JetStream. */
   stop(): Promise<void>;
 };
 
-type Outcome = "acknowledged" | "nacked";
-
-export function startConsumer(deps: ConsumerDeps): Consumer {
-  const { nats, streamBytesMax, log, enrich, store, onStored, count } = deps;
-  const inFlight = new Set<Promise<Outcome>>();
+export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
+  const { nats, streamBytesMax, log, rowsOf, batches, count } = deps;
+  const stopping = Promise.withResolvers<undefined>();
   let state = "not connected yet";
   let pending = 0;
   let stopped = false;
+  let settled = 0;
+  let current: { owner: Owner<Rows>; collector: Collector<Rows> } | undefined;
 
-  async function consume(connection: NatsConnection): Promise<void> {
-    const manager = await connection.jetstreamManager();
-    await ensureStreams(manager);
-    await manager.consumers.add(CLICKS_STREAM, {
-      durable_name: CLICKS_WORKER,
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(ACK_WAIT_MS),
-      deliver_policy: DeliverPolicy.All,
-      max_deliver: -1,
-      max_ack_pending: ACK_PENDING_MAX,
-    });
-    const client = connection.jetstream();
-    const consumer = await client.consumers.get(CLICKS_STREAM, CLICKS_WORKER);
-    while (!stopped) {
-      const free = IN_FLIGHT_MAX - inFlight.size;
-      const messages = await consumer.fetch({ max_messages: free, expires: FETCH_EXPIRES_MS });
-      state = "ok";
-      for await (const message of messages) {
-        pending = message.info.pending;
-        const handling = handle(client, message).finally(() => inFlight.delete(handling));
-        inFlight.add(handling);
+  const sleep = (ms: number): Promise<void> => Promise.race([Bun.sleep(ms), stopping.promise]);
+
+  /** Repeats an operation until it succeeds, fails for good, or the worker stops. */
+  async function retry<T>(
+    operation: () => Promise<T>,
+    isFinal: (error: unknown) => boolean = () => false,
+  ): Promise<T> {
+    const backoff = createBackoff(BACKOFF, sleep);
+    for (;;) {
+      try {
+        return await operation();
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        log.warn({ error }, "batch_failed");
+        await backoff.wait();
+        if (stopped) throw error;
       }
-      if (inFlight.size >= IN_FLIGHT_MAX) await Promise.race(inFlight);
+    }
+  }
+
+  async function run(): Promise<void> {
+    const connection = await Promise.race([nats, stopping.promise]);
+    while (connection !== undefined && !stopped) {
+      try {
+        await ensureStreams(await connection.jetstreamManager());
+        await standBy(connection);
+        if (stopped) return;
+        await own(connection, await takeOver(ownerDeps(connection)));
+      } catch (error) {
+        interrupt(error);
+        await sleep(RESTART_DELAY_MS);
+      }
     }
   }
 
   async function ensureStreams(manager: JetStreamManager): Promise<void> {
     await ensureClicksStream(manager, streamBytesMax).catch(reportMissingSubject);
     await ensureDeadLettersStream(manager).catch(reportMissingSubject);
+    await ensureConsumer(manager);
   }
 
   /** Until an operator adds the subject, the segments that are in the stream can be consumed. */
@@ -120,88 +121,101 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
     log.error({ error }, "stream_subject_missing");
   }
 
-  async function handle(client: JetStreamClient, message: JsMsg): Promise<Outcome> {
-    const progress = setInterval(() => report(() => message.working()), PROGRESS_INTERVAL_MS);
-    const backoff = createBackoff(BACKOFF);
-    try {
-      while (!stopped) {
-        try {
-          await handleOnce(client, message);
-          return "acknowledged";
-        } catch (error) {
-          log.warn({ error, sequence: message.seq }, "segment_insert_failed");
-          await backoff.wait();
-        }
-      }
-      report(() => message.nak());
-      return "nacked";
-    } finally {
-      clearInterval(progress);
-    }
+  function interrupt(error: unknown): void {
+    if (error instanceof LostOwnershipError) return log.info("clicks_taken_over_by_other_worker");
+    state = `interrupted: ${error instanceof Error ? error.message : "unknown reason"}`;
+    if (!stopped) log.warn({ error }, "consumer_interrupted");
   }
 
-  /** Sends JetStream the progress of a message. If the connection is closed, JetStream redelivers it by itself. */
-  function report(send: () => void): void {
-    try {
-      send();
-    } catch (error) {
-      log.warn({ error }, "segment_progress_failed");
-    }
-  }
+  const standBy = (connection: NatsConnection): Promise<void> =>
+    waitUntilQuiet({
+      async readConsumer() {
+        const info = await readConsumer(connection);
+        [state, pending] = ["ok", info.num_pending];
+        return info;
+      },
+      sleep,
+      isStopped: () => stopped,
+    });
 
-  async function handleOnce(client: JetStreamClient, message: JsMsg): Promise<void> {
-    const segment = decodeSegment(Buffer.from(message.data));
-    if (segment === undefined)
-      return await deadLetter(client, message, segment, "not a segment of clicks");
-    try {
-      if (segment.clicks.length > 0) await store(segment, await enrichInTurns(enrich, segment));
-    } catch (error) {
-      if (!isRejected(error)) throw error;
-      return await deadLetter(client, message, segment, String(error));
-    }
-    onStored(new Set(segment.clicks.map((click) => click.linkId)));
-    // Counted once, after the last attempt.
-    if (!segment.whole) count("torn", 1, 0);
-    count("stored", 1, segment.clicks.length);
-    message.ack();
-  }
+  const ownerDeps = (connection: NatsConnection): OwnerDeps<Rows> => ({
+    ...batches,
+    retry,
+    findInStream: (segments, sequences) =>
+      prepareWanted(readSequences(connection, sequences), segments, rowsOf),
+    onSettled() {
+      settled++;
+      batches.onSettled();
+    },
+  });
 
-  /** Moves a segment that can never be stored to the dead-letter queue, unchanged. */
-  async function deadLetter(
-    client: JetStreamClient,
-    message: JsMsg,
-    segment: ClickSegment | undefined,
-    reason: string,
-  ): Promise<void> {
-    const id = segment === undefined ? `sequence:${message.seq}` : formatSegmentId(segment);
-    const header = headers();
-    header.set(REASON_HEADER, reason.replaceAll(/[\r\n]+/g, " ").slice(0, REASON_LENGTH_MAX));
-    await client.publish(DEAD_LETTERS_SUBJECT, message.data, { msgID: id, headers: header });
-    log.error({ segment: id, reason }, "segment_dead_lettered");
-    count("dead", 1, segment?.clicks.length ?? 0);
-    message.term();
-  }
-
-  async function run(): Promise<void> {
-    const connection = await nats;
-    while (!stopped) {
+  /** Fetches and stores segments until another worker takes over, or this one stops. */
+  async function own(connection: NatsConnection, owner: Owner<Rows>): Promise<void> {
+    log.info({ epoch: owner.epoch }, "clicks_taken_over");
+    const collector = createCollector<Rows>();
+    const outcomes = createOutcomes({ connection, log, count, retry });
+    current = { owner, collector };
+    if (stopped) collector.close();
+    const forAll = (respond: typeof outcomes.returned): void => {
+      for (const { messages } of collector.held()) respond([...messages.values()]);
+    };
+    const progress = setInterval(() => forAll(outcomes.working), PROGRESS_INTERVAL_MS);
+    const storing = storeBatches({ ...deps, repair: batches.repair, owner, collector, outcomes })
+      .catch(interrupt)
+      .finally(() => collector.close());
+    const receive = createIntake({ owner, collector, outcomes, rowsOf });
+    while (!collector.isClosed()) {
       try {
-        await consume(connection);
+        await fetchSegments(connection, collector, receive);
       } catch (error) {
-        state = `interrupted: ${error instanceof Error ? error.message : "unknown reason"}`;
-        if (!stopped) log.warn({ error }, "consumer_interrupted");
-        await Bun.sleep(RESTART_DELAY_MS);
+        interrupt(error);
+        await sleep(RESTART_DELAY_MS);
+        await connection.jetstreamManager().then(ensureStreams).catch(interrupt);
+      }
+    }
+    await storing;
+    current = undefined;
+    clearInterval(progress);
+    forAll(outcomes.returned);
+  }
+
+  /** Fetches as many segments as the next batch has room for, until the collector is closed. */
+  async function fetchSegments(
+    connection: NatsConnection,
+    collector: Collector<Rows>,
+    receive: ReturnType<typeof createIntake>,
+  ): Promise<void> {
+    const consumer = await connection.jetstream().consumers.get(CLICKS_STREAM, CLICKS_WORKER);
+    for (;;) {
+      await collector.waitForRoom();
+      if (collector.isClosed()) return;
+      const max_messages = collector.room();
+      const messages = await consumer.fetch({ max_messages, expires: FETCH_EXPIRES_MS });
+      state = "ok";
+      for await (const message of messages) {
+        pending = message.info.pending;
+        await receive(message);
       }
     }
   }
 
-  void run();
+  const running = run();
   return {
     state: () => state,
     pending: () => pending,
+    owner: () =>
+      current === undefined ? undefined : { epoch: current.owner.epoch, ...current.owner.size() },
+    settled: () => settled,
+    lagSeconds() {
+      if (current === undefined) return undefined;
+      const first = current.collector.firstClick();
+      return first === undefined ? 0 : Math.max(0, (Date.now() - first) / 1_000);
+    },
     async stop() {
       stopped = true;
-      await Promise.all(inFlight);
+      stopping.resolve(undefined);
+      current?.collector.close();
+      await running;
     },
   };
 }

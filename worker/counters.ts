@@ -22,7 +22,7 @@ const BATCH = 1_000;
  */
 const COUNTERS_EXACT_CLICKS_MAX = 10_000;
 
-/** Links with clicks in this time are counted when the worker starts, in case a worker was killed before it wrote them. */
+/** Links with clicks in this time are counted again when a worker starts or takes over. */
 const RECENT_HOURS = 72;
 
 type Totals = { link_id: Uuid; clicks: number; unique_clicks: number; bot_clicks: number };
@@ -30,6 +30,8 @@ type Totals = { link_id: Uuid; clicks: number; unique_clicks: number; bot_clicks
 export type Counters = {
   /** Marks links whose clicks have changed. */
   touch(linkIds: Iterable<Uuid>): void;
+  /** Counts every link with recent clicks again, in case a worker ended before it wrote them. */
+  recount(): void;
   /** Links whose counters are not written yet. */
   pending(): number;
   /** `ok`, or why the last write failed. */
@@ -54,8 +56,14 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
 
   async function flush(): Promise<void> {
     if (!caughtUp) {
-      for (const linkId of await readRecentLinks(clickhouse)) touched.add(linkId);
+      // Before the read: a request that comes meanwhile counts again.
       caughtUp = true;
+      try {
+        for (const linkId of await readRecentLinks(clickhouse)) touched.add(linkId);
+      } catch (error) {
+        caughtUp = false;
+        throw error;
+      }
     }
     while (touched.size > 0) {
       const batch = [...touched].slice(0, BATCH);
@@ -93,6 +101,7 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
     touch(linkIds) {
       for (const linkId of linkIds) touched.add(linkId);
     },
+    recount: () => void (caughtUp = false),
     pending: () => touched.size,
     state: () => state,
     writtenAt: () => writtenAt,

@@ -12,12 +12,15 @@ import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
-import { openClickHouse } from "./clickhouse.ts";
+import { createBatchLog } from "./batches/clickhouse-log.ts";
+import { findStored, insertBatch, readHistory } from "./batches/clicks-table.ts";
+import { createRepairs } from "./batches/repair.ts";
+import { isRejected, openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
 import { startConsumer } from "./consumer.ts";
 import { startCounters } from "./counters.ts";
-import { createEnrich } from "./enrich/enrich.ts";
+import { createEnrich, enrichInTurns } from "./enrich/enrich.ts";
 import { openGeo } from "./enrich/geo.ts";
 import { createAgentParser } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
@@ -26,7 +29,6 @@ import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
-import { storeSegment } from "./store.ts";
 
 /** Connects to PostgreSQL and runs an empty query; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
@@ -75,24 +77,35 @@ async function runWorker(): Promise<void> {
   lifecycle.onStop("counters", () => counters.stop());
   const audit = startConsistencyCheck({ sql, clickhouse, log });
   lifecycle.onStop("consistency check", () => audit.stop());
+  const repairs = createRepairs({ sql, clickhouse, log });
+  const enrich = createEnrich({
+    geo,
+    parseAgent: createAgentParser(),
+    visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
+    anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
+    ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
+  });
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
     log,
-    enrich: createEnrich({
-      geo,
-      parseAgent: createAgentParser(),
-      visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
-      anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
-      ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
-    }),
-    store: (page, rows) => metrics.timeInsert(() => storeSegment(clickhouse, page, rows)),
+    rowsOf: (segment) => enrichInTurns(enrich, segment),
+    batches: {
+      log: createBatchLog(clickhouse),
+      insert: (token, rows) => metrics.timeInsert(() => insertBatch(clickhouse, token, rows)),
+      isRejected,
+      findStored: (segments, span) => findStored(clickhouse, segments, span),
+      readHistory: () => readHistory(clickhouse),
+      repair: repairs.repair,
+      onSettled: counters.recount,
+    },
     onStored: counters.touch,
+    onBatch: metrics.observeBatch,
     count: metrics.count,
   });
   lifecycle.onStop("consumer", () => consumer.stop());
 
-  metrics.watch({ consumer, counters, audit, geo });
+  metrics.watch({ consumer, counters, audit, repairs, geo });
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
     port: config.WORKER_METRICS_PORT,

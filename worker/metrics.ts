@@ -1,18 +1,28 @@
 /** Metrics of the worker. */
 import { createProcessMetrics } from "../shared/metrics.ts";
+import type { Repairs } from "./batches/repair.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
-import type { Consumer, ConsumerDeps } from "./consumer.ts";
+import type { Consumer } from "./consumer.ts";
 import type { Counters } from "./counters.ts";
 import type { Geo } from "./enrich/geo.ts";
+import type { Count } from "./outcomes.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-type Watched = { consumer: Consumer; counters: Counters; audit: ConsistencyCheck; geo: Geo };
+const AGE_BUCKETS = [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600];
+
+type Watched = {
+  consumer: Consumer;
+  counters: Counters;
+  audit: ConsistencyCheck;
+  repairs: Repairs;
+  geo: Geo;
+};
 
 export function createMetrics() {
   const metrics = createProcessMetrics("worker");
   const { registry, gauge, counter, counterBy } = metrics;
-  const segments = { stored: 0, dead_lettered: 0 };
+  const segments = { stored: 0, dead_lettered: 0, duplicate: 0 };
   const clicks = { stored: 0, dead_lettered: 0 };
   let torn = 0;
   counterBy("outcome", "segments_total", "Segments, by outcome", () => segments);
@@ -26,6 +36,11 @@ export function createMetrics() {
   );
   inserts.zero({ outcome: "ok" });
   inserts.zero({ outcome: "error" });
+  const agesHelp = "Age of the first click of a batch when it was stored";
+  const ages = metrics.histogram("batch_age_seconds", agesHelp, {
+    buckets: AGE_BUCKETS,
+    labelNames: [],
+  });
 
   return {
     registry,
@@ -40,6 +55,10 @@ export function createMetrics() {
         throw error;
       }
     },
+    /** Observes a batch that was stored: the age of its first click, in seconds. */
+    observeBatch(ageSeconds: number): void {
+      ages.observe(ageSeconds);
+    },
     count: ((name, segmentCount, clickCount) => {
       if (name === "torn") {
         torn += segmentCount;
@@ -47,14 +66,31 @@ export function createMetrics() {
       }
       const outcome = name === "dead" ? "dead_lettered" : name;
       segments[outcome] += segmentCount;
-      clicks[outcome] += clickCount;
-    }) satisfies ConsumerDeps["count"],
+      if (outcome !== "duplicate") clicks[outcome] += clickCount;
+    }) satisfies Count,
     /** Registers the metrics of the worker's parts. */
-    watch({ consumer, counters, audit, geo }: Watched): void {
+    watch({ consumer, counters, audit, repairs, geo }: Watched): void {
       const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
       gauge("segments_pending", pendingHelp, () =>
         consumer.state() === "ok" ? consumer.pending() : undefined,
       );
+      const lagHelp = "Age of the oldest click that the owner is storing; absent on other workers";
+      gauge("clicks_lag_seconds", lagHelp, () => consumer.lagSeconds());
+      const ownerHelp = "Whether this worker stores clicks: 0 while it stands by";
+      gauge("owner", ownerHelp, () => (consumer.owner() === undefined ? 0 : 1));
+      const epochHelp = "The owner's epoch; absent on other workers";
+      gauge("owner_epoch", epochHelp, () => consumer.owner()?.epoch);
+      const rangesHelp = "Ranges in the index of stored segments; absent on other workers";
+      gauge("index_ranges", rangesHelp, () => consumer.owner()?.ranges);
+      const forgottenHelp = "Journals dropped from the full index; absent on other workers";
+      gauge("index_forgotten_journals", forgottenHelp, () => consumer.owner()?.forgotten);
+      const openHelp =
+        "Batches of which it is still in doubt whether they are stored; absent on other workers";
+      gauge("open_batches", openHelp, () => consumer.owner()?.open);
+      const settledHelp = "Batches that a worker before had left in doubt, and that were settled";
+      counter("batches_settled_total", settledHelp, () => consumer.settled());
+      const repairedHelp = "Rollup buckets rebuilt because an insert was half done";
+      counter("rollup_buckets_repaired_total", repairedHelp, repairs.rebuilt);
       const countersHelp = "Links whose counters are to be written to PostgreSQL";
       gauge("counters_pending", countersHelp, counters.pending);
       const writtenHelp = "When counters were last written to PostgreSQL; absent before";

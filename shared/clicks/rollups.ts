@@ -1,6 +1,6 @@
 /**
  * Compares rollups with the clicks they aggregate, and rebuilds the buckets that differ. ClickHouse fills rollups as
- * clicks are inserted, once per segment; a difference means a change by hand, a restore, or an unknown fault.
+ * clicks are inserted, once per batch; a difference means a change by hand, a restore, or an unknown fault.
  */
 import type { Uuid } from "../ids.ts";
 import { ROLLUP_TABLES } from "./rollup-tables.ts";
@@ -32,21 +32,25 @@ const STEP_SECONDS = 86_400;
 /** A bucket of a link, or of an account, whose rollup does not match its clicks. */
 export type Difference = { table: string; subject: Uuid; bucket: number };
 
-/** Unix seconds, `to` exclusive. Only buckets that lie within the range entirely are compared. */
+/** Unix seconds, `to` exclusive. */
 export type BucketRange = { from: number; to: number };
 
 /**
- * Finds buckets whose rollup does not match the clicks. Clicks that are stored meanwhile can look like a difference,
- * so the range should end before the time for which clicks still arrive.
+ * Finds buckets whose rollup does not match the clicks, among those that lie `within` the range entirely, or those
+ * that are `touched` by it. Clicks that are stored meanwhile can look like a difference, so the range should end before
+ * the time for which clicks still arrive, or none may be stored meanwhile.
  */
 export async function findDifferences(
   clickhouse: ClickHouse,
   range: BucketRange,
+  buckets: "within" | "touched" = "within",
 ): Promise<Difference[]> {
+  const [roundFrom, roundTo] =
+    buckets === "within" ? [Math.ceil, Math.floor] : [Math.floor, Math.ceil];
   const differences: Difference[] = [];
   for (const { table, bucketSeconds, idColumn, keys, selectFromClicks } of ROLLUP_TABLES) {
-    const first = Math.ceil(range.from / bucketSeconds) * bucketSeconds;
-    const end = range.to - (range.to % bucketSeconds);
+    const first = roundFrom(range.from / bucketSeconds) * bucketSeconds;
+    const end = roundTo(range.to / bucketSeconds) * bucketSeconds;
     for (let from = first; from < end; from += STEP_SECONDS) {
       const rows = await queryRows<{ subject: Uuid; at: number }>(
         clickhouse,

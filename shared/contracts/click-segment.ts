@@ -1,7 +1,7 @@
 /**
  * The segment: a sequence of clicks. A redirector seals it and never changes it again. It is the unit of everything
- * after the redirect: one journal file, one JetStream message and one ClickHouse insert, all under one id, so that
- * each stage recognises duplicates.
+ * after the redirect: one journal file and one JetStream message, whose clicks are stored together, all under one id, so
+ * that each stage recognises duplicates.
  *
  * Format, little-endian: a 32-byte header, then records.
  *   header: "SHCP", u8 version, 3 zero bytes, 16-byte journal UUID, u32 segment number, 4 zero bytes
@@ -77,7 +77,7 @@ export type ClickSegment = SegmentId & {
   whole: boolean;
 };
 
-/** The segment's deduplication id in JetStream (`Nats-Msg-Id`) and ClickHouse (`insert_deduplication_token`). */
+/** The segment's id as text, by which JetStream recognises duplicates (`Nats-Msg-Id`). */
 export const formatSegmentId = ({ journalId, segment }: SegmentId): string =>
   `${journalId}:${segment}`;
 

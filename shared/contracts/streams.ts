@@ -37,7 +37,7 @@ const CLICKS_MAX_AGE_HOURS = 72;
 /** The shortest expiry that an operator may set: it leaves time to notice that no worker runs. */
 const CLICKS_AGE_HOURS_MIN = 12;
 
-/** How long JetStream recognises a segment's id. ClickHouse's deduplication token covers older duplicates. */
+/** How long JetStream recognises a segment's id. Workers recognise older duplicates. */
 const CLICKS_DUPLICATE_WINDOW_MINUTES = 60;
 
 const MINUTE_MS = 60_000;

@@ -9,9 +9,12 @@ import { natsLogin } from "../../shared/nats.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector, startWorker } from "../harness/processes.ts";
 import type { Stack } from "../harness/stack.ts";
-import type { LossyClickHouse } from "./lossy-clickhouse.ts";
+import type { Hold, LossyClickHouse } from "./lossy-clickhouse.ts";
 
 const RESTART_TIMEOUT_MS = 30_000;
+
+/** Longer than JetStream waits for an acknowledgement (worker/batches/stream.ts), and a batch is collected. */
+const REDELIVERY_MS = 13_000;
 
 /** A process started by the test; `kill` starts a new one in its place. */
 export type Replaceable = { current(): ExtraProcess; kill(): Promise<void>; stop(): Promise<void> };
@@ -138,4 +141,87 @@ export async function disturbClickHouse(
   clickhouse.setMode(mode);
   await Bun.sleep(ms);
   clickhouse.setMode("normal");
+}
+
+/** The statements at which a worker can be stopped: see docs/batches.md. */
+const POINTS = {
+  manifest: /^INSERT INTO batches[^]*"kind":"manifest"/,
+  insert: /^INSERT INTO clicks /,
+};
+
+/** Two workers, of which the stack's stores directly, and the other one through the proxy. */
+export type Workers = { stack: Stack; worker: Replaceable; lossy: LossyClickHouse };
+
+const isOwner = async (metricsUrl: string): Promise<boolean> =>
+  /^shorthop_worker_owner 1$/m.test(await (await fetch(new URL("/metrics", metricsUrl))).text());
+
+async function waitForOwner(metricsUrl: () => string): Promise<void> {
+  await eventually(async () => {
+    if (!(await isOwner(metricsUrl()))) throw new Error("The worker does not take over.");
+  }, RESTART_TIMEOUT_MS);
+}
+
+/** Pauses the stack's worker, so that the other one takes over, and holds that one's next statement of a kind. */
+async function holdOwner(
+  { stack, worker, lossy }: Workers,
+  point: keyof typeof POINTS,
+  when: "before" | "after",
+): Promise<{ hold: Hold; wake: () => void }> {
+  const pid = Number(stack.info().pids.worker);
+  process.kill(pid, "SIGSTOP");
+  const wake = () => void process.kill(pid, "SIGCONT");
+  try {
+    await waitForOwner(() => worker.current().metricsUrl);
+    const hold = lossy.hold(POINTS[point], when);
+    await hold.reached;
+    return { hold, wake };
+  } catch (error) {
+    wake();
+    throw error;
+  }
+}
+
+/** Kills the owner at a point of a batch. What it has sent takes effect at once, when others have taken over, or never. */
+export async function killOwner(
+  workers: Workers,
+  point: keyof typeof POINTS,
+  when: "before" | "after",
+  effect: "late" | "never" = "never",
+): Promise<void> {
+  const { hold, wake } = await holdOwner(workers, point, when);
+  try {
+    await workers.worker.kill();
+    await waitForOwner(() => workers.worker.current().metricsUrl);
+  } finally {
+    // The one that wakes up believes to be the owner.
+    wake();
+    if (effect === "late") hold.release();
+    else hold.drop();
+  }
+}
+
+/** Pauses the owner at a point of a batch, until another one has taken over and stored its segments. */
+export async function pauseOwner(workers: Workers, point: keyof typeof POINTS): Promise<void> {
+  const { hold, wake } = await holdOwner(workers, point, "before");
+  const paused = workers.worker.current();
+  process.kill(paused.pid, "SIGSTOP");
+  try {
+    wake();
+    await waitForOwner(() => workers.stack.info().worker_metrics_url);
+    // Until JetStream has delivered the segments of the paused one again.
+    await Bun.sleep(REDELIVERY_MS);
+  } finally {
+    hold.release();
+    process.kill(paused.pid, "SIGCONT");
+  }
+}
+
+/** Kills the owner, and NATS forgets the batch that it was inserting; the insert arrives when others have taken over. */
+export async function rollBackNatsDuringInsert(workers: Workers, ms: number): Promise<void> {
+  const rolledBack = rollBackNats(workers.stack, ms);
+  try {
+    await killOwner(workers, "insert", "before", "late");
+  } finally {
+    await rolledBack;
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * `bun run test:chaos [--long] [--seed N] [--without PROTECTION]`: checks that stored clicks equal redirects under any
- * fault. `--without` removes one of the protections and expects the check to fail.
+ * `bun run test:chaos [--long] [--seed N] [--faults N] [--without PROTECTION]`: checks that stored clicks equal
+ * redirects under any fault. `--without` removes one of the protections and expects the check to fail.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +9,14 @@ import { parseArgs } from "node:util";
 import { copyWithout } from "./mutations.ts";
 import { runChaos } from "./run.ts";
 
-const SHORT = { faults: 39, pauseMs: 10_000, redirectsMax: 400_000 };
+const SHORT = { faults: 60, pauseMs: 10_000, redirectsMax: 400_000 };
 const LONG = { faults: 200, pauseMs: 90_000, redirectsMax: 4_000_000 };
 
 const { values } = parseArgs({
   options: {
     long: { type: "boolean", default: false },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    faults: { type: "string" },
     without: { type: "string" },
   },
 });
@@ -23,10 +24,12 @@ const { values } = parseArgs({
 if (values.without === undefined) {
   console.log(`--seed ${values.seed}`);
   const size = values.long ? LONG : SHORT;
-  await runChaos({ ...size, seed: Number(values.seed), log: console.log });
+  const faults = Number(values.faults ?? size.faults);
+  await runChaos({ ...size, faults, seed: Number(values.seed), log: console.log });
 } else {
   const copy = copyWithout(join(import.meta.dir, "../.."), values.without);
   const args = ["--seed", values.seed, ...(values.long ? ["--long"] : [])];
+  if (values.faults !== undefined) args.push("--faults", values.faults);
   const child = Bun.spawn([process.execPath, "test/chaos/main.ts", ...args], {
     cwd: copy,
     stdio: ["ignore", "inherit", "inherit"],

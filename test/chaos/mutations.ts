@@ -15,11 +15,42 @@ const MUTATIONS: Record<string, Mutation> = {
     replace: [["msgID: formatSegmentId(segment)", ""]],
   },
   token: {
-    file: "worker/store.ts",
+    file: "worker/batches/clicks-table.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
-      ["insert_deduplication_token: formatSegmentId(segment),", ""],
+      ["insert_deduplication_token: token,", ""],
       ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
+    ],
+  },
+  index: {
+    file: "worker/batches/owner.ts",
+    replace: [
+      ["has: (id) => index.has(id),", "has: () => false,"],
+      [
+        "writer.insertBatch(segments.filter((segment) => !index.has(segment)))",
+        "writer.insertBatch(segments)",
+      ],
+    ],
+  },
+  check: {
+    file: "worker/batches/owner.ts",
+    replace: [["          await checkMine();\n", ""]],
+  },
+  "in-doubt": {
+    file: "worker/batches/owner.ts",
+    replace: [["index, inDoubt.slice(-OPEN_MAX)", "index, []"]],
+  },
+  settle: {
+    file: "worker/batches/settle.ts",
+    replace: [["  if (atHand.length > 0) {", "  if (atHand.length < 0) {"]],
+  },
+  open: {
+    file: "worker/batches/owner.ts",
+    replace: [
+      [
+        "if (await settle(settling, index, manifest, atHand)) open",
+        "await settle(settling, index, manifest, atHand); open",
+      ],
     ],
   },
   replay: {

@@ -7,11 +7,18 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
+import { createClient } from "@clickhouse/client";
 import { connect } from "nats";
 import * as z from "zod";
 
+import { findDifferences } from "../../shared/clicks/rollups.ts";
 import { decodeSegment, formatSegmentId } from "../../shared/contracts/click-segment.ts";
-import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../../shared/contracts/streams.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  CLICKS_WORKER,
+  DEAD_LETTERS_STREAM,
+} from "../../shared/contracts/streams.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
@@ -22,10 +29,13 @@ import {
   disturbClickHouse,
   expectAllRunning,
   fillStream,
+  killOwner,
   killService,
   pauseNats,
+  pauseOwner,
   type Replaceable,
   rollBackNats,
+  rollBackNatsDuringInsert,
   startReplaceableRedirector,
   startReplaceableWorker,
 } from "./faults.ts";
@@ -39,12 +49,15 @@ const CLIENTS = 8;
 const STUCK_MS = 60_000;
 const POLL_MS = 500;
 
-/** The local stack stops if a service ends five times within a minute; two faults end NATS. */
-const NATS_RESTARTS = new Set(["kill nats", "roll back nats"]);
+/** The local stack stops if a service ends five times within a minute; some faults end NATS. */
+const NATS_RESTARTS = new Set(["kill nats", "roll back nats", "roll back nats during an insert"]);
 const NATS_SPACING_MS = 16_000;
 
 /** Timeout until everything is running after a fault. */
 const RECOVERY_TIMEOUT_MS = 60_000;
+
+/** How far back rollups are compared with the clicks: longer than any run. */
+const CHECKED_SECONDS = 6 * 3_600;
 
 /** Lines of the stack's output to print if it does not recover from a fault. */
 const LINES_SHOWN = 200;
@@ -149,6 +162,13 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     stored += await expectClickCount(stack, key, id, tally);
   }
   await expectNoDuplicates(stack);
+  await sendAgain(stack);
+  for (const { id } of links) {
+    const again = await readCounts(stack, id);
+    if (again.clicks !== again.positions || again.clicks !== again.rollup)
+      throw new Error(`${id}: sent again, and ${JSON.stringify(again)}`);
+  }
+  await expectRollupsEqual(stack);
   const sum = (read: (tally: Tally) => number) =>
     [...tallies.values()].reduce((total, tally) => total + read(tally), 0);
   const report = {
@@ -192,6 +212,15 @@ async function injectFaults(
     "clickhouse fails": () => disturbClickHouse(lossy, "error", random.between(1_000, 3_000)),
     "clickhouse loses responses": () =>
       disturbClickHouse(lossy, "lose_response", random.between(1_000, 3_000)),
+    "kill owner before manifest": () => killOwner(targets, "manifest", "before"),
+    "kill owner after manifest": () => killOwner(targets, "manifest", "after"),
+    "kill owner before insert, which arrives late": () =>
+      killOwner(targets, "insert", "before", "late"),
+    "kill owner after insert": () => killOwner(targets, "insert", "after"),
+    "pause owner before manifest": () => pauseOwner(targets, "manifest"),
+    "pause owner before insert": () => pauseOwner(targets, "insert"),
+    "roll back nats during an insert": () =>
+      rollBackNatsDuringInsert(targets, random.between(5_000, 7_000)),
   };
   const done: string[] = [];
   let natsEndedAt = 0;
@@ -303,6 +332,35 @@ async function readCounts(stack: Stack, id: string) {
   const parameters = new URLSearchParams({ query, param_link: decodeId("link", id) ?? "" });
   const response = await fetch(`${stack.info().clickhouse_url}/?${parameters.toString()}`);
   return countsRow.parse(await response.json());
+}
+
+/** Publishes everything in the stream again, as when JetStream has forgotten it, and waits until it is acknowledged. */
+async function sendAgain(stack: Stack): Promise<void> {
+  const nats = await connect(natsLogin(stack.info().nats_url));
+  const { streams, consumers } = await nats.jetstreamManager();
+  const { state } = await streams.info(CLICKS_STREAM);
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+    const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
+    await nats.jetstream().publish(CLICKS_SUBJECT, data);
+  }
+  await eventually(async () => {
+    const { num_pending, num_ack_pending } = await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
+    if (num_pending + num_ack_pending > 0) throw new Error("Segments are not acknowledged.");
+  }, STUCK_MS);
+  await nats.close();
+}
+
+/** Checks every rollup of all links. */
+async function expectRollupsEqual(stack: Stack): Promise<void> {
+  const clickhouse = createClient({
+    url: stack.info().clickhouse_url,
+    use_multipart_params_auto: true,
+  });
+  const now = Math.ceil(Date.now() / 1_000);
+  const range = { from: now - CHECKED_SECONDS, to: now };
+  const differences = await findDifferences(clickhouse, range, "touched");
+  await clickhouse.close();
+  if (differences.length > 0) throw new Error(`Rollups differ: ${JSON.stringify(differences)}`);
 }
 
 /** Checks that the stream contains no segment twice, and that no segment was dead-lettered. */

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { runChaos } from "../chaos/run.ts";
 
 /** Each kind of fault once; `bun run test:chaos` runs longer. */
-const FAULTS = 13;
+const FAULTS = 20;
 
 test("stored clicks equal redirects, per link, under every kind of fault", async () => {
   const seed = Date.now() % 1_000_000;

@@ -1,0 +1,353 @@
+/** Goal: a segment is stored once, in clicks and in every rollup, wherever in a batch a worker ends. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+
+import { type ClickHouseClient, createClient } from "@clickhouse/client";
+import { AckPolicy, connect, DeliverPolicy, nanos, type NatsConnection } from "nats";
+
+import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
+import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
+import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { natsLogin } from "../../shared/nats.ts";
+import {
+  type Hold,
+  type LossyClickHouse,
+  startLossyClickHouse,
+} from "../chaos/lossy-clickhouse.ts";
+import { admin } from "../harness/admin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ExtraProcess, startWorker } from "../harness/processes.ts";
+import {
+  createJournal,
+  publishSegments,
+  REFERRER_HOST,
+  type TestSegment,
+} from "../harness/segments.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+/** Time until segments are stored that no worker returned to JetStream: it redelivers them after 10 s. */
+const TIMEOUT_MS = 30_000;
+
+const MANIFEST = /^INSERT INTO batches[^]*"kind":"manifest"/;
+const INSERT = /^INSERT INTO clicks /;
+
+let stack: Stack;
+let lossy: LossyClickHouse;
+let clickhouse: ClickHouseClient;
+let nats: NatsConnection;
+let worker: ExtraProcess;
+/** Every segment that was ever published. */
+const published: TestSegment[] = [];
+const holds: Hold[] = [];
+
+beforeAll(async () => {
+  stack = await startStack();
+  // The workers of the tests use ClickHouse through a proxy. That of the stack sleeps, an owner that may wake up.
+  process.kill(Number(stack.info().pids.worker), "SIGSTOP");
+  lossy = startLossyClickHouse(() => stack.info().clickhouse_url);
+  clickhouse = createClient({ url: stack.info().clickhouse_url, use_multipart_params_auto: true });
+  nats = await connect(natsLogin(stack.info().nats_url));
+  worker = await start();
+});
+afterAll(async () => {
+  process.kill(Number(stack.info().pids.worker), "SIGCONT");
+  await worker.stop();
+  await nats.close();
+  await clickhouse.close();
+  await lossy.stop();
+  await stack[Symbol.asyncDispose]();
+});
+
+let journal: ReturnType<typeof createJournal>;
+beforeEach(() => void (journal = createJournal()));
+afterEach(() => {
+  for (const hold of holds.splice(0)) hold.drop();
+});
+
+/** Settings for replicas, which a single server takes, too (docs/batches.md). */
+const REPLICA_SETTINGS =
+  "ch_insert_quorum=auto&ch_insert_quorum_parallel=0&ch_select_sequential_consistency=1";
+
+/** Starts a worker, and waits until it is the owner. */
+async function start(env: Record<string, string> = {}): Promise<ExtraProcess> {
+  const started = await startWorker(stack, {
+    CLICKHOUSE_URL: `${lossy.url}?${REPLICA_SETTINGS}`,
+    ...env,
+  });
+  await eventually(async () => {
+    const metrics = await (await fetch(new URL("/metrics", started.metricsUrl))).text();
+    expect(metrics).toMatch(/^shorthop_worker_owner 1$/m);
+  }, TIMEOUT_MS);
+  return started;
+}
+
+async function replaceWorker(env?: Record<string, string>): Promise<void> {
+  process.kill(worker.pid, "SIGKILL");
+  worker = await start(env);
+}
+
+async function publish(segments: readonly TestSegment[], options?: { again: boolean }) {
+  if (options === undefined) published.push(...segments);
+  await publishSegments(nats, segments, options);
+}
+
+const nextSegments = (count: number): TestSegment[] =>
+  Array.from({ length: count }, (_, i) => journal.next(i + 1));
+
+/** Publishes segments, and waits until the worker is at a point of their batch. */
+async function publishAndHold(pattern: RegExp, when: "before" | "after") {
+  const hold = lossy.hold(pattern, when);
+  holds.push(hold);
+  const segments = nextSegments(5);
+  await publish(segments);
+  await hold.reached;
+  return { hold, segments };
+}
+
+/** Number of rows and of distinct clicks of each segment that has rows. */
+async function readStored(): Promise<Map<string, { rows: number; positions: number }>> {
+  const rows = await queryRows<{ id: string; rows: string; positions: string }>(
+    clickhouse,
+    `SELECT concat(toString(journal_id), ':', toString(page)) AS id, count() AS rows, uniqExact(idx) AS positions
+       FROM clicks GROUP BY journal_id, page`,
+  );
+  return new Map(
+    rows.map((row) => [row.id, { rows: Number(row.rows), positions: Number(row.positions) }]),
+  );
+}
+
+/** Waits until all these segments are stored. Then these and all others are stored once, and rollups are equal. */
+async function expectStoredOnce(
+  segments: readonly TestSegment[],
+  others: readonly TestSegment[] = [],
+) {
+  await eventually(async () => {
+    const stored = await readStored();
+    expect(segments.filter((segment) => !stored.has(formatSegmentId(segment)))).toEqual([]);
+  }, TIMEOUT_MS);
+  await expectNothingTwice(others);
+}
+
+async function expectNothingTwice(missing: readonly TestSegment[] = []) {
+  const stored = await readStored();
+  for (const segment of published) {
+    const expected = { rows: segment.clicks, positions: segment.clicks };
+    expect(stored.get(formatSegmentId(segment))).toEqual(
+      missing.includes(segment) ? undefined : expected,
+    );
+  }
+  const now = Math.ceil(Date.now() / 1_000);
+  const range = { from: now - 3_600, to: now };
+  await eventually(
+    async () => expect(await findDifferences(clickhouse, range, "touched")).toEqual([]),
+    5_000,
+  );
+}
+
+/** Waits until everything in the stream was delivered and acknowledged. */
+async function waitUntilAcknowledged(): Promise<void> {
+  const manager = await nats.jetstreamManager();
+  await eventually(async () => {
+    const { num_pending, num_ack_pending } = await manager.consumers.info(
+      CLICKS_STREAM,
+      CLICKS_WORKER,
+    );
+    expect([num_pending, num_ack_pending]).toEqual([0, 0]);
+  }, TIMEOUT_MS);
+}
+
+describe("a worker that is killed", () => {
+  test("before the manifest", async () => {
+    const { segments } = await publishAndHold(MANIFEST, "before");
+    await replaceWorker();
+    await expectStoredOnce(segments);
+  });
+
+  test("between manifest and insert", async () => {
+    const { segments } = await publishAndHold(INSERT, "before");
+    await replaceWorker();
+    await expectStoredOnce(segments);
+  });
+
+  test("between manifest and insert, which arrives later", async () => {
+    const { hold, segments } = await publishAndHold(INSERT, "before");
+    await replaceWorker();
+    await expectStoredOnce(segments);
+    hold.release();
+    const later = nextSegments(2);
+    await publish(later);
+    await expectStoredOnce(later);
+  });
+
+  test("between insert and acknowledgements", async () => {
+    const { segments } = await publishAndHold(INSERT, "after");
+    await replaceWorker();
+    await expectStoredOnce(segments);
+    await waitUntilAcknowledged();
+    await expectNothingTwice();
+  });
+
+  test("with an insert that is not in every view, and other rows the second time", async () => {
+    const { segments } = await publishAndHold(INSERT, "after");
+    const link = `journal_id = '${segments[0]?.journalId}'`;
+    for (const { table } of ROLLUP_TABLES.filter(({ idColumn }) => idColumn === "link_id"))
+      await clickhouse.command({
+        query: `DELETE FROM ${table} WHERE link_id IN (SELECT link_id FROM clicks WHERE ${link})`,
+      });
+    // Its referrer is direct for the next worker.
+    await replaceWorker({ SHORT_HOSTS: REFERRER_HOST });
+    await expectStoredOnce(segments);
+  });
+});
+
+describe("a worker that is paused between its check and its insert", () => {
+  test("changes nothing when it wakes up, and stands by", async () => {
+    const { hold, segments } = await publishAndHold(INSERT, "before");
+    const paused = worker;
+    process.kill(paused.pid, "SIGSTOP");
+    worker = await start();
+    await expectStoredOnce(segments);
+    hold.release();
+    process.kill(paused.pid, "SIGCONT");
+    // Both fetch for a while, until the one that woke up sees the other's claim.
+    await eventually(async () => {
+      const more = nextSegments(3);
+      await publish(more);
+      await expectStoredOnce(more);
+      const metrics = await (await fetch(new URL("/metrics", paused.metricsUrl))).text();
+      expect(metrics).toMatch(/^shorthop_worker_owner 0$/m);
+    }, TIMEOUT_MS);
+    await paused.stop();
+  });
+});
+
+const purge = async () => (await nats.jetstreamManager()).streams.purge(CLICKS_STREAM);
+
+describe("segments in doubt that left the stream", () => {
+  test("are known if they are stored", async () => {
+    const { segments } = await publishAndHold(INSERT, "after");
+    await purge();
+    await replaceWorker();
+    await publish(segments, { again: true });
+    await waitUntilAcknowledged();
+    await expectStoredOnce(segments);
+  });
+
+  test("are stored when they come back, if they are not", async () => {
+    const { segments, hold } = await publishAndHold(INSERT, "before");
+    await purge();
+    await replaceWorker();
+    await expectNothingTwice(segments);
+    hold.drop();
+    await publish(segments, { again: true });
+    await expectStoredOnce(segments);
+  });
+
+  test.each(["before", "after"])(
+    "are stored once if the insert arrives %s they come back",
+    async (order) => {
+      const { segments, hold } = await publishAndHold(INSERT, "before");
+      await purge();
+      await replaceWorker();
+      if (order === "before") {
+        hold.release();
+        await eventually(async () => {
+          const stored = await readStored();
+          expect(segments.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);
+        }, TIMEOUT_MS);
+      }
+      await publish(segments, { again: true });
+      await waitUntilAcknowledged();
+      hold.release();
+      const later = nextSegments(1);
+      await publish(later);
+      await expectStoredOnce([...segments, ...later]);
+    },
+  );
+
+  test("are stored once if the stream was recreated, and their sequences are those of others", async () => {
+    const { segments, hold } = await publishAndHold(INSERT, "before");
+    const { streams } = await nats.jetstreamManager();
+    process.kill(worker.pid, "SIGKILL");
+    await streams.delete(CLICKS_STREAM);
+    worker = await start();
+    const others = nextSegments(3);
+    await publish(others);
+    await publish(segments, { again: true });
+    await expectStoredOnce([...segments, ...others]);
+    hold.release();
+    const later = nextSegments(1);
+    await publish(later);
+    await expectStoredOnce(later);
+  });
+});
+
+test("a poison segment among fifty goes to the dead letters alone", async () => {
+  const others = Array.from({ length: 49 }, () => journal.next(2));
+  const poison = createJournal().next(3);
+  const cure = lossy.refuse(poison.journalId);
+  await publish([...others.slice(0, 20), poison, ...others.slice(20)]);
+  await expectStoredOnce(others, [poison]);
+  await eventually(async () => {
+    const letters = await admin<{ segment: string; reason: string }[]>(stack, ["dlq", "list"]);
+    expect(letters.map(({ segment }) => segment)).toEqual([formatSegmentId(poison)]);
+    expect(letters[0]?.reason).toContain("Cannot parse");
+  }, TIMEOUT_MS);
+  cure();
+  await admin(stack, ["dlq", "retry"]);
+  await expectStoredOnce([poison]);
+});
+
+test("clicks in flight are carried over from the version that inserted each segment by itself", async () => {
+  const [stored, waiting] = [nextSegments(3), nextSegments(3)];
+  await worker.stop();
+  // As that version left it: no log, its consumer, and segments that are inserted but not acknowledged.
+  await clickhouse.command({ query: "TRUNCATE TABLE batches" });
+  const manager = await nats.jetstreamManager();
+  await manager.consumers.delete(CLICKS_STREAM, CLICKS_WORKER);
+  await manager.consumers.add(CLICKS_STREAM, {
+    durable_name: CLICKS_WORKER,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(10_000),
+    deliver_policy: DeliverPolicy.All,
+    max_deliver: -1,
+    max_ack_pending: 256,
+  });
+  for (const { journalId, segment, clicks } of stored) {
+    await clickhouse.command({
+      query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, page, idx)
+              SELECT now64(3), '${newUuid()}', '${newUuid()}', 'live', 'human', '${journalId}', ${segment}, number
+                FROM numbers(${clicks})
+              SETTINGS insert_deduplication_token = '${journalId}:${segment}',
+                       deduplicate_blocks_in_dependent_materialized_views = 1`,
+    });
+  }
+  await publish([...stored, ...waiting]);
+  worker = await start();
+  await expectStoredOnce(waiting);
+  // Everything that is in the stream is delivered again, and found in the clicks.
+  await waitUntilAcknowledged();
+  await expectNothingTwice();
+});
+
+test("everything sent again is stored once, after more inserts than ClickHouse remembers", async () => {
+  const segments = nextSegments(20);
+  await publish(segments);
+  await expectStoredOnce(segments);
+  const window = 100;
+  const tables = ["clicks", ...ROLLUP_TABLES.map(({ table }) => table)];
+  for (const table of tables)
+    await clickhouse.command({
+      query: `ALTER TABLE ${table} MODIFY SETTING non_replicated_deduplication_window = ${window}`,
+    });
+  for (let i = 0; i < 1.5 * window; i++)
+    await clickhouse.command({
+      query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, page, idx)
+              SELECT now64(3), '${newUuid()}', '${newUuid()}', 'live', 'human', '${newUuid()}', 0, 0`,
+    });
+  await replaceWorker();
+  await publish(published, { again: true });
+  await waitUntilAcknowledged();
+  await expectNothingTwice();
+});

@@ -1,0 +1,74 @@
+/** Segments of clicks as redirectors publish them, for tests of what comes after. */
+import type { NatsConnection } from "nats";
+
+import {
+  encodeRawClick,
+  encodeSegmentHeader,
+  formatSegmentId,
+  RECORD_BYTES_MAX,
+  type SegmentId,
+  toRawClick,
+} from "../../shared/contracts/click-segment.ts";
+import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+
+export type TestSegment = SegmentId & { bytes: Buffer; clicks: number };
+
+export type TestJournal = {
+  /** Encodes the journal's next segment. */
+  next(clicks: number): TestSegment;
+};
+
+/** A journal whose clicks are all of one link; the referrer is another website. */
+export function createJournal(linkId: Uuid = newUuid()): TestJournal {
+  const journalId = newUuid();
+  const accountId = newUuid();
+  let segment = 0;
+
+  function encodeClick(i: number): Buffer {
+    const record = Buffer.alloc(RECORD_BYTES_MAX);
+    const click = {
+      time: Date.now(),
+      linkId,
+      accountId,
+      mode: "live" as const,
+      prefetch: false,
+      privacy: false,
+      address: `198.51.100.${i % 200}`,
+      host: "localhost",
+      userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+      referrer: `https://${REFERRER_HOST}/page`,
+      language: "en",
+      query: "",
+    };
+    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
+  }
+
+  return {
+    next(clicks) {
+      const id = { journalId, segment: segment++ };
+      const records = Array.from({ length: clicks }, (_, i) => encodeClick(i));
+      return { ...id, clicks, bytes: Buffer.concat([encodeSegmentHeader(id), ...records]) };
+    },
+  };
+}
+
+export const REFERRER_HOST = "referrer.example";
+
+/** Publishes segments; `again` as when JetStream has forgotten their ids. */
+export async function publishSegments(
+  nats: NatsConnection,
+  segments: readonly TestSegment[],
+  { again = false } = {},
+): Promise<void> {
+  const client = nats.jetstream();
+  await Promise.all(
+    segments.map((segment) =>
+      client.publish(
+        CLICKS_SUBJECT,
+        segment.bytes,
+        again ? {} : { msgID: formatSegmentId(segment) },
+      ),
+    ),
+  );
+}

@@ -1,0 +1,119 @@
+/** The log of batches in ClickHouse's table `batches` (0005_batches.sql). */
+import type { ClickHouseClient } from "@clickhouse/client";
+import * as z from "zod";
+
+import { queryRows } from "../../shared/clicks/rollups.ts";
+import type { BatchEntry, BatchLog, Claim } from "./entries.ts";
+
+/** Columns in which a kind of entry has nothing have their type's default. */
+type Row = { kind: string; epoch: number; owner: string; number: number } & Partial<{
+  token: string;
+  segments: string;
+  sequences: string;
+  first_click: number;
+  last_click: number;
+  open: string;
+}>;
+
+const claimRow = z.object({ epoch: z.coerce.number(), owner: z.string() });
+const checkpointRow = claimRow.extend({ number: z.coerce.number() });
+const contentRow = z.object({ segments: z.string(), open: z.string() });
+
+const manifestSchema = z.object({
+  token: z.string(),
+  segments: z.string(),
+  sequences: z.string(),
+  firstClick: z.coerce.number(),
+  lastClick: z.coerce.number(),
+});
+
+const entryRow = z.object({
+  kind: z.string(),
+  number: z.coerce.number(),
+  token: z.string(),
+  segments: z.string(),
+  sequences: z.string(),
+  first_click: z.coerce.number(),
+  last_click: z.coerce.number(),
+});
+
+const OF_OWNER = "epoch = {epoch: UInt64} AND owner = {owner: String}";
+
+/** Creates the log. A read sees every entry that was appended before: on replicas that takes settings, see docs/batches.md. */
+export function createBatchLog(client: ClickHouseClient): BatchLog {
+  async function append(row: Row): Promise<void> {
+    await client.insert({
+      table: "batches",
+      values: [{ ...row, at: Date.now() }],
+      format: "JSONEachRow",
+      clickhouse_settings: { async_insert: 0, distributed_foreground_insert: 1 },
+    });
+  }
+
+  return {
+    claim: ({ epoch, owner }) => append({ kind: "claim", epoch, owner, number: 0 }),
+
+    async readHighestClaim() {
+      const [row] = await queryRows<unknown>(
+        client,
+        // A checkpoint is its owner's claim, too, for the time when the claim itself has expired.
+        `SELECT epoch, owner FROM batches WHERE kind IN ('claim', 'checkpoint')
+          ORDER BY epoch DESC, owner DESC LIMIT 1`,
+      );
+      return row === undefined ? undefined : claimRow.parse(row);
+    },
+
+    append: ({ epoch, owner }, entry) => append({ epoch, owner, ...toColumns(entry) }),
+
+    appendCheckpoint: ({ epoch, owner }, { number, segments, open }) =>
+      append({ kind: "checkpoint", epoch, owner, number, segments, open: JSON.stringify(open) }),
+
+    async read() {
+      const [row] = await queryRows<unknown>(
+        client,
+        `SELECT epoch, owner, number FROM batches WHERE kind = 'checkpoint'
+          ORDER BY epoch DESC, owner DESC, number DESC LIMIT 1`,
+      );
+      if (row === undefined) return undefined;
+      const { number, ...claim } = checkpointRow.parse(row);
+      const parameters = { ...claim, number };
+      const [content] = await queryRows<unknown>(
+        client,
+        `SELECT segments, open FROM batches
+          WHERE kind = 'checkpoint' AND ${OF_OWNER} AND number = {number: UInt64} LIMIT 1`,
+        parameters,
+      );
+      const { segments, open } = contentRow.parse(content);
+      const entries = await queryRows<unknown>(
+        client,
+        `SELECT kind, number, token, segments, sequences, first_click, last_click FROM batches
+          WHERE kind IN ('manifest', 'settled') AND ${OF_OWNER} AND number > {number: UInt64}`,
+        parameters,
+      );
+      return {
+        checkpoint: { number, segments, open: z.array(manifestSchema).parse(JSON.parse(open)) },
+        entries: entries.map((entry) => toEntry(entryRow.parse(entry))),
+      };
+    },
+  };
+}
+
+const toColumns = (entry: BatchEntry): Omit<Row, keyof Claim> =>
+  entry.kind === "settled"
+    ? entry
+    : {
+        kind: entry.kind,
+        number: entry.number,
+        token: entry.manifest.token,
+        segments: entry.manifest.segments,
+        sequences: entry.manifest.sequences,
+        first_click: entry.manifest.firstClick,
+        last_click: entry.manifest.lastClick,
+      };
+
+function toEntry(row: z.output<typeof entryRow>): BatchEntry {
+  const { kind, number, token, segments, sequences, first_click, last_click } = row;
+  if (kind === "settled") return { kind, number, segments };
+  const manifest = { token, segments, sequences, firstClick: first_click, lastClick: last_click };
+  return { kind: "manifest", number, manifest };
+}

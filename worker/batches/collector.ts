@@ -1,0 +1,124 @@
+/**
+ * Collects delivered segments into the next batch. While a batch is being inserted the next one is collected, so batches
+ * grow with the load instead of getting more frequent.
+ */
+import type { JsMsg } from "nats";
+
+import {
+  formatSegmentId,
+  SEGMENT_BYTES_MAX,
+  SEGMENT_CLICKS_MAX,
+  type SegmentId,
+} from "../../shared/contracts/click-segment.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { BatchSegment } from "./deps.ts";
+
+/** A batch is closed by any of these. ClickHouse recommends 10,000 to 100,000 rows an insert. */
+const ROWS_MAX = 20_000;
+const SEGMENTS_MAX = 2_000;
+const BYTES_MAX = 16 * 1024 ** 2;
+
+/** A batch is closed when its first segment has waited so long, and the batch before was closed so long ago. */
+const AGE_MS = 300;
+const INTERVAL_MS = 1_000;
+
+/** A segment in the worker's hands: its messages are acknowledged when it is stored. */
+export type HeldSegment<Rows> = BatchSegment<Rows> & {
+  clicks: number;
+  bytes: number;
+  links: ReadonlySet<Uuid>;
+  whole: boolean;
+  /** One, or more if a segment is in the stream more than once; by sequence. */
+  messages: Map<number, JsMsg>;
+};
+
+export type Collector<Rows> = {
+  /** How many segments may be fetched so that the batch keeps its bounds whatever they contain; 0 when it is full. */
+  room(): number;
+  /** Resolves when there is room. */
+  waitForRoom(): Promise<void>;
+  add(segment: HeldSegment<Rows>): void;
+  /** A segment that is being collected or inserted. */
+  find(id: SegmentId): HeldSegment<Rows> | undefined;
+  /** Resolves with a batch as soon as it is due; with what there is, perhaps nothing, when the collector is closed. */
+  take(): Promise<HeldSegment<Rows>[]>;
+  /** Gives up segments that {@link Collector.take} returned. */
+  drop(segments: readonly HeldSegment<Rows>[]): void;
+  /** Every segment in the worker's hands. */
+  held(): Iterable<HeldSegment<Rows>>;
+  /** Unix milliseconds of the first click in the worker's hands; undefined when there is none. */
+  firstClick(): number | undefined;
+  close(): void;
+  isClosed(): boolean;
+};
+
+export function createCollector<Rows>(): Collector<Rows> {
+  const held = new Map<string, HeldSegment<Rows>>();
+  let batch: HeldSegment<Rows>[] = [];
+  let [rows, bytes, startedAt, closedAt] = [0, 0, 0, 0];
+  let closed = false;
+  let changed = Promise.withResolvers<void>();
+
+  function notify(): void {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  }
+
+  const room = (): number =>
+    Math.max(
+      0,
+      Math.min(
+        SEGMENTS_MAX - batch.length,
+        Math.floor((ROWS_MAX - rows) / SEGMENT_CLICKS_MAX),
+        Math.floor((BYTES_MAX - bytes) / SEGMENT_BYTES_MAX),
+      ),
+    );
+
+  /** Milliseconds until the batch is due. */
+  function dueIn(): number {
+    if (room() === 0) return 0;
+    const now = performance.now();
+    return Math.max(startedAt + AGE_MS, closedAt + INTERVAL_MS) - now;
+  }
+
+  return {
+    room,
+    async waitForRoom() {
+      while (room() === 0 && !closed) await changed.promise;
+    },
+    add(segment) {
+      if (batch.length === 0) startedAt = performance.now();
+      held.set(formatSegmentId(segment), segment);
+      batch.push(segment);
+      rows += segment.clicks;
+      bytes += segment.bytes;
+      notify();
+    },
+    find: (id) => held.get(formatSegmentId(id)),
+    async take() {
+      while (!closed && (batch.length === 0 || dueIn() > 0)) {
+        const due = batch.length === 0 ? undefined : Bun.sleep(Math.max(0, dueIn()));
+        await Promise.race([changed.promise, ...(due === undefined ? [] : [due])]);
+      }
+      const taken = batch;
+      [batch, rows, bytes, closedAt] = [[], 0, 0, performance.now()];
+      notify();
+      return taken;
+    },
+    drop(segments) {
+      for (const segment of segments) held.delete(formatSegmentId(segment));
+    },
+    held: () => held.values(),
+    firstClick() {
+      let first: number | undefined;
+      for (const { firstClick } of held.values())
+        if (first === undefined || firstClick < first) first = firstClick;
+      return first;
+    },
+    isClosed: () => closed,
+    close() {
+      closed = true;
+      notify();
+    },
+  };
+}

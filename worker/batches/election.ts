@@ -1,0 +1,41 @@
+/**
+ * When a worker may try to take over: while nobody fetches segments. It is only a hint, from the state of the durable
+ * consumer, and a wrong one does no harm: the log of batches decides who the owner is.
+ */
+import type { ConsumerInfo } from "nats";
+
+const POLL_MS = 500;
+
+/**
+ * How long nobody must have fetched. An owner has a fetch waiting at nearly all times; only while its next batch is full
+ * and the insert takes long does it have none.
+ */
+const QUIET_MS = 3_000;
+
+/** The same for a worker that has seen nobody since it started: it is probably the only one. */
+const FIRST_QUIET_MS = 500;
+
+type ElectionDeps = {
+  /** Reads the state of the durable consumer. */
+  readConsumer: () => Promise<Pick<ConsumerInfo, "num_waiting" | "delivered">>;
+  /** Waits; resolves early when the worker stops. */
+  sleep: (ms: number) => Promise<void>;
+  isStopped: () => boolean;
+};
+
+/** Resolves when no worker has fetched segments for a while, or when this one stops. */
+export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
+  const { readConsumer, sleep, isStopped } = deps;
+  let lastDelivered: number | undefined;
+  let quietMs = FIRST_QUIET_MS;
+  let quietSince = performance.now();
+  while (!isStopped()) {
+    const { num_waiting, delivered } = await readConsumer();
+    const isActive =
+      num_waiting > 0 || (lastDelivered !== undefined && delivered.consumer_seq > lastDelivered);
+    lastDelivered = delivered.consumer_seq;
+    if (isActive) [quietSince, quietMs] = [performance.now(), QUIET_MS];
+    else if (performance.now() - quietSince >= quietMs) return;
+    await sleep(POLL_MS);
+  }
+}
