@@ -43,6 +43,9 @@ import { createLog } from "../shared/log.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
 import { type Consumer, type ConsumerDeps, startConsumer } from "./consumer.ts";
+import { UNKNOWN_LOCATION } from "./enrich/geo.ts";
+import { createRowsOf } from "./enrich/rows.ts";
+import { parseAgent } from "./enrich/user-agent.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -87,7 +90,13 @@ function start(change: Partial<ConsumerDeps> = {}): Consumer {
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
     log: createLog("test", "silent"),
-    enrich: () => [],
+    rowsOf: createRowsOf({
+      geo: { locate: () => UNKNOWN_LOCATION },
+      parseAgent,
+      visitorHash: () => "1",
+      anonymousVisitors: false,
+      ownHosts: new Set(),
+    }),
     async store(segment) {
       const id = formatSegmentId(segment);
       await faults.get(id)?.shift()?.();

@@ -15,11 +15,7 @@ import {
 } from "nats";
 
 import { createBackoff } from "../shared/backoff.ts";
-import {
-  type ClickSegment,
-  decodeSegment,
-  formatSegmentId,
-} from "../shared/contracts/click-segment.ts";
+import { formatSegmentId } from "../shared/contracts/click-segment.ts";
 import { REASON_HEADER } from "../shared/contracts/dead-letters.ts";
 import {
   CLICKS_STREAM,
@@ -32,7 +28,7 @@ import {
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { isRejected } from "./clickhouse.ts";
-import { type ClickRow, type Enrich, enrichInTurns } from "./enrich/enrich.ts";
+import type { RowsOf, SegmentRows } from "./enrich/rows.ts";
 
 /**
  * How soon the segments of a killed worker are redelivered to another one. A worker that needs longer reports
@@ -58,8 +54,8 @@ export type ConsumerDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   log: Log;
-  enrich: Enrich;
-  store: (segment: ClickSegment, rows: readonly ClickRow[]) => Promise<void>;
+  rowsOf: RowsOf;
+  store: (rows: SegmentRows) => Promise<void>;
   /** Called with the links of a stored segment: their figures have changed. */
   onStored: (linkIds: Iterable<Uuid>) => void;
   count: (outcome: "stored" | "dead" | "torn", segments: number, clicks: number) => void;
@@ -77,7 +73,7 @@ export type Consumer = {
 type Outcome = "acknowledged" | "nacked";
 
 export function startConsumer(deps: ConsumerDeps): Consumer {
-  const { nats, streamBytesMax, log, enrich, store, onStored, count } = deps;
+  const { nats, streamBytesMax, log, rowsOf, store, onStored, count } = deps;
   const inFlight = new Set<Promise<Outcome>>();
   let state = "not connected yet";
   let pending = 0;
@@ -150,19 +146,19 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   }
 
   async function handleOnce(client: JetStreamClient, message: JsMsg): Promise<void> {
-    const segment = decodeSegment(Buffer.from(message.data));
-    if (segment === undefined)
-      return await deadLetter(client, message, segment, "not a segment of clicks");
+    const rows = await rowsOf(Buffer.from(message.data));
+    if (rows === undefined)
+      return await deadLetter(client, message, rows, "not a segment of clicks");
     try {
-      if (segment.clicks.length > 0) await store(segment, await enrichInTurns(enrich, segment));
+      if (rows.clicks > 0) await store(rows);
     } catch (error) {
       if (!isRejected(error)) throw error;
-      return await deadLetter(client, message, segment, String(error));
+      return await deadLetter(client, message, rows, String(error));
     }
-    onStored(new Set(segment.clicks.map((click) => click.linkId)));
+    onStored(rows.links);
     // Counted once, after the last attempt.
-    if (!segment.whole) count("torn", 1, 0);
-    count("stored", 1, segment.clicks.length);
+    if (!rows.whole) count("torn", 1, 0);
+    count("stored", 1, rows.clicks);
     message.ack();
   }
 
@@ -170,15 +166,15 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   async function deadLetter(
     client: JetStreamClient,
     message: JsMsg,
-    segment: ClickSegment | undefined,
+    rows: SegmentRows | undefined,
     reason: string,
   ): Promise<void> {
-    const id = segment === undefined ? `sequence:${message.seq}` : formatSegmentId(segment);
+    const id = rows === undefined ? `sequence:${message.seq}` : formatSegmentId(rows);
     const header = headers();
     header.set(REASON_HEADER, reason.replaceAll(/[\r\n]+/g, " ").slice(0, REASON_LENGTH_MAX));
     await client.publish(DEAD_LETTERS_SUBJECT, message.data, { msgID: id, headers: header });
     log.error({ segment: id, reason }, "segment_dead_lettered");
-    count("dead", 1, segment?.clicks.length ?? 0);
+    count("dead", 1, rows?.clicks ?? 0);
     message.term();
   }
 

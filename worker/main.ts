@@ -4,6 +4,7 @@
  */
 import postgres from "postgres";
 
+import { formatSegmentId } from "../shared/contracts/click-segment.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
@@ -17,16 +18,16 @@ import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
 import { startConsumer } from "./consumer.ts";
 import { startCounters } from "./counters.ts";
-import { createEnrich } from "./enrich/enrich.ts";
 import { openGeo } from "./enrich/geo.ts";
-import { createAgentParser } from "./enrich/user-agent.ts";
+import { createRowsOf } from "./enrich/rows.ts";
+import { parseAgent } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
-import { storeSegment } from "./store.ts";
+import { insertRows } from "./store.ts";
 
 /** Connects to PostgreSQL and runs an empty query; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
@@ -79,14 +80,15 @@ async function runWorker(): Promise<void> {
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
     log,
-    enrich: createEnrich({
+    rowsOf: createRowsOf({
       geo,
-      parseAgent: createAgentParser(),
+      parseAgent,
       visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
       anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
       ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
     }),
-    store: (page, rows) => metrics.timeInsert(() => storeSegment(clickhouse, page, rows)),
+    store: (rows) =>
+      metrics.timeInsert(() => insertRows(clickhouse, formatSegmentId(rows), rows.text)),
     onStored: counters.touch,
     count: metrics.count,
   });

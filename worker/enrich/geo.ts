@@ -23,10 +23,14 @@ export const UNKNOWN_LOCATION: GeoLocation = {
 };
 
 export type Geo = {
+  /** Locates an address. Addresses with the same record get the same object while that is cached. */
   locate(address: string): GeoLocation;
   /** The databases in use, with the build time of their data. */
   databases(): { path: string; built: Date }[];
 };
+
+/** Records of databases cached: decoding one takes some microseconds. */
+const RECORDS_MAX = 50_000;
 
 /** The record of GeoIP2 City, used by GeoLite2 City and DB-IP's own City Lite. */
 const geoip2Record = z.object({
@@ -61,12 +65,23 @@ export async function openGeo(
       const reader = await open<Response>(path, {
         watchForUpdates: true,
         watchForUpdatesNonPersistent: true,
-        cache: { max: 10_000 },
+        cache: { max: RECORDS_MAX },
       });
       readers.push({ path, reader });
     } catch (error) {
       onMissing(path, error);
     }
+  }
+
+  // A cached record is one object, so its location is converted once. A replaced database has records of its own.
+  const locations = new WeakMap<object, GeoLocation>();
+  function toKnownLocation(record: object | null): GeoLocation | undefined {
+    if (record === null) return undefined;
+    const known = locations.get(record);
+    if (known !== undefined) return known;
+    const location = toLocation(record);
+    if (location !== undefined) locations.set(record, location);
+    return location;
   }
 
   return {
@@ -76,7 +91,7 @@ export async function openGeo(
       for (const { reader } of readers) {
         // A database of only IPv4 would take an IPv6 address for an unrelated IPv4 one.
         if (version === 6 && reader.metadata.ipVersion !== 6) continue;
-        const location = toLocation(reader.get(address));
+        const location = toKnownLocation(reader.get(address));
         if (location !== undefined) return location;
       }
       return UNKNOWN_LOCATION;
