@@ -8,7 +8,7 @@ test("a cache returns what is computed, and computes it once for as many texts a
   fc.assert(
     fc.property(fc.array(fc.nat({ max: 9 })), (numbers) => {
       const computed: string[] = [];
-      const double = cached(10, (text) => {
+      const double = cached(10, (text: string) => {
         computed.push(text);
         return Number(text) * 2;
       });
@@ -22,7 +22,7 @@ test("a cache returns what is computed, and computes it once for as many texts a
 
 test("a cache drops what was not used among the last texts, and never holds more than twice its size", () => {
   const computed: string[] = [];
-  const upper = cached(10, (text) => {
+  const upper = cached(10, (text: string) => {
     computed.push(text);
     return text.toUpperCase();
   });

@@ -139,18 +139,20 @@ function createClickEncoder({
   anonymousVisitors,
   ownHosts,
 }: RowsDeps): EncodeClick {
-  const agentOf = cached(CACHE_ENTRIES_MAX, (latin1): AgentFields => {
+  const agentOf = cached(CACHE_ENTRIES_MAX, (latin1: string): AgentFields => {
     const text = decodeText(latin1);
     const { browser, os, device, bot } = parseAgent(text);
     return { text, fields: toFields(browser, os, device), bot: bot && escapeField(bot) };
   });
-  const referrerOf = cached(CACHE_ENTRIES_MAX, (latin1): ReferrerFields => {
+  const referrerOf = cached(CACHE_ENTRIES_MAX, (latin1: string): ReferrerFields => {
     const { host, source, path } = parseReferrer(decodeText(latin1));
     return { host, fields: toFields(source, path), fieldsWithoutPath: toFields(source, "") };
   });
-  const languageOf = cached(CACHE_ENTRIES_MAX, (latin1) => parseLanguage(decodeText(latin1)));
-  const utmOf = cached(CACHE_ENTRIES_MAX, (latin1) => parseUtm(decodeText(latin1)));
-  const hostOf = cached(CACHE_ENTRIES_MAX, (latin1) => decodeText(latin1));
+  const languageOf = cached(CACHE_ENTRIES_MAX, (latin1: string) =>
+    parseLanguage(decodeText(latin1)),
+  );
+  const utmOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => parseUtm(decodeText(latin1)));
+  const hostOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => decodeText(latin1));
   const placeOf = createLocationEncoder();
 
   /**
