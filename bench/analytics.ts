@@ -114,7 +114,7 @@ async function seed(count: number): Promise<void> {
     const start = new Date((today - day - 1) * DAY_MS).toISOString().slice(0, 10);
     await runQuery(`
       INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, continent, country, region,
-                          region_name, city, browser, os, device, referrer, language, journal_id, page, idx)
+                          region_name, city, browser, os, device, referrer, language, journal_id, segment, idx)
       SELECT toDateTime64('${start} 00:00:00', 3, 'UTC') + toIntervalMillisecond(intDiv(number * ${DAY_MS}, ${perDay})),
              multiIf(rank = 1, toUUID('${hot.uuid}'), rank = ${MEDIAN_RANK}, toUUID('${middle.uuid}'),
                      toUUID(concat('01900000-0000-7000-8000-', leftPad(lower(hex(rank)), 12, '0')))),

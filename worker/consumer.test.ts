@@ -22,6 +22,7 @@ import {
 } from "nats";
 
 import {
+  decodeSegment,
   encodeRawClick,
   encodeSegmentHeader,
   formatSegmentId,
@@ -111,7 +112,20 @@ function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer 
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
     log: createLog("test", "silent"),
-    rowsOf: async (segment) => formatSegmentId(segment),
+    async rowsOf(bytes) {
+      const segment = decodeSegment(bytes);
+      if (segment === undefined) return undefined;
+      const { clicks, ...rest } = segment;
+      const times = clicks.map(({ time }) => time);
+      return {
+        ...rest,
+        rows: formatSegmentId(segment),
+        clicks: clicks.length,
+        firstClick: Math.min(...times),
+        lastClick: Math.max(...times),
+        links: new Set(clicks.map(({ linkId }) => linkId)),
+      };
+    },
     batches: {
       log,
       async insert(_, ids) {

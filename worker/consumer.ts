@@ -6,7 +6,6 @@
 import type { JetStreamManager, NatsConnection } from "nats";
 
 import { createBackoff } from "../shared/backoff.ts";
-import type { ClickSegment } from "../shared/contracts/click-segment.ts";
 import {
   CLICKS_STREAM,
   CLICKS_WORKER,
@@ -20,7 +19,7 @@ import { type Collector, createCollector } from "./batches/collector.ts";
 import { LostOwnershipError, type OwnerDeps } from "./batches/deps.ts";
 import { waitUntilQuiet } from "./batches/election.ts";
 import { type Owner, takeOver } from "./batches/owner.ts";
-import { prepareWanted } from "./batches/prepare.ts";
+import { type Prepare, prepareWanted } from "./batches/prepare.ts";
 import { ensureConsumer, readConsumer, readSequences } from "./batches/stream.ts";
 import { createIntake } from "./intake.ts";
 import { type Count, createOutcomes } from "./outcomes.ts";
@@ -39,8 +38,7 @@ export type ConsumerDeps<Rows> = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   log: Log;
-  /** Makes the rows of a segment. */
-  rowsOf: (segment: ClickSegment) => Promise<Rows>;
+  rowsOf: Prepare<Rows>;
   /** The log of batches, and their storage. */
   batches: Omit<OwnerDeps<Rows>, "retry" | "findInStream">;
   /** Called with the links of stored segments: their figures have changed. */

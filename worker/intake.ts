@@ -1,23 +1,20 @@
 /** The intake: decides what becomes of each delivered message, and collects new segments. */
 import type { JsMsg } from "nats";
 
-import {
-  type ClickSegment,
-  decodeSegment,
-  readSegmentId,
-} from "../shared/contracts/click-segment.ts";
+import { readSegmentId } from "../shared/contracts/click-segment.ts";
 import type { Collector } from "./batches/collector.ts";
 import type { Owner } from "./batches/owner.ts";
-import { findFlaw, prepareSegment } from "./batches/prepare.ts";
+import type { Prepare } from "./batches/prepare.ts";
 import type { Outcomes } from "./outcomes.ts";
 
 type IntakeDeps<Rows> = {
   owner: Pick<Owner<Rows>, "has">;
   collector: Collector<Rows>;
   outcomes: Outcomes;
-  /** Makes the rows of a segment. */
-  rowsOf: (segment: ClickSegment) => Promise<Rows>;
+  rowsOf: Prepare<Rows>;
 };
+
+const NOT_A_SEGMENT = "not a segment of clicks";
 
 /** Creates the function that takes in one message after the other. */
 export const createIntake =
@@ -32,14 +29,10 @@ export const createIntake =
       held.messages.set(message.seq, message);
       return;
     }
-    const segment = decodeSegment(data);
-    const flaw = segment === undefined ? "not a segment of clicks" : findFlaw(segment);
-    if (segment === undefined || flaw !== undefined) {
-      const clicks = segment?.clicks.length ?? 0;
-      return await outcomes.refused([message], { id: segment, clicks, reason: flaw ?? "" });
-    }
-    if (segment.clicks.length === 0) return outcomes.stored([message], segment.whole, 0);
-    const prepared = await prepareSegment(segment, message.seq, rowsOf);
+    const prepared = await rowsOf(data);
+    if (prepared === undefined)
+      return await outcomes.refused([message], { id, clicks: 0, reason: NOT_A_SEGMENT });
+    if (prepared.clicks === 0) return outcomes.stored([message], prepared.whole, 0);
     const messages = new Map([[message.seq, message]]);
-    collector.add({ ...prepared, bytes: data.length, whole: segment.whole, messages });
+    collector.add({ ...prepared, sequence: message.seq, bytes: data.length, messages });
   };

@@ -13,22 +13,23 @@ import { openNats, probeNats } from "../shared/nats.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { createBatchLog } from "./batches/clickhouse-log.ts";
-import { findStored, insertBatch, readHistory } from "./batches/clicks-table.ts";
+import { findStored, readHistory } from "./batches/clicks-table.ts";
 import { createRepairs } from "./batches/repair.ts";
 import { isRejected, openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
 import { startConsumer } from "./consumer.ts";
 import { startCounters } from "./counters.ts";
-import { createEnrich, enrichInTurns } from "./enrich/enrich.ts";
 import { openGeo } from "./enrich/geo.ts";
-import { createAgentParser } from "./enrich/user-agent.ts";
+import { createRowsOf } from "./enrich/rows.ts";
+import { parseAgent } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
+import { insertRows } from "./store.ts";
 
 /** Connects to PostgreSQL and runs an empty query; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
@@ -78,21 +79,21 @@ async function runWorker(): Promise<void> {
   const audit = startConsistencyCheck({ sql, clickhouse, log });
   lifecycle.onStop("consistency check", () => audit.stop());
   const repairs = createRepairs({ sql, clickhouse, log });
-  const enrich = createEnrich({
-    geo,
-    parseAgent: createAgentParser(),
-    visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
-    anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
-    ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
-  });
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
     log,
-    rowsOf: (segment) => enrichInTurns(enrich, segment),
+    rowsOf: createRowsOf({
+      geo,
+      parseAgent,
+      visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
+      anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
+      ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
+    }),
     batches: {
       log: createBatchLog(clickhouse),
-      insert: (token, rows) => metrics.timeInsert(() => insertBatch(clickhouse, token, rows)),
+      insert: (token, rows) =>
+        metrics.timeInsert(() => insertRows(clickhouse, token, Buffer.concat(rows))),
       isRejected,
       findStored: (segments, span) => findStored(clickhouse, segments, span),
       readHistory: () => readHistory(clickhouse),

@@ -1,21 +1,11 @@
 /** Breaks down the human clicks of a link or an account by location, device or referrer. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { type Dimension, fromDimensions } from "./dimensions.ts";
 import type { CountedLink } from "./queries.ts";
-import {
-  ACCOUNT_LINKS,
-  accountLinksParams,
-  clampInstant,
-  dayParams,
-  fromDimensionRollups,
-  type QueryRange,
-  RAW_RANGE,
-  splitDays,
-} from "./sources.ts";
+import { ACCOUNT_LINKS, accountLinksParams, type QueryRange } from "./sources.ts";
 
 const UNKNOWN = "Unknown";
-
-export type Dimension = "country" | "region" | "city" | "browser" | "os" | "device" | "referrer";
 
 export type BreakdownRow = {
   value: string;
@@ -35,7 +25,7 @@ export type BreakdownScope = {
   lowVolume: boolean;
 };
 
-type QuerySpan = Pick<QueryRange, "from" | "to" | "rawAvailable">;
+type QuerySpan = Pick<QueryRange, "from" | "to" | "rawFrom">;
 
 export const linkScope = ({ id, lowVolume }: CountedLink): BreakdownScope => ({
   condition: "link_id = {link_id: UUID}",
@@ -61,30 +51,22 @@ export async function breakDown<Name extends Dimension>(
   dimensions: readonly Name[],
   limit: number,
 ): Promise<Record<Name, BreakdownRow[]>> {
-  const names = dimensions.map((name) => `'${name}'`).join(", ");
-  const condition = `${scope.condition} AND dimension IN (${names})`;
-  const days = scope.lowVolume && range.rawAvailable ? undefined : splitDays(range);
+  const source = fromDimensions(scope.condition, dimensions, range, scope.lowVolume);
   const rows = await queryRows<Row<Name>>(
     clickhouse,
     `SELECT dimension, value, country, region, region_name, count, total
        FROM (
-         SELECT toString(dimension) AS dimension, value,
-                if(dimension IN ('region', 'city'), rows.country, '') AS country,
-                if(dimension = 'city', rows.region, '') AS region,
-                if(dimension = 'region', rows.region_name, '') AS region_name,
+         SELECT name AS dimension, value,
+                if(name IN ('region', 'city'), rows.country, '') AS country,
+                if(name = 'city', rows.region, '') AS region,
+                if(name = 'region', rows.region_name, '') AS region_name,
                 sum(clicks) AS count, sum(sum(clicks)) OVER (PARTITION BY dimension) AS total
-           FROM ${days === undefined ? fromRawClicks(scope, dimensions) : fromDimensionRollups(condition)} AS rows
+           FROM ${source.from} AS rows
           GROUP BY dimension, value, country, region, region_name
        )
       ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(displayName).join(", ")}, country
       LIMIT {limit: UInt32} BY dimension`,
-    {
-      ...scope.params,
-      limit,
-      ...(days === undefined
-        ? { from: clampInstant(range.from), to: clampInstant(range.to) }
-        : dayParams(range, days)),
-    },
+    { ...scope.params, ...source.params, limit },
   );
   const breakdowns = Object.fromEntries(
     dimensions.map((name) => [name, new Array<BreakdownRow>()]),
@@ -104,20 +86,6 @@ type Row<Name> = Record<
 > & {
   dimension: Name;
 };
-
-/** Raw clicks with the columns of the rollups. Dimension names are constants, so they need no escaping. */
-const fromRawClicks = (
-  { condition }: BreakdownScope,
-  dimensions: readonly Dimension[],
-): string => `(
-  SELECT row.1 AS dimension, row.2 AS value, country, region, region_name, 1 AS clicks
-    FROM (
-      SELECT arrayJoin([${dimensions.map((name) => `('${name}', toString(${name}))`).join(", ")}]) AS row,
-             country, region, region_name
-        FROM clicks
-       WHERE ${condition} AND class = 'human' AND ${RAW_RANGE}
-    )
-)`;
 
 /** The name under which clients see a value. */
 const displayName = (column: string): string => `if(${column} = '', '${UNKNOWN}', ${column})`;

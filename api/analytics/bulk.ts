@@ -1,14 +1,13 @@
 /** Counts clicks, visitors and top countries of many links with a constant number of queries. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { fromDimensions } from "./dimensions.ts";
 import {
   ANALYTICS_EXACT_CLICKS_MAX,
   BUCKET_RANGE,
-  dayParams,
-  fromDimensionRollups,
+  hasRawClicks,
   type QueryRange,
   RAW_RANGE,
-  splitDays,
   timeSource,
 } from "./sources.ts";
 
@@ -26,10 +25,9 @@ export async function countMany(
   linkIds: readonly Uuid[],
   range: QueryRange,
 ): Promise<Map<Uuid, LinkCounts>> {
-  const days = splitDays(range);
   const { table, raw } = timeSource(range);
-  if (days === undefined || raw)
-    throw new Error("The range must consist of whole quarters of hours.");
+  if (raw) throw new Error("The range must consist of whole quarters of hours.");
+  const byCountry = fromDimensions("link_id IN {links: Array(UUID)}", ["country"], range, false);
   const params = { links: linkIds, from: range.from, to: range.to };
   const [counts, countries] = await Promise.all([
     queryRows<{ link_id: Uuid; humans: string }>(
@@ -43,11 +41,11 @@ export async function countMany(
     queryRows<{ link_id: Uuid; country: string }>(
       clickhouse,
       `SELECT link_id, value AS country
-         FROM ${fromDimensionRollups("link_id IN {links: Array(UUID)} AND dimension = 'country'")}
+         FROM ${byCountry.from}
         GROUP BY link_id, country
         ORDER BY link_id, sum(clicks) DESC, country
         LIMIT {top: UInt8} BY link_id`,
-      { links: linkIds, top: TOP_COUNTRIES, ...dayParams(range, days) },
+      { links: linkIds, top: TOP_COUNTRIES, ...byCountry.params },
     ),
   ]);
   const countsByLink = new Map(
@@ -59,7 +57,7 @@ export async function countMany(
   for (const { link_id, country } of countries)
     countsByLink.get(link_id)?.top_countries.push(country);
   const isExact = ({ clicks }: LinkCounts) =>
-    range.rawAvailable && clicks <= ANALYTICS_EXACT_CLICKS_MAX;
+    hasRawClicks(range) && clicks <= ANALYTICS_EXACT_CLICKS_MAX;
   const exact = [...countsByLink].filter(([, link]) => isExact(link));
   const estimated = [...countsByLink].filter(([, link]) => !isExact(link));
   const visitors = await Promise.all([

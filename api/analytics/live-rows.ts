@@ -33,7 +33,7 @@ export const createLiveRowReader =
     queryRows<LiveRow>(
       clickhouse,
       `SELECT toString(toUnixTimestamp64Milli(ts)) AS ms,
-              concat(toString(journal_id), '.', toString(page), '.', toString(idx)) AS position,
+              concat(toString(journal_id), '.', toString(segment), '.', toString(idx)) AS position,
               class, country, region, city, browser, os, device, referrer
          FROM clicks
         WHERE link_id = {link_id: UUID} AND ts >= fromUnixTimestamp64Milli({since: Int64})

@@ -10,6 +10,7 @@ import {
   clampInstant,
   dayParams,
   fromAccountRollups,
+  hasRawClicks,
   type QueryRange,
   RAW,
   RAW_RANGE,
@@ -32,8 +33,10 @@ type CountScope = {
   condition: string;
   params: Record<string, unknown>;
   source: TimeSource | { table: "clicks_15m_of_account" | "clicks_1h_of_account"; raw: false };
-  /** The condition for the table of raw clicks. */
-  rawCondition: string;
+  /** The table with states of visitors, if it is another one. */
+  visitorsTable?: "clicks_15m";
+  /** The condition for tables in the order of links: raw clicks, and that of visitors. */
+  byLinkCondition: string;
 };
 
 /** A link, and whether it has so few clicks that scanning the raw ones is cheapest. */
@@ -51,9 +54,9 @@ export function countClicks(
   const condition = "link_id = {link_id: UUID}";
   return count(clickhouse, range, {
     condition,
-    rawCondition: condition,
+    byLinkCondition: condition,
     params: { link_id: id },
-    source: lowVolume && range.rawAvailable ? RAW : timeSource(range),
+    source: lowVolume && hasRawClicks(range) ? RAW : timeSource(range),
   });
 }
 
@@ -65,12 +68,14 @@ export function countAccountClicks(
 ): Promise<SummaryCounts> {
   const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
   const { table, raw } = timeSource(range);
-  const rollup = table === "clicks_1h" ? "clicks_1h_of_account" : "clicks_15m_of_account";
+  const byHour = table === "clicks_1h";
+  const rollup = byHour ? "clicks_1h_of_account" : "clicks_15m_of_account";
   return count(clickhouse, range, {
     condition,
-    rawCondition: `${condition} AND ${ACCOUNT_LINKS}`,
+    byLinkCondition: `${condition} AND ${ACCOUNT_LINKS}`,
     params: { account_id: accountId, mode, ...accountLinksParams(range) },
     source: raw ? { table: "clicks", raw } : { table: rollup, raw },
+    ...(byHour ? {} : { visitorsTable: "clicks_15m" }),
   });
 }
 
@@ -94,7 +99,7 @@ async function count(
   const counted = toSummary(rows);
   const { clicks } = counted.total;
   if (raw || clicks === 0) return counted;
-  const exact = range.rawAvailable && clicks <= ANALYTICS_EXACT_CLICKS_MAX;
+  const exact = hasRawClicks(range) && clicks <= ANALYTICS_EXACT_CLICKS_MAX;
   const visitorRows = await queryRows<VisitorRow>(
     clickhouse,
     exact ? exactVisitors(scope) : mergedVisitors(scope),
@@ -132,26 +137,31 @@ const rollupCounts = ({ condition, source }: CountScope): string => `
    WHERE ${condition} AND ${BUCKET_RANGE}
    GROUP BY GROUPING SETS ((start), ())`;
 
-const mergedVisitors = ({ condition, source }: CountScope): string => `
+const mergedVisitors = ({
+  condition,
+  source,
+  visitorsTable,
+  byLinkCondition,
+}: CountScope): string => `
   SELECT ${START("bucket")}, uniqCombined64Merge(14)(visitors) AS unique_visitors
-    FROM ${source.table}
-   WHERE ${condition} AND ${BUCKET_RANGE} AND class = 'human'
+    FROM ${visitorsTable ?? source.table}
+   WHERE ${visitorsTable === undefined ? condition : byLinkCondition} AND ${BUCKET_RANGE} AND class = 'human'
    GROUP BY GROUPING SETS ((start), ())`;
 
-const exactVisitors = ({ rawCondition }: CountScope): string => `
+const exactVisitors = ({ byLinkCondition }: CountScope): string => `
   SELECT ${START("ts")}, uniqExact(visitor) AS unique_visitors
     FROM clicks
-   WHERE ${rawCondition} AND ${RAW_RANGE} AND class = 'human'
+   WHERE ${byLinkCondition} AND ${RAW_RANGE} AND class = 'human'
    GROUP BY GROUPING SETS ((start), ())`;
 
-const rawCounts = ({ rawCondition }: CountScope): string => `
+const rawCounts = ({ byLinkCondition }: CountScope): string => `
   SELECT ${START("ts")},
          countIf(class = 'human') AS humans,
          uniqExactIf(visitor, class = 'human') AS unique_visitors,
          countIf(class = 'bot') AS bots,
          countIf(class = 'prefetch') AS prefetches
     FROM clicks
-   WHERE ${rawCondition} AND ${RAW_RANGE}
+   WHERE ${byLinkCondition} AND ${RAW_RANGE}
    GROUP BY GROUPING SETS ((start), ())`;
 
 function toSummary(rows: readonly CountRow[]): SummaryCounts {

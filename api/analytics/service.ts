@@ -54,8 +54,8 @@ export function createAnalyticsService({
   /** Resolves a range; `all` starts at `createdAt`. Throws `invalid_request`. */
   function resolveQueryRange(query: PeriodQuery, createdAt: number, now: number): QueryRange {
     const range = resolveRange(query, createdAt, now);
-    const retainedFrom = clicksRetentionDays === 0 ? -Infinity : now - clicksRetentionDays * DAY_MS;
-    return { ...range, rawAvailable: range.from >= retainedFrom };
+    const rawFrom = clicksRetentionDays === 0 ? -Infinity : now - clicksRetentionDays * DAY_MS;
+    return { ...range, rawFrom };
   }
 
   /** Returns totals and time series of a link; throws `not_found` and `invalid_request`. */

@@ -28,25 +28,28 @@ export type TimeSource = {
 
 export const RAW: TimeSource = { table: "clicks", raw: true };
 
-/** A range, and whether all its raw clicks are still retained. */
-export type QueryRange = Range & { rawAvailable: boolean };
+/** A range, and the instant (Unix milliseconds) from which on all raw clicks are still retained. */
+export type QueryRange = Range & { rawFrom: number };
+
+/** Whether all raw clicks of a range are still retained. */
+export const hasRawClicks = ({ from, rawFrom }: Pick<QueryRange, "from" | "rawFrom">): boolean =>
+  from >= rawFrom;
 
 /** The coarsest table whose buckets align with every boundary of the range and its time axis. */
-export function timeSource({ from, to, buckets, rawAvailable }: QueryRange): TimeSource {
+export function timeSource(range: QueryRange): TimeSource {
+  const { from, to, buckets } = range;
   const boundaries = [from, to, ...buckets.slice(1).map(({ start }) => start)];
   const alignsWith = (ms: number) => boundaries.every((boundary) => boundary % ms === 0);
   if (alignsWith(HOUR_MS)) return { table: "clicks_1h", raw: false };
-  return rawAvailable && !alignsWith(QUARTER_MS) ? RAW : { table: "clicks_15m", raw: false };
+  return hasRawClicks(range) && !alignsWith(QUARTER_MS) ? RAW : { table: "clicks_15m", raw: false };
 }
 
 /** Splits a range into whole UTC days and its edges; undefined when raw clicks must be read. */
-export function splitDays({
-  from,
-  to,
-  rawAvailable,
-}: Pick<QueryRange, "from" | "to" | "rawAvailable">):
-  { dayFrom: number; dayTo: number } | undefined {
-  if (rawAvailable && (from % QUARTER_MS !== 0 || to % QUARTER_MS !== 0)) return undefined;
+export function splitDays(
+  range: Pick<QueryRange, "from" | "to" | "rawFrom">,
+): { dayFrom: number; dayTo: number } | undefined {
+  const { from, to } = range;
+  if (hasRawClicks(range) && (from % QUARTER_MS !== 0 || to % QUARTER_MS !== 0)) return undefined;
   const dayFrom = Math.ceil(from / DAY_MS) * DAY_MS;
   const dayTo = Math.floor(to / DAY_MS) * DAY_MS;
   // A range within one day consists of edges only.
@@ -61,7 +64,7 @@ const LATEST = Date.UTC(2100, 0, 1);
 export const clampInstant = (ms: number): number => Math.min(Math.max(ms, EARLIEST), LATEST);
 
 /** As {@link clampInstant}, in Unix seconds. */
-const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1_000);
+export const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1_000);
 
 /** WHERE clause for the raw clicks of a range; `from` and `to` are Unix milliseconds. */
 export const RAW_RANGE = `
@@ -72,33 +75,17 @@ export const BUCKET_RANGE = `
   bucket >= toDateTime(intDiv({from: Int64}, 1000), 'UTC')
   AND bucket < toDateTime(intDiv({to: Int64}, 1000), 'UTC')`;
 
-/** Selects the whole days of a range from one rollup and its edges from a finer one. */
-const unionDaysAndEdges = (columns: string, days: string, edges: string): string => `(
-  SELECT ${columns} FROM ${days}
+/** Subquery for an account's human clicks by link of a range that {@link splitDays} has split. */
+export const fromAccountRollups = (condition: string): string => `(
+  SELECT link_id, clicks FROM clicks_1d_of_account WHERE ${condition}
      AND bucket >= toDateTime({day_from: UInt32}, 'UTC') AND bucket < toDateTime({day_to: UInt32}, 'UTC')
   UNION ALL
-  SELECT ${columns} FROM ${edges}
+  SELECT link_id, clicks FROM clicks_15m_of_account WHERE class = 'human' AND ${condition}
      AND bucket >= toDateTime({from: UInt32}, 'UTC') AND bucket < toDateTime({to: UInt32}, 'UTC')
      AND (bucket < toDateTime({day_from: UInt32}, 'UTC') OR bucket >= toDateTime({day_to: UInt32}, 'UTC'))
 )`;
 
-/** Subquery for the counts by dimension of a range that {@link splitDays} has split. */
-export const fromDimensionRollups = (condition: string): string =>
-  unionDaysAndEdges(
-    "link_id, dimension, value, country, region, region_name, clicks",
-    `clicks_1d_by WHERE ${condition}`,
-    `clicks_15m_by WHERE ${condition}`,
-  );
-
-/** Subquery for an account's counts by link of a range that {@link splitDays} has split. */
-export const fromAccountRollups = (condition: string): string =>
-  unionDaysAndEdges(
-    "link_id, clicks",
-    `clicks_1d_of_account WHERE ${condition}`,
-    `clicks_15m_of_account WHERE class = 'human' AND ${condition}`,
-  );
-
-/** Query parameters of {@link fromDimensionRollups} and {@link fromAccountRollups}. */
+/** Query parameters of {@link fromAccountRollups}. */
 export const dayParams = (
   { from, to }: Pick<Range, "from" | "to">,
   { dayFrom, dayTo }: { dayFrom: number; dayTo: number },

@@ -130,9 +130,9 @@ export async function readReconciliation(
 type StoredRow = { journal_id: Uuid; clicks: string; positions: string; segments: number[] };
 
 const COUNT_STORED = `
-  SELECT journal_id, sum(rows) AS clicks, sum(positions) AS positions, groupUniqArray(page) AS segments
-    FROM (SELECT journal_id, page, count() AS rows, uniqExact(idx) AS positions
-            FROM clicks GROUP BY journal_id, page)
+  SELECT journal_id, sum(rows) AS clicks, sum(positions) AS positions, groupUniqArray(segment) AS segments
+    FROM (SELECT journal_id, segment, count() AS rows, uniqExact(idx) AS positions
+            FROM clicks GROUP BY journal_id, segment)
    GROUP BY journal_id`;
 
 /** Number of clicks by segment number. */

@@ -245,6 +245,70 @@ function decodeClick(payload: Buffer): Click {
   };
 }
 
+/**
+ * A click as it lies in a segment. Its texts are decoded as Latin-1, one character for each byte: that is cheap, and
+ * different texts stay different. {@link decodeText} returns the text itself.
+ */
+export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "privacy"> & {
+  /** The UUIDs of the link and its account as 32 hexadecimal digits. */
+  linkHex: string;
+  accountHex: string;
+  address: string;
+  host: string;
+  userAgent: string;
+  referrer: string;
+  language: string;
+  query: string;
+};
+
+/** Bytes of a record's payload before its texts. */
+const FIXED_BYTES = 8 + 2 * ID_BYTES + 1;
+
+/**
+ * Reads the record at `offset` of a segment that {@link scanSegment} has verified. Returns the click and the record's
+ * end; undefined when the record is too short for a click.
+ */
+export function readEncodedClick(
+  segment: Buffer,
+  offset: number,
+): { click: EncodedClick; end: number } | undefined {
+  const start = offset + RECORD_HEADER_BYTES;
+  const end = start + segment.readUInt32LE(offset);
+  if (end - start < FIXED_BYTES) return undefined;
+  const flags = segment.readUInt8(start + 40);
+  let textStart = start + FIXED_BYTES;
+  const nextText = (): string => {
+    if (textStart + 2 > end) return "";
+    const from = textStart + 2;
+    textStart = from + segment.readUInt16LE(textStart);
+    return textStart === from ? "" : segment.toString("latin1", from, Math.min(textStart, end));
+  };
+  return {
+    click: {
+      time: segment.readDoubleLE(start),
+      linkHex: segment.toString("hex", start + 8, start + 24),
+      accountHex: segment.toString("hex", start + 24, start + 40),
+      mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
+      prefetch: (flags & FLAG_PREFETCH) !== 0,
+      privacy: (flags & FLAG_PRIVACY) !== 0,
+      address: nextText(),
+      host: nextText(),
+      userAgent: nextText(),
+      referrer: nextText(),
+      language: nextText(),
+      query: nextText(),
+    },
+    end,
+  };
+}
+
+/** Decodes a text of an {@link EncodedClick}, whose bytes are UTF-8. */
+export const decodeText = (latin1: string): string =>
+  ASCII.test(latin1) ? latin1 : Buffer.from(latin1, "latin1").toString("utf8");
+
+// oxlint-disable-next-line no-control-regex -- ASCII includes control characters.
+const ASCII = /^[\x00-\x7f]*$/;
+
 function recordEnd(bytes: Buffer, offset: number): number | undefined {
   if (bytes.length - offset < RECORD_HEADER_BYTES) return undefined;
   const start = offset + RECORD_HEADER_BYTES;
@@ -312,7 +376,9 @@ export function writeUuid(target: Buffer, offset: number, uuid: Uuid): void {
 }
 
 /** Reads a UUID that {@link writeUuid} wrote. */
-export function readUuid(bytes: Buffer, offset: number): Uuid {
-  const hex = bytes.toString("hex", offset, offset + ID_BYTES);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
+export const readUuid = (bytes: Buffer, offset: number): Uuid =>
+  formatUuid(bytes.toString("hex", offset, offset + ID_BYTES));
+
+/** Formats 32 hexadecimal digits as a UUID. */
+export const formatUuid = (hex: string): Uuid =>
+  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

@@ -146,7 +146,7 @@ export async function disturbClickHouse(
 /** The statements at which a worker can be stopped: see docs/batches.md. */
 const POINTS = {
   manifest: /^INSERT INTO batches[^]*"kind":"manifest"/,
-  insert: /^INSERT INTO clicks /,
+  insert: /^INSERT INTO incoming_clicks /,
 };
 
 /** Two workers, of which the stack's stores directly, and the other one through the proxy. */

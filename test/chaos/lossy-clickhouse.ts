@@ -46,7 +46,10 @@ export function startLossyClickHouse(target: () => string): LossyClickHouse {
     const body = request.method === "GET" ? null : await request.arrayBuffer();
     const text = `${searchParams.get("query") ?? ""}\n${Buffer.from(body ?? new ArrayBuffer(0)).toString()}`;
     if (!(await takeHold(text, "before")())) return LOST();
-    if (text.startsWith("INSERT INTO clicks") && [...refused].some((part) => text.includes(part)))
+    if (
+      text.startsWith("INSERT INTO incoming_clicks") &&
+      [...refused].some((part) => text.includes(part))
+    )
       return REFUSED();
     const { method, headers } = request;
     const response = await fetch(new URL(pathname + search, target()), { method, headers, body });

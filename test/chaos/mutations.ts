@@ -15,7 +15,7 @@ const MUTATIONS: Record<string, Mutation> = {
     replace: [["msgID: formatSegmentId(segment)", ""]],
   },
   token: {
-    file: "worker/batches/clicks-table.ts",
+    file: "worker/store.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
       ["insert_deduplication_token: token,", ""],

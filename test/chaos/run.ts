@@ -325,9 +325,9 @@ async function readCounts(stack: Stack, id: string) {
   const uuid = `link_id = {link: UUID}`;
   const query = `
     SELECT (SELECT count() FROM clicks WHERE ${uuid}) AS clicks,
-           (SELECT uniqExact((journal_id, page, idx)) FROM clicks WHERE ${uuid}) AS positions,
+           (SELECT uniqExact((journal_id, segment, idx)) FROM clicks WHERE ${uuid}) AS positions,
            (SELECT sum(clicks) FROM clicks_15m WHERE ${uuid}) AS rollup,
-           (SELECT sum(clicks) FROM clicks_15m_by WHERE ${uuid} AND dimension = 'device') AS by_device
+           (SELECT sum(clicks) FROM clicks_1d_by WHERE ${uuid} AND dimension = 'device') AS by_device
     FORMAT JSONEachRow`;
   const parameters = new URLSearchParams({ query, param_link: decodeId("link", id) ?? "" });
   const response = await fetch(`${stack.info().clickhouse_url}/?${parameters.toString()}`);

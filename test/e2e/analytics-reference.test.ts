@@ -168,7 +168,7 @@ async function insertClicks(): Promise<void> {
     region_name: place[2],
     city: place[3],
     journal_id: account_id,
-    page: 0,
+    segment: 0,
     idx: idx % 60_000,
   }));
   for (let start = 0; start < rows.length; start += 2_000) {
@@ -180,7 +180,7 @@ async function insertClicks(): Promise<void> {
 async function insertMany(): Promise<void> {
   const account_id = decodeId("acct", account.id) ?? "";
   await insert(
-    `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, page, idx)
+    `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, segment, idx)
      SELECT now64(3, 'UTC') - 86400 * 5 - number % 2000000, '${decodeId("link", many)}', '${account_id}', 'live',
             'human', sipHash64(number % ${MANY.visitors}), 'DE', 'mobile', '${account_id}', 1, 0
        FROM numbers(${MANY.clicks})

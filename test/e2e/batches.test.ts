@@ -30,7 +30,7 @@ import { type Stack, startStack } from "../harness/stack.ts";
 const TIMEOUT_MS = 30_000;
 
 const MANIFEST = /^INSERT INTO batches[^]*"kind":"manifest"/;
-const INSERT = /^INSERT INTO clicks /;
+const INSERT = /^INSERT INTO incoming_clicks /;
 
 let stack: Stack;
 let lossy: LossyClickHouse;
@@ -109,8 +109,8 @@ async function publishAndHold(pattern: RegExp, when: "before" | "after") {
 async function readStored(): Promise<Map<string, { rows: number; positions: number }>> {
   const rows = await queryRows<{ id: string; rows: string; positions: string }>(
     clickhouse,
-    `SELECT concat(toString(journal_id), ':', toString(page)) AS id, count() AS rows, uniqExact(idx) AS positions
-       FROM clicks GROUP BY journal_id, page`,
+    `SELECT concat(toString(journal_id), ':', toString(segment)) AS id, count() AS rows, uniqExact(idx) AS positions
+       FROM clicks GROUP BY journal_id, segment`,
   );
   return new Map(
     rows.map((row) => [row.id, { rows: Number(row.rows), positions: Number(row.positions) }]),
@@ -316,7 +316,7 @@ test("clicks in flight are carried over from the version that inserted each segm
   });
   for (const { journalId, segment, clicks } of stored) {
     await clickhouse.command({
-      query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, page, idx)
+      query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, segment, idx)
               SELECT now64(3), '${newUuid()}', '${newUuid()}', 'live', 'human', '${journalId}', ${segment}, number
                 FROM numbers(${clicks})
               SETTINGS insert_deduplication_token = '${journalId}:${segment}',
@@ -343,7 +343,7 @@ test("everything sent again is stored once, after more inserts than ClickHouse r
     });
   for (let i = 0; i < 1.5 * window; i++)
     await clickhouse.command({
-      query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, page, idx)
+      query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, segment, idx)
               SELECT now64(3), '${newUuid()}', '${newUuid()}', 'live', 'human', '${newUuid()}', 0, 0`,
     });
   await replaceWorker();

@@ -1,12 +1,20 @@
 /** Goal: migrations work on a schema with data, which stays intact. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
+import type { ClickHouseClient } from "@clickhouse/client";
+
 import { migrations } from "../../api/migrations/index.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
+import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { checksumOf } from "../../shared/migrations.ts";
+import { openClickHouse } from "../../worker/clickhouse.ts";
+import { ROW_COLUMNS } from "../../worker/enrich/rows.ts";
+import { migrations as clickMigrations } from "../../worker/migrations/index.ts";
+import { migrateClickHouse, statementsOf } from "../../worker/migrations/migrate.ts";
+import { insertRows } from "../../worker/store.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 /** The last migration before quotas. */
@@ -80,4 +88,142 @@ test("accounts that exceed the new quotas keep what they have when quotas are ad
   const [index] =
     await sql`select indisvalid from pg_index where indexrelid = 'api_keys_active'::regclass`;
   expect(index).toEqual({ indisvalid: true });
+});
+
+/** The last migration of ClickHouse before rollups from the sums of an insert. */
+const BEFORE_SUMS = 3;
+
+const DAY_SECONDS = 86_400;
+
+/** Midnight two days ago, and the day's clicks of one segment: of two links, every quarter of an hour. */
+const DAY = (Math.floor(Date.now() / 1_000 / DAY_SECONDS) - 2) * DAY_SECONDS;
+const JOURNAL = newUuid();
+const [LINK, OTHER_LINK, ACCOUNT] = [newUuid(), newUuid(), newUuid()];
+const clicksOf = (segment: number) =>
+  Array.from({ length: 96 }, (_, idx) => ({
+    ts: (DAY + idx * 900 + segment) * 1_000,
+    link_id: idx % 3 === 0 ? LINK : OTHER_LINK,
+    account_id: ACCOUNT,
+    mode: "live",
+    class: idx % 8 === 0 ? "bot" : "human",
+    visitor: String(segment * 10 + (idx % 10)),
+    country: idx % 2 === 0 ? "DE" : "FR",
+    device: "mobile",
+    journal_id: JOURNAL,
+    idx,
+  }));
+
+/** Inserts a segment as the worker of the previous version does. */
+const insertAsBefore = (client: ClickHouseClient, page: number) =>
+  client.insert({
+    table: "clicks",
+    values: clicksOf(page).map((click) => ({ ...click, page })),
+    format: "JSONEachRow",
+    clickhouse_settings: {
+      insert_deduplicate: 1,
+      insert_deduplication_token: `${JOURNAL}:${page}`,
+      deduplicate_blocks_in_dependent_materialized_views: 1,
+      async_insert: 0,
+    },
+  });
+
+async function insertAsNow(client: ClickHouseClient, segment: number): Promise<void> {
+  const lines = clicksOf(segment).map((click) => {
+    const row: Record<string, string | number> = { ...click, segment };
+    return `${ROW_COLUMNS.map((column) => row[column] ?? "").join("\t")}\n`;
+  });
+  await insertRows(client, `${JOURNAL}:${segment}`, Buffer.from(lines.join("")));
+}
+
+/** What the analytics of the previous version read, which runs on the new schema while it is being replaced. */
+const READ_AS_BEFORE = `
+  SELECT (SELECT groupArray((page, n)) FROM (SELECT page, toUInt32(count()) AS n FROM clicks GROUP BY page ORDER BY page)) AS pages,
+         (SELECT groupArray((name, value, n)) FROM (
+            SELECT toString(dimension) AS name, value, toUInt32(sum(clicks)) AS n FROM (
+              SELECT dimension, value, clicks FROM clicks_1d_by
+               WHERE link_id = {link: UUID} AND bucket < toDateTime({day: UInt32}, 'UTC')
+               UNION ALL
+              SELECT dimension, value, clicks FROM clicks_15m_by
+               WHERE link_id = {link: UUID} AND bucket >= toDateTime({day: UInt32}, 'UTC')
+                 AND bucket < toDateTime({day: UInt32}, 'UTC') + 43200
+            ) WHERE dimension IN ('country', 'device') GROUP BY name, value ORDER BY name, value)) AS edges,
+         (SELECT toUInt32(sum(clicks)) FROM clicks_15m_of_account WHERE account_id = {account: UUID}) AS of_account`;
+
+type AsBefore = {
+  pages: [page: number, clicks: number][];
+  edges: [dimension: string, value: string, clicks: number][];
+  of_account: number;
+};
+
+test("clicks and rollups stay right when rollups are filled from the sums of an insert, also while the previous version runs", async () => {
+  const url = new URL(stack.info().clickhouse_url);
+  const admin = openClickHouse(url.href);
+  await admin.command({ query: "CREATE DATABASE before_sums" });
+  await admin.close();
+  url.pathname = "/before_sums";
+  const client = openClickHouse(url.href);
+  const apply = async (statements: readonly string[]) => {
+    for (const query of statements) await client.command({ query });
+  };
+  const read = () =>
+    queryRows<AsBefore>(client, READ_AS_BEFORE, { link: LINK, account: ACCOUNT, day: DAY });
+  const compareRollups = () => findDifferences(client, { from: DAY, to: DAY + DAY_SECONDS });
+  const readSegments = () =>
+    queryRows(
+      client,
+      "SELECT segment, toUInt32(count()) AS clicks FROM clicks GROUP BY segment ORDER BY segment",
+    );
+
+  await client.command({
+    query: `CREATE TABLE schema_migrations (
+              id UInt32, name String, checksum String, applied_at DateTime('UTC') DEFAULT now()
+            ) ENGINE = ReplacingMergeTree ORDER BY id`,
+  });
+  for (const migration of clickMigrations.filter(({ id }) => id <= BEFORE_SUMS)) {
+    await apply(statementsOf(migration.text));
+    const { id, name } = migration;
+    await client.insert({
+      table: "schema_migrations",
+      values: [{ id, name, checksum: checksumOf(migration) }],
+      columns: ["id", "name", "checksum"],
+      format: "JSONEachRow",
+    });
+  }
+  await insertAsBefore(client, 1);
+  await insertAsBefore(client, 2);
+  const [before] = await read();
+
+  // The previous version inserts all the while, and the migration is interrupted and repeated.
+  let migrating = true;
+  let last = 2;
+  const inserting = (async () => {
+    while (migrating || last < 5) await insertAsBefore(client, ++last);
+  })();
+  const sums = clickMigrations.find(({ id }) => id === BEFORE_SUMS + 1);
+  await apply(statementsOf(sums?.text ?? "").slice(0, -3));
+  await migrateClickHouse(client, log);
+  await migrateClickHouse(client, log);
+  migrating = false;
+  await inserting;
+
+  expect(await compareRollups()).toEqual([]);
+  await insertAsBefore(client, last + 1);
+  await insertAsNow(client, last + 2);
+  await insertAsNow(client, last + 2);
+  expect(await compareRollups()).toEqual([]);
+  const all = Array.from({ length: last + 2 }, (_, i) => i + 1);
+  expect(await readSegments()).toEqual(all.map((segment) => ({ segment, clicks: 96 })));
+
+  const [after] = await read();
+  // Segments of either version count alike for the previous one.
+  expect(after).toEqual({
+    pages: all.map((page) => [page, 96]),
+    edges: (before?.edges ?? []).map(([name, value, clicks]) => [
+      name,
+      value,
+      (clicks / 2) * all.length,
+    ]),
+    of_account: 96 * all.length,
+  });
+  await client.close();
 });

@@ -11,8 +11,9 @@ import { type Stack, startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
-/** Old enough for the consistency check, which skips recent clicks. */
-const HOURS_AGO = 5;
+/** Old enough for their whole UTC day to be checked, and how far back the check must look for that. */
+const HOURS_AGO = 50;
+const CHECKED = ["--hours", "100"];
 
 let stack: Stack;
 beforeAll(async () => void (stack = await startStack()));
@@ -85,7 +86,7 @@ describe("click reconciliation", () => {
     await eventually(async () => expect((await reconcile()).in_journals).toBe(0), TIMEOUT_MS);
     const before = await reconcile();
     await runQuery(
-      `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, page, idx)
+      `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, segment, idx)
        SELECT now(), generateUUIDv4(), generateUUIDv4(), 'test', 'human',
               '01900000-0000-7000-8000-000000000001', arrayJoin([0, 1, 3]), 0`,
     );
@@ -122,14 +123,17 @@ describe("the journal", () => {
   });
 });
 
+/** The buckets of the test's clicks. */
+const OLD = "bucket < toStartOfDay(now()) - INTERVAL 1 DAY";
+
 /** Reads the rollups of the checked period. */
 const readRollups = async (): Promise<unknown> =>
   JSON.parse(
     await runQuery(`
-      SELECT (SELECT sum(clicks) FROM clicks_15m WHERE bucket < now() - 3600) AS totals,
-             (SELECT uniqCombined64Merge(14)(visitors) FROM clicks_15m WHERE bucket < now() - 3600) AS visitors,
+      SELECT (SELECT sum(clicks) FROM clicks_15m WHERE ${OLD}) AS totals,
+             (SELECT uniqCombined64Merge(14)(visitors) FROM clicks_15m WHERE ${OLD}) AS visitors,
              (SELECT groupArray((toString(dimension), value, n)) FROM (
-                SELECT dimension, value, sum(clicks) AS n FROM clicks_15m_by WHERE bucket < now() - 3600
+                SELECT dimension, value, sum(clicks) AS n FROM clicks_1d_by WHERE ${OLD}
                  GROUP BY dimension, value ORDER BY dimension, value)) AS by
       FORMAT JSONEachRow`),
   );
@@ -137,30 +141,28 @@ const readRollups = async (): Promise<unknown> =>
 describe("the consistency check", () => {
   test("finds errors in a rollup, and rebuilds it from the clicks", async () => {
     await runQuery(
-      `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, page, idx)
+      `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, segment, idx)
        SELECT now64(3, 'UTC') - ${HOURS_AGO * 3_600} - number * 40,
               toUUID(concat('01900000-0000-7000-8000-00000000000', toString(number % 3))), generateUUIDv4(0), 'live',
               if(number % 7 = 0, 'bot', 'human'), number % 50, ['DE', 'FR', 'US'][number % 3 + 1],
               if(number % 2 = 0, 'mobile', 'desktop'), '01900000-0000-7000-8000-000000000002', 0, number
          FROM numbers(500)`,
     );
-    expect(await admin(stack, ["check-rollups"])).toMatchObject({ differences: 0 });
+    expect(await admin(stack, ["check-rollups", ...CHECKED])).toMatchObject({ differences: 0 });
     const right = await readRollups();
 
     await runQuery(
-      `INSERT INTO clicks_15m SELECT * FROM clicks_15m WHERE bucket < now() - 3600 AND class = 'human' LIMIT 3`,
+      `INSERT INTO clicks_15m SELECT * FROM clicks_15m WHERE ${OLD} AND class = 'human' LIMIT 3`,
     );
-    await runQuery(
-      `DELETE FROM clicks_15m_by WHERE bucket < now() - 3600 AND dimension = 'country'`,
-    );
+    await runQuery(`DELETE FROM clicks_1d_by WHERE ${OLD} AND dimension = 'country'`);
     expect(await readRollups()).not.toEqual(right);
-    const { code, stdout } = await runAdmin(stack, ["check-rollups", "--json"]);
+    const { code, stdout } = await runAdmin(stack, ["check-rollups", ...CHECKED, "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout).differences).toBeGreaterThan(3);
 
     // Polls one bucket during the repair: it must show either the old or the repaired value.
     const bucket =
-      "SELECT sum(clicks) FROM clicks_15m_by WHERE dimension = 'country' AND bucket = (SELECT min(bucket) FROM clicks_15m)";
+      "SELECT sum(clicks) FROM clicks_1d_by WHERE dimension = 'country' AND bucket = (SELECT toStartOfDay(min(bucket)) FROM clicks_15m)";
     const seen = new Set<string>();
     let repairing = true;
     const polling = (async () => {
@@ -168,6 +170,7 @@ describe("the consistency check", () => {
     })();
     const repaired = await admin<{ differences: number; repaired: number }>(stack, [
       "check-rollups",
+      ...CHECKED,
       "--repair",
     ]);
     repairing = false;
@@ -176,6 +179,6 @@ describe("the consistency check", () => {
     expect(seen.size).toBe(2);
     expect(repaired.repaired).toBe(repaired.differences);
     expect(await readRollups()).toEqual(right);
-    expect(await admin(stack, ["check-rollups"])).toMatchObject({ differences: 0 });
+    expect(await admin(stack, ["check-rollups", ...CHECKED])).toMatchObject({ differences: 0 });
   });
 });

@@ -49,7 +49,7 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
   await sql.end();
   await runQuery(
     stack,
-    `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, page, idx)
+    `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, segment, idx)
      SELECT now64(3, 'UTC') - 86400 * if(number < 40, 60, 5), '${uuid}', generateUUIDv4(0), 'live', 'human',
             number % 20, 'DE', 'mobile', '01900000-0000-7000-8000-000000000002', 0, number FROM numbers(100)`,
   );
@@ -61,6 +61,16 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
   expect(await runQuery(stack, "SELECT count() FROM clicks")).toBe("60");
   expect(await getSummary("period=90d")).toMatchObject({ total_clicks: 100, unique_clicks: 20 });
   expect(await getSummary("period=7d")).toMatchObject({ total_clicks: 60, unique_clicks: 20 });
+  const getCountries = async (query: string): Promise<unknown> =>
+    (await call(`${stack.info().api_url}/v1/analytics/${id}/geo?${query}`, { key })).body;
+  expect(await getCountries("period=90d")).toMatchObject({
+    data: [{ country: "DE", clicks: 100 }],
+  });
+  expect(await getCountries("period=7d")).toMatchObject({ data: [{ country: "DE", clicks: 60 }] });
+  // A zone whose days are not UTC's: the edge with deleted clicks is rounded to its whole UTC day.
+  expect(await getCountries("period=90d&timezone=Asia/Kolkata")).toMatchObject({
+    data: [{ country: "DE", clicks: 100 }],
+  });
   // Exact to the quarter of an hour, because only rollups remain.
   const start = new Date(Date.now() - 80 * 86_400_000).toISOString();
   expect(await getSummary(`start_date=${start}`)).toMatchObject({ total_clicks: 100 });

@@ -21,7 +21,7 @@ const CLICKS = 24_000;
 /** Inserts clicks within ClickHouse: more by day than by night, more recent than old ones. */
 const HISTORY = (linkId: string, accountId: string, clicks: number) => `
   INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, region, region_name, city,
-                      browser, os, device, referrer, journal_id, page, idx)
+                      browser, os, device, referrer, journal_id, segment, idx)
   SELECT now64(3, 'UTC') - toUInt32(pow(rand(1) / 4294967295, 1.6) * 80 * 86400) - (rand(2) % 43200), '${linkId}',
          '${accountId}', 'live', if(number % 11 = 0, 'bot', 'human'), cityHash64(rand(3) % ${clicks}),
          ['US', 'DE', 'GB', 'IN', 'BR', 'JP', 'FR', 'AU', 'ZA', 'CA'][1 + intDiv(rand(4) % 100, 10)

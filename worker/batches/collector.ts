@@ -26,7 +26,7 @@ const INTERVAL_MS = 1_000;
 export type HeldSegment<Rows> = BatchSegment<Rows> & {
   clicks: number;
   bytes: number;
-  links: ReadonlySet<Uuid>;
+  links: Iterable<Uuid>;
   whole: boolean;
   /** One, or more if a segment is in the stream more than once; by sequence. */
   messages: Map<number, JsMsg>;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
-import { createAgentParser, parseAgent } from "./user-agent.ts";
+import { parseAgent } from "./user-agent.ts";
 
 const WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64)";
 const MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)";
@@ -162,13 +162,9 @@ describe("a user agent", () => {
     expect(parseAgent(userAgent).bot).toContain(reason);
   });
 
-  test("is parsed to the same result with the cache, and without an error whatever it is", () => {
-    const parse = createAgentParser();
+  test("is parsed without an error whatever it is", () => {
     fc.assert(
-      fc.property(fc.string({ maxLength: 300 }), (userAgent) => {
-        expect(parse(userAgent)).toEqual(parseAgent(userAgent));
-        expect(parse(userAgent)).toEqual(parseAgent(userAgent));
-      }),
+      fc.property(fc.string({ maxLength: 300 }), (userAgent) => void parseAgent(userAgent)),
     );
   });
 });

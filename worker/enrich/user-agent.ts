@@ -1,11 +1,10 @@
 /** Parses user agents: browser, operating system, device, and whether it is a bot. */
 import { isbot, isbotMatches } from "isbot";
-import { LRUCache } from "lru-cache";
 import { UAParser } from "ua-parser-js";
 
 import { truncateText } from "./truncate-text.ts";
 
-export type Device = "mobile" | "desktop" | "tablet" | "other";
+type Device = "mobile" | "desktop" | "tablet" | "other";
 
 export type Agent = {
   browser: string;
@@ -14,9 +13,6 @@ export type Agent = {
   /** The part of the user agent that identifies a bot; undefined when it is none. */
   bot: string | undefined;
 };
-
-/** User agents cached: parsing one takes far longer than a lookup. */
-const CACHE_ENTRIES_MAX = 20_000;
 
 const UNKNOWN = "Unknown";
 
@@ -54,19 +50,7 @@ const DESKTOP_SYSTEMS = new Set([
   "Solaris",
 ]);
 
-/** Creates a parser with a cache. */
-export function createAgentParser() {
-  const cache = new LRUCache<string, Agent>({ max: CACHE_ENTRIES_MAX });
-  return (userAgent: string): Agent => {
-    const cached = cache.get(userAgent);
-    if (cached !== undefined) return cached;
-    const agent = parseAgent(userAgent);
-    cache.set(userAgent, agent);
-    return agent;
-  };
-}
-
-/** Parses a user agent without the cache. */
+/** Parses a user agent. That takes long, up to milliseconds: callers cache the result. */
 export function parseAgent(userAgent: string): Agent {
   const { browser, os, device } = new UAParser(
     truncateText(userAgent, AGENT_LENGTH_MAX),

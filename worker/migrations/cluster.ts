@@ -1,7 +1,8 @@
 /**
  * Converts the schema of a single server to that of a cluster. Each table becomes a replicated table `<name>_local` on
  * every shard, and a distributed table under its own name, which workers and API use. All clicks of a link are on
- * one shard, which can therefore count its distinct visitors.
+ * one shard, which can therefore count its distinct visitors. Tables that store nothing (`Null`) are on every server
+ * under their own name: what is inserted into one is converted there.
  */
 
 export type Cluster = {
@@ -9,12 +10,75 @@ export type Cluster = {
   name: string;
 };
 
-const CREATE_TABLE = /^CREATE TABLE IF NOT EXISTS (\w+) \((.*)\) ENGINE = (\w+)\n(.*)$/s;
-const CREATE_VIEW = /^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS\n(.*)$/s;
+type Convert = (groups: Record<string, string>, on: string, cluster: string) => string[];
 
 /** Replaces distributed tables by the local ones of a shard. */
 const readLocalTables = (text: string): string =>
   text.replaceAll(/\bFROM (clicks\w*)\b/g, (_, table: string) => `FROM ${table}_local`);
+
+const onTableAndLocal = (statement: (table: string) => string, table: string): string[] => [
+  statement(`${table}_local`),
+  statement(table),
+];
+
+/** Each form of statement in the migrations, and its conversion. */
+const FORMS: readonly [form: RegExp, convert: Convert][] = [
+  // The schema is for an empty cluster: nothing to fill, and no previous version that reads a view.
+  [/^(?:TRUNCATE|INSERT|CREATE VIEW) /, () => []],
+  [
+    /^CREATE TABLE IF NOT EXISTS (?<table>\w+) \((?<columns>.*)\) ENGINE = Null$/s,
+    ({ table, columns }, on) => [
+      `CREATE TABLE IF NOT EXISTS ${table} ${on} (${columns}) ENGINE = Null`,
+    ],
+  ],
+  [
+    /^CREATE TABLE IF NOT EXISTS (?<table>\w+) \((?<columns>.*)\) ENGINE = (?<engine>\w+)\n(?<rest>.*)$/s,
+    ({ table, columns = "", engine, rest = "" }, on, cluster) => [
+      `CREATE TABLE IF NOT EXISTS ${table}_local ${on} (${columns}) ` +
+        `ENGINE = Replicated${engine}('/clickhouse/tables/{shard}/{database}/${table}', '{replica}')\n` +
+        rest.replace(
+          "non_replicated_deduplication_window = 10000",
+          "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
+        ),
+      `CREATE TABLE IF NOT EXISTS ${table} ${on} AS ${table}_local\n` +
+        `ENGINE = Distributed('${cluster}', currentDatabase(), ${table}_local, ${columns.includes("link_id") ? "cityHash64(link_id)" : "rand()"})`,
+    ],
+  ],
+  [
+    // What is inserted on any server goes to the shard of its link.
+    /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<view>\w+) TO clicks AS\n(?<query>.*)$/s,
+    ({ view, query }, on) => [
+      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} ${on} TO clicks AS\n${query}`,
+    ],
+  ],
+  [
+    /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<view>\w+) TO (?<target>\w+) AS\n(?<query>.*)$/s,
+    ({ view, target = "", query = "" }, on) => [
+      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} ${on} TO ${target.startsWith("clicks") ? `${target}_local` : target} AS\n${readLocalTables(query)}`,
+    ],
+  ],
+  [
+    /^ALTER TABLE (?<view>\w+_view) MODIFY QUERY\n(?<query>.*)$/s,
+    ({ view, query = "" }, on) => [
+      `ALTER TABLE ${view} ${on} MODIFY QUERY\n${readLocalTables(query)}`,
+    ],
+  ],
+  [
+    /^ALTER TABLE (?<table>\w+) (?<change>(?:ADD|DROP) COLUMN .*)$/s,
+    ({ table = "", change }, on) =>
+      onTableAndLocal((name) => `ALTER TABLE ${name} ${on} ${change}`, table),
+  ],
+  [
+    // A distributed table stores nothing.
+    /^ALTER TABLE (?<table>\w+)\s+(?<change>MODIFY COLUMN .*)$/s,
+    ({ table, change }, on) => [`ALTER TABLE ${table}_local ${on} ${change}`],
+  ],
+  [/^DROP VIEW IF EXISTS (?<view>\w+)$/, ({ view }, on) => [`DROP VIEW IF EXISTS ${view} ${on}`]],
+  [
+    /^DROP TABLE IF EXISTS (?<table>\w+)(?: SETTINGS .*)?$/,
+    ({ table = "" }, on) => onTableAndLocal((name) => `DROP TABLE IF EXISTS ${name} ${on}`, table),
+  ],
+];
 
 /**
  * Returns the statements for an empty cluster, in order. Statements that fill new tables from old ones are left out.
@@ -23,26 +87,10 @@ const readLocalTables = (text: string): string =>
 export function clusterSchema(statements: readonly string[], { name }: Cluster): string[] {
   return statements.flatMap((commented) => {
     const statement = commented.replaceAll(/^--.*\n/gm, "").trim();
-    if (/^(?:TRUNCATE|INSERT) /.test(statement)) return [];
-    const table = CREATE_TABLE.exec(statement);
-    if (table !== null) {
-      const [, tableName = "", columns = "", engine = "", rest = ""] = table;
-      return [
-        `CREATE TABLE IF NOT EXISTS ${tableName}_local ON CLUSTER '${name}' (${columns}) ` +
-          `ENGINE = Replicated${engine}('/clickhouse/tables/{shard}/{database}/${tableName}', '{replica}')\n` +
-          rest.replace(
-            "non_replicated_deduplication_window = 10000",
-            "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
-          ),
-        `CREATE TABLE IF NOT EXISTS ${tableName} ON CLUSTER '${name}' AS ${tableName}_local\n` +
-          `ENGINE = Distributed('${name}', currentDatabase(), ${tableName}_local, ${columns.includes("link_id") ? "cityHash64(link_id)" : "rand()"})`,
-      ];
+    for (const [form, convert] of FORMS) {
+      const match = form.exec(statement);
+      if (match !== null) return convert(match.groups ?? {}, `ON CLUSTER '${name}'`, name);
     }
-    const view = CREATE_VIEW.exec(statement);
-    if (view === null) throw new Error(`Cannot convert for a cluster: ${statement.slice(0, 80)}`);
-    const [, viewName = "", target = "", select = ""] = view;
-    return [
-      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${viewName} ON CLUSTER '${name}' TO ${target}_local AS\n${readLocalTables(select)}`,
-    ];
+    throw new Error(`Cannot convert for a cluster: ${statement.slice(0, 80)}`);
   });
 }

@@ -1,7 +1,8 @@
 /** Goal: the rollups that are rebuilt and retained are exactly those that the migrations create and fill. */
 import { describe, expect, test } from "bun:test";
 
-import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+import { ROLLUP_TABLES, selectSums } from "../../shared/clicks/rollup-tables.ts";
+import { ROW_COLUMNS } from "../enrich/rows.ts";
 import { migrations } from "./index.ts";
 import { statementsOf } from "./migrate.ts";
 
@@ -16,62 +17,111 @@ const normalize = (sql: string): string =>
     .replaceAll(/ (?=\))|(?<=\() /g, "")
     .trim();
 
-const find = (form: RegExp): RegExpExecArray[] =>
-  statements.map((statement) => form.exec(statement)).filter((match) => match !== null);
+type Table = { columns: string[]; order: string[] };
+type View = { table: string; query: string };
 
-const createdTables = find(
-  /^CREATE TABLE IF NOT EXISTS (?<table>\w+) \((?<columns>.*)\) ENGINE = .*\nORDER BY \((?<order>[^)]*)\)/s,
-).map(({ groups }) => ({
-  table: groups?.["table"] ?? "",
-  columns: [...(groups?.["columns"] ?? "").matchAll(/^ {2}(\w+) /gm)].map(([, name = ""]) => name),
-  order: (groups?.["order"] ?? "").split(", "),
-}));
+const tables = new Map<string, Table>();
+const views = new Map<string, View>();
+/** Statements that are none of the forms below. */
+const others: string[] = [];
 
-const createdViews = find(
-  /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<view>\w+) TO (?<table>\w+) AS\n(?<select>.*)$/s,
-).map(({ groups }) => ({
-  view: groups?.["view"] ?? "",
-  table: groups?.["table"] ?? "",
-  select: normalize(groups?.["select"] ?? ""),
-}));
+/** A form of statement, and its effect on the schema. */
+const forms: [form: RegExp, apply: (groups: Record<string, string>) => void][] = [
+  [
+    /^CREATE TABLE IF NOT EXISTS (?<name>\w+) \((?<columns>.*)\) ENGINE = (?:Null|.*\nORDER BY \((?<order>[^)]*)\).*)$/s,
+    ({ name = "", columns = "", order = "" }) =>
+      tables.set(name, {
+        columns: [...columns.matchAll(/^ {2}(\w+) /gm)].map(([, column = ""]) => column),
+        order: order.split(", "),
+      }),
+  ],
+  [
+    /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<name>\w+) TO (?<table>\w+) AS\n(?<query>.*)$/s,
+    ({ name = "", table = "", query = "" }) => views.set(name, { table, query: normalize(query) }),
+  ],
+  [
+    /^ALTER TABLE (?<name>\w+) MODIFY QUERY\n(?<query>.*)$/s,
+    ({ name = "", query = "" }) =>
+      views.set(name, { table: views.get(name)?.table ?? "", query: normalize(query) }),
+  ],
+  [
+    /^ALTER TABLE (?<name>\w+) ADD COLUMN IF NOT EXISTS (?<column>\w+) /,
+    ({ name = "", column = "" }) => tables.get(name)?.columns.push(column),
+  ],
+  [
+    /^ALTER TABLE (?<name>\w+) DROP COLUMN IF EXISTS (?<column>\w+)$/,
+    ({ name = "", column = "" }) => {
+      const table = tables.get(name);
+      if (table !== undefined) table.columns = table.columns.filter((other) => other !== column);
+    },
+  ],
+  [/^DROP VIEW IF EXISTS (?<name>\w+)$/, ({ name = "" }) => views.delete(name)],
+  [/^DROP TABLE IF EXISTS (?<name>\w+)(?: SETTINGS .*)?$/, ({ name = "" }) => tables.delete(name)],
+  // Content, compression, and views of the API.
+  [
+    /^(?:TRUNCATE TABLE|INSERT INTO|CREATE VIEW) |^ALTER TABLE \w+\s+MODIFY COLUMN /,
+    () => undefined,
+  ],
+];
 
-/** The raw clicks, and the log of batches. */
-const NO_ROLLUPS = new Set(["clicks", "batches"]);
+for (const statement of statements) {
+  const form = forms.find(([regexp]) => regexp.test(statement));
+  if (form === undefined) others.push(statement);
+  else form[1](form[0].exec(statement)?.groups ?? {});
+}
+
+/** Tables that are no rollups: raw clicks, those that store nothing, and the log of batches. */
+const NO_ROLLUPS = new Set(["clicks", "incoming_clicks", "click_sums", "batches"]);
 
 const byTable = <Row extends { table: string }>(rows: readonly Row[]): Row[] =>
   rows.toSorted((a, b) => (a.table < b.table ? -1 : 1));
 
 describe("the list of rollups", () => {
-  test("is every table of the migrations but those of clicks and batches, with its columns", () => {
+  test("is every table of the migrations but that of the clicks, with its columns", () => {
     const listed = ROLLUP_TABLES.map(({ table, keys, measures }) => ({
       table,
       columns: [...keys, ...measures].toSorted(),
       order: keys.toSorted(),
     }));
-    const created = createdTables.map(({ table, columns, order }) => ({
-      table,
-      columns: columns.toSorted(),
-      order: order.toSorted(),
-    }));
-    expect(byTable(created.filter(({ table }) => !NO_ROLLUPS.has(table)))).toEqual(byTable(listed));
-    expect(created).toHaveLength(listed.length + NO_ROLLUPS.size);
+    const created = [...tables]
+      .filter(([table]) => !NO_ROLLUPS.has(table))
+      .map(([table, { columns, order }]) => ({
+        table,
+        columns: columns.toSorted(),
+        order: order.toSorted(),
+      }));
+    expect(byTable(created)).toEqual(byTable(listed));
   });
 
   test("is every view of the migrations, with its query", () => {
-    const listed = ROLLUP_TABLES.map(({ view, table, selectFromClicks }) => ({
+    const listed = ROLLUP_TABLES.map(({ view, table, viewQuery }) => ({
       view,
       table,
-      select: normalize(selectFromClicks()),
+      query: normalize(viewQuery),
     }));
-    expect(byTable(createdViews)).toEqual(byTable(listed));
+    const created = [...views].map(([view, { table, query }]) => ({ view, table, query }));
+    expect(byTable(created.filter(({ table }) => !NO_ROLLUPS.has(table)))).toEqual(byTable(listed));
   });
 
-  test("reads no statement of the migrations wrongly: each creates, empties or fills a table, or creates a view", () => {
-    const others = statements.filter(
-      (statement) => !/^(?:TRUNCATE TABLE|INSERT INTO) /.test(statement),
-    );
-    expect(createdTables.length + createdViews.length).toBe(others.length);
+  test("is filled from the sums of an insert as a rebuild sums clicks up", () => {
+    expect(views.get("click_sums_view")).toEqual({
+      table: "click_sums",
+      query: normalize(selectSums()),
+    });
   });
+
+  test("reads every statement of the migrations", () => {
+    expect(others).toEqual([]);
+  });
+});
+
+test("every column that the worker inserts becomes a column of the raw clicks, under its name", () => {
+  expect(tables.get("incoming_clicks")?.columns).toEqual([...ROW_COLUMNS]);
+  expect(views.get("incoming_clicks_view")).toEqual({
+    table: "clicks",
+    query: `SELECT ${ROW_COLUMNS.join(", ").replace("segment,", "segment, segment AS page,")} FROM incoming_clicks`,
+  });
+  expect(tables.get("clicks")?.columns.toSorted()).toEqual([...ROW_COLUMNS, "page"].toSorted());
 });
 
 describe("the query of a rollup", () => {

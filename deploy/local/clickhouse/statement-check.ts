@@ -87,7 +87,7 @@ const ENGINE_CLAUSE = /\bENGINE\b(?:\s{0,10}=)?\s{0,10}(\w*)/gi;
 
 /** Only after such a statement is the rest pure data: text formats other than `Values` contain no SQL. */
 const PLAIN_INSERT =
-  /^INSERT INTO (?:TABLE )?[\w.]{1,200}\s?(?:\([\w, ]{0,10000}\))?\s?FORMAT JSON(?:Compact)?EachRow$/i;
+  /^INSERT INTO (?:TABLE )?[\w.]{1,200}\s?(?:\([\w, ]{0,10000}\))?\s?FORMAT (?:JSON(?:Compact)?EachRow|TabSeparated)$/i;
 
 const isPlainInsert = (sql: string): boolean => PLAIN_INSERT.test(sql.trim());
 

