@@ -155,12 +155,12 @@ const refuse = () =>
   );
 
 /** Encodes a segment with one click of each link. */
-function createSegment(links: Uuid[]): { id: string; bytes: Buffer } {
+function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
   const journalId = newUuid();
   const records = links.map((linkId) => {
     const record = Buffer.alloc(RECORD_BYTES_MAX);
     const click = {
-      time: 1,
+      time,
       linkId,
       accountId: newUuid(),
       mode: "live" as const,
@@ -262,6 +262,16 @@ test("a segment that spoils its batch is dead-lettered alone", async () => {
   const letter = await deadLetter(1);
   expect(Buffer.from(letter.data).equals(poison.bytes)).toBe(true);
   expect((await manager.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
+});
+
+test("a segment with an impossible time is dead-lettered before it is in a batch", async () => {
+  const [flawed, other] = [createSegment([newUuid()], Number.NaN), createSegment([newUuid()])];
+  await publish(flawed.bytes);
+  await publish(other.bytes);
+  start();
+  await waitUntilAcknowledged();
+  expect(inserted).toEqual([[other.id]]);
+  expect((await deadLetter(1)).header.get(REASON_HEADER)).toBe("a click has no valid time");
 });
 
 test("segments of many redirectors are inserted together", async () => {

@@ -70,6 +70,7 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
   let pending = 0;
   let stopped = false;
   let settled = 0;
+  let lost = 0;
   let current: { owner: Owner<Rows>; collector: Collector<Rows> } | undefined;
 
   const sleep = (ms: number): Promise<void> => Promise.race([Bun.sleep(ms), stopping.promise]);
@@ -99,8 +100,11 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
         await ensureStreams(await connection.jetstreamManager());
         await standBy(connection);
         if (stopped) return;
-        await own(connection, await takeOver(ownerDeps(connection)));
+        const owner = await takeOver(ownerDeps(connection));
+        lost = 0;
+        await own(connection, owner);
       } catch (error) {
+        if (error instanceof LostOwnershipError) lost++;
         interrupt(error);
         await sleep(RESTART_DELAY_MS);
       }
@@ -134,6 +138,7 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
       },
       sleep,
       isStopped: () => stopped,
+      lost,
     });
 
   const ownerDeps = (connection: NatsConnection): OwnerDeps<Rows> => ({

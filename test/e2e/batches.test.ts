@@ -157,6 +157,14 @@ async function waitUntilAcknowledged(): Promise<void> {
   }, TIMEOUT_MS);
 }
 
+/** Removes the segments from rollups, as when ClickHouse was killed before it had filled its views. */
+async function emptyRollups(segments: readonly TestSegment[]): Promise<void> {
+  const link = `SELECT link_id FROM clicks WHERE journal_id = '${segments[0]?.journalId}'`;
+  for (const { table, idColumn } of ROLLUP_TABLES)
+    if (idColumn === "link_id")
+      await clickhouse.command({ query: `DELETE FROM ${table} WHERE link_id IN (${link})` });
+}
+
 describe("a worker that is killed", () => {
   test("before the manifest", async () => {
     const { segments } = await publishAndHold(MANIFEST, "before");
@@ -190,15 +198,35 @@ describe("a worker that is killed", () => {
 
   test("with an insert that is not in every view, and other rows the second time", async () => {
     const { segments } = await publishAndHold(INSERT, "after");
-    const link = `journal_id = '${segments[0]?.journalId}'`;
-    for (const { table } of ROLLUP_TABLES.filter(({ idColumn }) => idColumn === "link_id"))
-      await clickhouse.command({
-        query: `DELETE FROM ${table} WHERE link_id IN (SELECT link_id FROM clicks WHERE ${link})`,
-      });
+    await emptyRollups(segments);
     // Its referrer is direct for the next worker.
     await replaceWorker({ SHORT_HOSTS: REFERRER_HOST });
     await expectStoredOnce(segments);
   });
+});
+
+test("a takeover does not wait for PostgreSQL, but its repair of rollups does", async () => {
+  const postgres = Number(stack.info().pids.postgres);
+  const { segments } = await publishAndHold(INSERT, "after");
+  await emptyRollups(segments);
+  process.kill(postgres, "SIGSTOP");
+  try {
+    await replaceWorker();
+    const more = nextSegments(2);
+    await publish(more);
+    await eventually(async () => {
+      const stored = await readStored();
+      expect(more.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);
+    }, TIMEOUT_MS);
+  } finally {
+    process.kill(postgres, "SIGCONT");
+  }
+  // With one of the next batches.
+  await eventually(async () => {
+    const more = nextSegments(1);
+    await publish(more);
+    await expectStoredOnce(more);
+  }, TIMEOUT_MS);
 });
 
 describe("a worker that is paused between its check and its insert", () => {

@@ -70,11 +70,19 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
   const created = await call(`${api.url}/v1/links`, { key, body });
   expect(created.headers.get("x-propagation")).toBeNull();
   const { id, alias } = linkSchema.parse(created.body);
-  for (let i = 0; i < 5; i++) expect((await call(`${redirector.url}/${alias}`)).status).toBe(302);
-  await eventually(async () => {
-    const { body: updated } = await call(`${api.url}/v1/links/${id}`, { key });
-    expect(linkSchema.parse(updated).clicks).toBe(5);
-  }, TIMEOUT_MS);
+  const expectClicks = async (clicks: number) => {
+    for (let i = 0; i < 5; i++) expect((await call(`${redirector.url}/${alias}`)).status).toBe(302);
+    await eventually(async () => {
+      const { body: updated } = await call(`${api.url}/v1/links/${id}`, { key });
+      expect(linkSchema.parse(updated).clicks).toBe(clicks);
+    }, TIMEOUT_MS);
+  };
+  await expectClicks(5);
+  // The next worker reads the last batch again from the stream.
+  process.kill(worker.pid, "SIGKILL");
+  const next = await startWorker(stack, { NATS_URL: at("worker", "w") });
+  cleanup.defer(() => next.stop());
+  await expectClicks(10);
 
   for (const [user, pass, subject] of [
     ["redirector", "r", "links._.stolen"],

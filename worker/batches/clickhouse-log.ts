@@ -44,7 +44,7 @@ export function createBatchLog(client: ClickHouseClient): BatchLog {
   async function append(row: Row): Promise<void> {
     await client.insert({
       table: "batches",
-      values: [{ ...row, at: Date.now() }],
+      values: [row],
       format: "JSONEachRow",
       clickhouse_settings: { async_insert: 0, distributed_foreground_insert: 1 },
     });

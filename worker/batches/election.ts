@@ -15,19 +15,27 @@ const QUIET_MS = 3_000;
 /** The same for a worker that has seen nobody since it started: it is probably the only one. */
 const FIRST_QUIET_MS = 500;
 
+/**
+ * The same at most. A new owner does not fetch while it settles what is in doubt, which takes longer the more clicks a
+ * day has. Others that take over meanwhile would begin anew, so a worker waits twice as long whenever it lost.
+ */
+const QUIET_MAX_MS = 60_000;
+
 type ElectionDeps = {
   /** Reads the state of the durable consumer. */
   readConsumer: () => Promise<Pick<ConsumerInfo, "num_waiting" | "delivered">>;
   /** Waits; resolves early when the worker stops. */
   sleep: (ms: number) => Promise<void>;
   isStopped: () => boolean;
+  /** How often in a row this worker lost the log to another one before it was the owner. */
+  lost: number;
 };
 
 /** Resolves when no worker has fetched segments for a while, or when this one stops. */
 export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
-  const { readConsumer, sleep, isStopped } = deps;
+  const { readConsumer, sleep, isStopped, lost } = deps;
   let lastDelivered: number | undefined;
-  let quietMs = FIRST_QUIET_MS;
+  let quietMs = lost === 0 ? FIRST_QUIET_MS : Math.min(QUIET_MS * 2 ** lost, QUIET_MAX_MS);
   let quietSince = performance.now();
   while (!isStopped()) {
     const { num_waiting, delivered } = await readConsumer();

@@ -7,7 +7,11 @@ import type postgres from "postgres";
 import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
 import { type ClickHouse, findDifferences, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import type { Log } from "../../shared/log.ts";
+import { withTimeout } from "../../shared/timeout.ts";
 import type { ClickSpan } from "./deps.ts";
+
+/** A PostgreSQL that does not respond must not delay clicks for longer. */
+const LOCK_TIMEOUT_MS = 3_000;
 
 /** Pause before a repair is tried again for which PostgreSQL did not give the lock. */
 const RETRY_MS = 10_000;
@@ -30,35 +34,37 @@ export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
   let retryAt = 0;
   let rebuilt = 0;
 
-  /** Returns whether the lock was free. */
-  const repairLocked = ({ firstClick, lastClick }: ClickSpan): Promise<boolean> =>
-    sql.begin(async (transaction) => {
-      const [row] = await transaction<[{ locked: boolean }]>`
-        select pg_try_advisory_xact_lock(${REPAIR_LOCK}) as locked`;
-      if (!row.locked) return false;
-      const range = { from: Math.floor(firstClick / 1_000), to: Math.floor(lastClick / 1_000) + 1 };
-      const differences = await findDifferences(clickhouse, range, "touched");
-      if (differences.length > 0) {
-        log.warn({ differences: differences.length }, "half_done_insert_repaired");
-        await rebuildBuckets(clickhouse, differences);
-        rebuilt += differences.length;
+  async function repairSpan({ firstClick, lastClick }: ClickSpan): Promise<void> {
+    const range = { from: Math.floor(firstClick / 1_000), to: Math.floor(lastClick / 1_000) + 1 };
+    const differences = await findDifferences(clickhouse, range, "touched");
+    if (differences.length === 0) return;
+    log.warn({ differences: differences.length }, "half_done_insert_repaired");
+    await rebuildBuckets(clickhouse, differences);
+    rebuilt += differences.length;
+  }
+
+  async function repairWaiting(): Promise<void> {
+    const release = await takeLock(sql);
+    try {
+      for (let span = waiting[0]; span !== undefined; span = waiting[0]) {
+        await repairSpan(span);
+        waiting.shift();
       }
-      return true;
-    });
+    } finally {
+      release();
+    }
+  }
 
   return {
     async repair(span) {
       if (span !== undefined) {
         waiting.push(span);
-        waiting.splice(0, waiting.length - WAITING_MAX);
+        if (waiting.length > WAITING_MAX) waiting.shift();
         retryAt = 0;
       }
-      if (performance.now() < retryAt) return;
+      if (waiting.length === 0 || performance.now() < retryAt) return;
       try {
-        for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-          if (!(await repairLocked(next))) throw new Error("Another repair is running.");
-          waiting.shift();
-        }
+        await repairWaiting();
       } catch (error) {
         retryAt = performance.now() + RETRY_MS;
         log.warn({ error, waiting: waiting.length }, "repair_postponed");
@@ -66,4 +72,27 @@ export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
     },
     rebuilt: () => rebuilt,
   };
+}
+
+/** Takes the lock for repairs, and returns the function that gives it back. Throws when it is not given in time. */
+async function takeLock(sql: postgres.Sql): Promise<() => void> {
+  const locked = Promise.withResolvers<boolean>();
+  const released = Promise.withResolvers<void>();
+  sql
+    .begin(async (transaction) => {
+      const [row] = await transaction<[{ locked: boolean }]>`
+        select pg_try_advisory_xact_lock(${REPAIR_LOCK}) as locked`;
+      locked.resolve(row.locked);
+      if (row.locked) await released.promise;
+    })
+    .catch(locked.reject);
+  try {
+    if (!(await withTimeout(locked.promise, LOCK_TIMEOUT_MS)))
+      throw new Error("Another repair is running.");
+    return released.resolve;
+  } catch (error) {
+    // If the lock is given later, it is given back at once.
+    released.resolve();
+    throw error;
+  }
 }

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS batches (
   last_click Int64,
   -- Of a checkpoint: manifests whose segments had left the stream before it was known whether they are stored.
   open String CODEC(ZSTD(1)),
-  at DateTime64(3, 'UTC')
+  at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = MergeTree
 ORDER BY (kind, epoch, owner, number)
 TTL toDateTime(at) + INTERVAL 7 DAY DELETE WHERE kind IN ('manifest', 'settled'),
