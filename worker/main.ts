@@ -88,7 +88,7 @@ async function runWorker(): Promise<void> {
       ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
     }),
     store: (rows) =>
-      metrics.timeInsert(() => insertRows(clickhouse, formatSegmentId(rows), rows.text)),
+      metrics.timeInsert(() => insertRows(clickhouse, formatSegmentId(rows), [rows.text])),
     onStored: counters.touch,
     count: metrics.count,
   });

@@ -132,7 +132,7 @@ async function insertAsNow(client: ClickHouseClient, segment: number): Promise<v
     const row: Record<string, string | number> = { ...click, segment };
     return `${ROW_COLUMNS.map((column) => row[column] ?? "").join("\t")}\n`;
   });
-  await insertRows(client, `${JOURNAL}:${segment}`, Buffer.from(lines.join("")));
+  await insertRows(client, `${JOURNAL}:${segment}`, [Buffer.from(lines.join(""))]);
 }
 
 /** What the analytics of the previous version read, which runs on the new schema while it is being replaced. */

@@ -58,6 +58,9 @@ export type SegmentRows = SegmentId & {
   text: Buffer;
   clicks: number;
   links: readonly Uuid[];
+  /** Times of the earliest and the latest click, in Unix milliseconds; infinite without clicks. */
+  firstClick: number;
+  lastClick: number;
   /** False when bytes that are not a valid record follow the last valid one. */
   whole: boolean;
 };
@@ -98,12 +101,15 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
     const position = `\t${scan.journalId}\t${scan.segment}\t`;
     const links = new Map<string, Uuid>();
     const lines: string[] = [];
+    let [firstClick, lastClick] = [Infinity, -Infinity];
     let turnEnd = performance.now() + TURN_MS;
     for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
       const read = readEncodedClick(segment, offset);
       if (read === undefined || !isTime(read.click.time)) return undefined;
       const { click, end } = read;
       offset = end;
+      firstClick = Math.min(firstClick, click.time);
+      lastClick = Math.max(lastClick, click.time);
       let linkId = links.get(click.linkHex);
       if (linkId === undefined) links.set(click.linkHex, (linkId = formatUuid(click.linkHex)));
       const idx = lines.length;
@@ -118,6 +124,8 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
       text: Buffer.from(lines.join("")),
       clicks: lines.length,
       links: [...links.values()],
+      firstClick,
+      lastClick,
       whole: scan.end === segment.length,
     };
   };
