@@ -6,9 +6,10 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { ROW_COLUMNS } from "./enrich/rows.ts";
 
 /**
- * Inserts rows, the texts of segments in the format TabSeparated with {@link ROW_COLUMNS}. It is idempotent: the rows are one block with a
- * deduplication token, so ClickHouse stores them once, in `clicks` and in every rollup. The table `incoming_clicks`
- * stores nothing itself: views convert its columns into `clicks`, and sum up the rows for the rollups.
+ * Inserts rows, given as texts of segments in the format TabSeparated with {@link ROW_COLUMNS}. It is idempotent: the
+ * rows are one block with a deduplication token, so ClickHouse stores them once, in `clicks` and in every rollup. The
+ * table `incoming_clicks` stores nothing itself: views convert its columns into `clicks`, and sum up the rows for the
+ * rollups.
  */
 export async function insertRows(
   client: ClickHouseClient,
