@@ -37,9 +37,10 @@ await publishLinks(info.nats_url, generateLinks(LINKS));
 const nats = await connect(natsLogin(info.nats_url));
 const manager = await nats.jetstreamManager();
 
-// Collects clicks while the worker is stopped, so that it starts with all of them queued.
-await load(2);
+// A worker runs for weeks: its code is compiled and its caches are warm.
+await load(SECONDS);
 await waitUntilStored();
+// Collects clicks while the worker is stopped, so that it continues with all of them queued.
 process.kill(worker, "SIGSTOP");
 const before = {
   redirector: readThreadCpu(redirector),

@@ -92,8 +92,7 @@ async function runWorker(): Promise<void> {
     }),
     batches: {
       log: createBatchLog(clickhouse),
-      insert: (token, rows) =>
-        metrics.timeInsert(() => insertRows(clickhouse, token, Buffer.concat(rows))),
+      insert: (token, rows) => metrics.timeInsert(() => insertRows(clickhouse, token, rows)),
       isRejected,
       findStored: (segments, span) => findStored(clickhouse, segments, span),
       readHistory: () => readHistory(clickhouse),

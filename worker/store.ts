@@ -6,19 +6,20 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { ROW_COLUMNS } from "./enrich/rows.ts";
 
 /**
- * Inserts rows in the format TabSeparated with {@link ROW_COLUMNS}. It is idempotent: the rows are one block with a
- * deduplication token, so ClickHouse stores them once, in `clicks` and in every rollup. The table `incoming_clicks`
- * stores nothing itself: views convert its columns into `clicks`, and sum up the rows for the rollups.
+ * Inserts rows, given as texts of segments in the format TabSeparated with {@link ROW_COLUMNS}. It is idempotent: the
+ * rows are one block with a deduplication token, so ClickHouse stores them once, in `clicks` and in every rollup. The
+ * table `incoming_clicks` stores nothing itself: views convert its columns into `clicks`, and sum up the rows for the
+ * rollups.
  */
 export async function insertRows(
   client: ClickHouseClient,
   token: string,
-  text: Buffer,
+  texts: readonly Buffer[],
 ): Promise<void> {
   await client.insert({
     table: "incoming_clicks",
     columns: [...ROW_COLUMNS],
-    values: Readable.from([text], { objectMode: false }),
+    values: Readable.from(texts, { objectMode: false }),
     format: "TabSeparated",
     clickhouse_settings: {
       insert_deduplicate: 1,

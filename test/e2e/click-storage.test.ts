@@ -82,7 +82,7 @@ async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
   return rows;
 }
 
-const insert = (rows: SegmentRows) => insertRows(client, formatSegmentId(rows), rows.rows);
+const insert = (rows: SegmentRows) => insertRows(client, formatSegmentId(rows), [rows.rows]);
 
 /** Everything that is stored: the number of raw clicks, and all rows of each rollup, with the number of visitors. */
 async function readStored(): Promise<{ clicks: number; rollups: unknown[] }> {

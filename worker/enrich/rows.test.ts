@@ -199,6 +199,9 @@ describe("the rows of a segment", () => {
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
         expect(rows).toMatchObject({ ...ID, clicks: clicks.length, whole: true });
         expect(rows?.links).toEqual([...new Set(decoded.map(({ linkId }) => linkId))]);
+        const times = decoded.map(({ time }) => time);
+        expect(rows?.firstClick).toBe(Math.min(...times));
+        expect(rows?.lastClick).toBe(Math.max(...times));
       }),
       { numRuns: 300 },
     );

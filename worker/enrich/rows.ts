@@ -57,10 +57,10 @@ export type SegmentRows = SegmentId & {
   /** In the format TabSeparated, with {@link ROW_COLUMNS}; one line for each click, in order. */
   rows: Buffer;
   clicks: number;
-  /** Unix milliseconds; meaningless without clicks. */
+  links: readonly Uuid[];
+  /** Times of the earliest and the latest click, in Unix milliseconds; infinite without clicks. */
   firstClick: number;
   lastClick: number;
-  links: readonly Uuid[];
   /** False when bytes that are not a valid record follow the last valid one. */
   whole: boolean;
 };
@@ -101,16 +101,15 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
     const position = `\t${scan.journalId}\t${scan.segment}\t`;
     const links = new Map<string, Uuid>();
     const lines: string[] = [];
-    let firstClick = Infinity;
-    let lastClick = -Infinity;
+    let [firstClick, lastClick] = [Infinity, -Infinity];
     let turnEnd = performance.now() + TURN_MS;
     for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
       const read = readEncodedClick(segment, offset);
       if (read === undefined || !isTime(read.click.time)) return undefined;
       const { click, end } = read;
       offset = end;
-      if (click.time < firstClick) firstClick = click.time;
-      if (click.time > lastClick) lastClick = click.time;
+      firstClick = Math.min(firstClick, click.time);
+      lastClick = Math.max(lastClick, click.time);
       let linkId = links.get(click.linkHex);
       if (linkId === undefined) links.set(click.linkHex, (linkId = formatUuid(click.linkHex)));
       const idx = lines.length;
@@ -124,9 +123,9 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
       segment: scan.segment,
       rows: Buffer.from(lines.join("")),
       clicks: lines.length,
+      links: [...links.values()],
       firstClick,
       lastClick,
-      links: [...links.values()],
       whole: scan.end === segment.length,
     };
   };

@@ -1,3 +1,6 @@
+-- Breakdowns read the edges of a range from raw clicks: this rollup is no longer filled.
+DROP VIEW IF EXISTS clicks_15m_by_view;
+
 -- The worker inserts here. Nothing is stored: views convert the columns into `clicks` a block at a time, which costs less
 -- than parsing rows into dictionaries (LowCardinality).
 CREATE TABLE IF NOT EXISTS incoming_clicks (
@@ -87,29 +90,6 @@ SELECT account_id, mode, bucket, link_id, class, clicks
   FROM click_sums;
 ALTER TABLE clicks_15m_of_account DROP COLUMN IF EXISTS visitors;
 
--- Breakdowns read the edges of a range from raw clicks. So does this view, for API processes of the previous version.
-DROP VIEW IF EXISTS clicks_15m_by_view;
-DROP TABLE IF EXISTS clicks_15m_by SETTINGS max_table_size_to_drop = 0;
-CREATE VIEW IF NOT EXISTS clicks_15m_by AS
-SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket,
-       CAST(row.1 AS Enum8('country' = 1, 'region' = 2, 'city' = 3, 'browser' = 4, 'os' = 5, 'device' = 6,
-                           'referrer' = 7)) AS dimension,
-       row.2 AS value, row.3 AS country, row.4 AS region, row.5 AS region_name, 1 AS clicks
-  FROM (
-    SELECT link_id, account_id, mode, ts,
-           arrayJoin([
-             ('country', toString(country), '', '', ''),
-             ('region', toString(region), toString(country), '', toString(region_name)),
-             ('city', toString(city), toString(country), toString(region), toString(region_name)),
-             ('browser', toString(browser), '', '', ''),
-             ('os', toString(os), '', '', ''),
-             ('device', toString(device), '', '', ''),
-             ('referrer', toString(referrer), '', '', '')
-           ]) AS row
-      FROM clicks
-     WHERE class = 'human'
-  );
-
 -- Entropy coding: indexes into dictionaries are small and skewed, which LZ4 does not use. Parts that exist are compressed
 -- again when they are merged.
 ALTER TABLE clicks
@@ -149,3 +129,26 @@ ALTER TABLE clicks_1d_by
 
 ALTER TABLE clicks_15m MODIFY COLUMN visitors CODEC(ZSTD(1));
 ALTER TABLE clicks_1h MODIFY COLUMN visitors CODEC(ZSTD(1));
+
+-- Last, so that inserts which still fill the table have ended; one that has not fails, and is repeated. For API processes
+-- of the previous version, a view reads the same from raw clicks.
+DROP TABLE IF EXISTS clicks_15m_by SETTINGS max_table_size_to_drop = 0;
+CREATE VIEW IF NOT EXISTS clicks_15m_by AS
+SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket,
+       CAST(row.1 AS Enum8('country' = 1, 'region' = 2, 'city' = 3, 'browser' = 4, 'os' = 5, 'device' = 6,
+                           'referrer' = 7)) AS dimension,
+       row.2 AS value, row.3 AS country, row.4 AS region, row.5 AS region_name, 1 AS clicks
+  FROM (
+    SELECT link_id, account_id, mode, ts,
+           arrayJoin([
+             ('country', toString(country), '', '', ''),
+             ('region', toString(region), toString(country), '', toString(region_name)),
+             ('city', toString(city), toString(country), toString(region), toString(region_name)),
+             ('browser', toString(browser), '', '', ''),
+             ('os', toString(os), '', '', ''),
+             ('device', toString(device), '', '', ''),
+             ('referrer', toString(referrer), '', '', '')
+           ]) AS row
+      FROM clicks
+     WHERE class = 'human'
+  );
