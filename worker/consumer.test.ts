@@ -22,7 +22,6 @@ import {
 } from "nats";
 
 import {
-  decodeSegment,
   encodeRawClick,
   encodeSegmentHeader,
   formatSegmentId,
@@ -49,6 +48,9 @@ import type { BatchLog } from "./batches/entries.ts";
 import { createSegmentIndex } from "./batches/segment-index.ts";
 import { isRejected } from "./clickhouse.ts";
 import { type Consumer, type ConsumerDeps, startConsumer } from "./consumer.ts";
+import { UNKNOWN_LOCATION } from "./enrich/geo.ts";
+import { createRowsOf } from "./enrich/rows.ts";
+import { parseAgent } from "./enrich/user-agent.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -107,24 +109,22 @@ function createMemoryLog(): BatchLog {
   };
 }
 
+const rowsOf = createRowsOf({
+  geo: { locate: () => UNKNOWN_LOCATION },
+  parseAgent,
+  visitorHash: () => "1",
+  anonymousVisitors: false,
+  ownHosts: new Set(),
+});
+
 function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer {
   const consumer = startConsumer<string>({
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
     log: createLog("test", "silent"),
     async rowsOf(bytes) {
-      const segment = decodeSegment(bytes);
-      if (segment === undefined) return undefined;
-      const { clicks, ...rest } = segment;
-      const times = clicks.map(({ time }) => time);
-      return {
-        ...rest,
-        rows: formatSegmentId(segment),
-        clicks: clicks.length,
-        firstClick: Math.min(...times),
-        lastClick: Math.max(...times),
-        links: new Set(clicks.map(({ linkId }) => linkId)),
-      };
+      const prepared = await rowsOf(bytes);
+      return prepared === undefined ? undefined : { ...prepared, rows: formatSegmentId(prepared) };
     },
     batches: {
       log,
@@ -271,7 +271,7 @@ test("a segment with an impossible time is dead-lettered before it is in a batch
   start();
   await waitUntilAcknowledged();
   expect(inserted).toEqual([[other.id]]);
-  expect((await deadLetter(1)).header.get(REASON_HEADER)).toBe("a click has no valid time");
+  expect((await deadLetter(1)).header.get(REASON_HEADER)).toBe("a record is no valid click");
 });
 
 test("segments of many redirectors are inserted together", async () => {

@@ -14,8 +14,6 @@ type IntakeDeps<Rows> = {
   rowsOf: Prepare<Rows>;
 };
 
-const NOT_A_SEGMENT = "not a segment of clicks";
-
 /** Creates the function that takes in one message after the other. */
 export const createIntake =
   <Rows>({ owner, collector, outcomes, rowsOf }: IntakeDeps<Rows>) =>
@@ -30,8 +28,10 @@ export const createIntake =
       return;
     }
     const prepared = await rowsOf(data);
-    if (prepared === undefined)
-      return await outcomes.refused([message], { id, clicks: 0, reason: NOT_A_SEGMENT });
+    if (prepared === undefined) {
+      const reason = id === undefined ? "not a segment of clicks" : "a record is no valid click";
+      return await outcomes.refused([message], { id, clicks: 0, reason });
+    }
     if (prepared.clicks === 0) return outcomes.stored([message], prepared.whole, 0);
     const messages = new Map([[message.seq, message]]);
     collector.add({ ...prepared, sequence: message.seq, bytes: data.length, messages });

@@ -4,7 +4,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { BatchSegment, ClickSpan } from "./deps.ts";
 
 /** A segment's rows, and what else its bytes say. The span is meaningless without clicks. */
-export type PreparedSegment<Rows> = SegmentId &
+type PreparedSegment<Rows> = SegmentId &
   ClickSpan & {
     rows: Rows;
     clicks: number;
