@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import { envBoolean, envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
-import { envNatsUrl } from "../shared/nats.ts";
+import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 
 const variables = z.object({
   LOG_LEVEL: envLogLevel,
@@ -15,6 +15,7 @@ const variables = z.object({
   DATABASE_URL: envUrl(["postgres", "postgresql"]),
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,
+  NATS_REPLICAS: envNatsReplicas,
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),

@@ -101,6 +101,12 @@ export const envNatsUrl = z
     }
   });
 
+/** Copies of each stream that a process creates: 1 on one server, 3 or 5 in a cluster of at least as many. */
+export const envNatsReplicas = z
+  .enum(["1", "3", "5"], "must be 1, 3 or 5")
+  .default("1")
+  .transform(Number);
+
 const SCHEMES = new Set(["nats:", "tls:"]);
 
 /** Each server of the list has this long, so that three take less than a probe's own timeout (`preflight.ts`). */
