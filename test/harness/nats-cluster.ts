@@ -24,7 +24,7 @@ let watchdog: Watchdog | undefined;
 
 type Ports = { client: number; route: number; monitoring: number };
 
-export type NatsUser = "redirector" | "worker" | "api" | "operator";
+type NatsUser = "redirector" | "worker" | "api" | "operator";
 
 export type NatsServer = {
   name: string;
