@@ -28,17 +28,17 @@ import { createLinkFetch } from "./link-fetch.ts";
 import { revalidate } from "./revalidation.ts";
 
 /** How long one pull waits for changes, and so how often the cursor is compared with the stream. */
-const PULL_EXPIRES_MS = 1_000;
+const PULL_EXPIRES_MS = 500;
 const PULL_BATCH = 500;
 
 /** How much longer a pull may take than it should; then its consumer is gone, with its server. */
-const PULL_GRACE_MS = 500;
+const PULL_GRACE_MS = 300;
 
 /**
  * During an election JetStream does not respond, and a request may have gone to a server that is no more: a short
  * timeout finds the new leader soon.
  */
-const REQUEST_TIMEOUT_MS = 1_000;
+const REQUEST_TIMEOUT_MS = 500;
 const RETRY_MS = 100;
 
 /** The server deletes a consumer that has not pulled for this long; a new one resumes from the cursor. */
