@@ -27,8 +27,11 @@ import { continues, type Cursor, resume } from "./feed-position.ts";
 import { createLinkFetch } from "./link-fetch.ts";
 import { revalidate } from "./revalidation.ts";
 
-/** How long one pull waits for changes, and so how often the cursor is compared with the stream. */
-const PULL_EXPIRES_MS = 500;
+/**
+ * How long one pull waits for changes, and so how often the cursor is compared with the stream. The client allows no
+ * less.
+ */
+const PULL_EXPIRES_MS = 1_000;
 const PULL_BATCH = 500;
 
 /** How much longer a pull may take than it should; then its consumer is gone, with its server. */
