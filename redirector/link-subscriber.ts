@@ -9,7 +9,6 @@ import {
   DeliverPolicy,
   Events,
   type JetStreamManager,
-  type JsMsg,
   type NatsConnection,
 } from "nats";
 
@@ -24,7 +23,7 @@ import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import { continues, type Cursor, resume } from "./feed-position.ts";
-import { createLinkFetch } from "./link-fetch.ts";
+import { createLinkFetch, type FeedMessage, readNextMessage } from "./link-fetch.ts";
 import { revalidate } from "./revalidation.ts";
 
 /**
@@ -122,15 +121,14 @@ export function startLinkSubscriber({
     else cache.update(record);
   }
 
-  function apply(message: JsMsg, position: Cursor): void {
-    const record = decodeLinkRecord(message.data);
+  function apply({ subject, sequence, data }: FeedMessage, position: Cursor): void {
+    const record = decodeLinkRecord(data);
     if (record !== undefined) {
       store(record);
       changes++;
     }
-    if (message.subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
-    position.sequence = message.seq;
-    setLag(message.info.pending);
+    if (subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
+    position.sequence = sequence;
   }
 
   function onLost(): void {
@@ -161,7 +159,10 @@ export function startLinkSubscriber({
       });
       const overdue = setTimeout(() => messages.stop(), PULL_EXPIRES_MS + PULL_GRACE_MS);
       try {
-        for await (const message of messages) apply(message, position);
+        for await (const { subject, seq: sequence, data, info } of messages) {
+          apply({ subject, sequence, data }, position);
+          setLag(info.pending);
+        }
       } finally {
         clearTimeout(overdue);
       }
@@ -171,6 +172,16 @@ export function startLinkSubscriber({
       setLag(info.state.last_seq - position.sequence);
       // The stream has more, and the consumer did not deliver it: it is gone.
       if (lag !== 0 && position.sequence === before) return;
+    }
+  }
+
+  /** Applies what the replicas have, message by message, while no consumer can be had: elections take seconds. */
+  async function applyWithoutConsumer(connection: NatsConnection): Promise<void> {
+    if (cursor === undefined) return;
+    for (let i = 0; i < PULL_BATCH; i++) {
+      const next = await readNextMessage(connection, cursor.sequence, REQUEST_TIMEOUT_MS);
+      if (next === undefined) return;
+      apply(next, cursor);
     }
   }
 
@@ -191,6 +202,8 @@ export function startLinkSubscriber({
         // Logged once for each interruption, not for each attempt.
         if (state !== INTERRUPTED) log.warn({ error }, "feed_interrupted");
         setInterrupted(INTERRUPTED);
+        // What fails here as well is read later by a consumer.
+        await applyWithoutConsumer(connection).catch(() => undefined);
         await Bun.sleep(RETRY_MS);
       }
     }
