@@ -22,8 +22,11 @@ type PoolOptions = postgres.Options<Record<string, never>>;
 
 /** The URL for the first host, and all hosts. A URL has one host, so the others are taken out of the list first. */
 function parse(url: string): { base: URL; hosts: Host[] } {
-  const [, prefix = "", list = "", rest = ""] =
-    /^([a-z]+:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/.exec(url) ?? [];
+  const authority = url.indexOf("://") + "://".length;
+  const end = url.slice(authority).search(/[/?]/);
+  const pathAt = end < 0 ? url.length : authority + end;
+  const listAt = Math.max(authority, url.lastIndexOf("@", pathAt - 1) + 1);
+  const [prefix, list, rest] = [url.slice(0, listAt), url.slice(listAt, pathAt), url.slice(pathAt)];
   const hosts = list.split(",").map((item) => {
     const { hostname, port } = new URL(`postgres://${item}`);
     if (hostname === "") throw new TypeError("must name a host");

@@ -1,5 +1,5 @@
-import { checksumOf } from "../../shared/migrations.ts";
 /** Whether the database has the schema that this version of the API needs. */
+import { checksumOf } from "../../shared/migrations.ts";
 import type { Sql } from "../postgres.ts";
 import { migrations } from "./index.ts";
 
