@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import postgres from "postgres";
 
 import {
+  type PostgresInstallation,
   prepareInstallation,
   removeInstallation,
 } from "../../deploy/local/postgres-installation.ts";
@@ -28,108 +29,112 @@ export type PostgresPair = {
   killPrimary(): Promise<void>;
   /** Promotes the standby. */
   promote(): Promise<void>;
+  /** Makes a new standby of the killed server, as an operator would after a failover. */
+  rejoin(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
+
+type Node = { installation: PostgresInstallation; port: number; server?: Bun.Subprocess };
 
 /** Starts both servers in a temporary directory; `database` need not exist. */
 export async function startPostgresPair(database: string): Promise<PostgresPair> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-postgres-"));
   // As root, the servers run as another user, which must be able to traverse the folder.
   chmodSync(dir, 0o755);
-  const homes = ["primary", "standby"].map((name) => join(dir, name, "postgres"));
-  const [primaryHome = "", standbyHome = ""] = homes;
-  for (const home of homes) mkdirSync(dirname(home));
+  const homes = ["a", "b"].map((name) => join(dir, name, "postgres"));
   const programs = await findPrograms();
-  const primary = prepareInstallation(programs, primaryHome, () => undefined);
-  const standby = prepareInstallation(programs, standbyHome, () => undefined);
-  const [primaryPort, standbyPort] = [freePort(), freePort()];
-  initialise(primary, PASSWORD);
-
-  const start = (installation: typeof primary, port: number) => {
-    const { command, env, user } = postgresService(installation, port, PASSWORD);
-    const settings = ["wal_keep_size=256MB", "hot_standby=on", "wal_receiver_timeout=5s"];
-    const child = Bun.spawn([...command, ...settings.flatMap((setting) => ["-c", setting])], {
-      env: { ...process.env, ...env },
-      stdio: ["ignore", "ignore", "ignore"],
-      ...user,
-    });
-    watchdog ??= startWatchdog();
-    watchdog.watch("postgres", child.pid);
-    return child;
+  const prepare = (home: string): Node => {
+    mkdirSync(dirname(home));
+    const installation = prepareInstallation(programs, home, () => undefined);
+    return { installation, port: freePort() };
   };
-  const connect = (port: number) =>
-    postgres(urlOf([port], "postgres"), { max: 1, connect_timeout: 5, onnotice: () => undefined });
+  let [primary, standby] = [prepare(homes[0] ?? ""), prepare(homes[1] ?? "")];
+  const url = urlOf([standby.port, primary.port], database);
+  initialise(primary.installation, PASSWORD);
+  start(primary);
+  await eventually(
+    postgresService(primary.installation, primary.port, PASSWORD).isReady,
+    START_TIMEOUT_MS,
+  );
 
-  const primaryServer = start(primary, primaryPort);
-  await eventually(postgresService(primary, primaryPort, PASSWORD).isReady, START_TIMEOUT_MS);
-  const onPrimary = connect(primaryPort);
-  await copyData(onPrimary, join(primary.home, "data"), join(standby.home, "data"), {
-    host: "127.0.0.1",
-    port: primaryPort,
-    user: USER,
-    password: PASSWORD,
-  });
-  const standbyServer = start(standby, standbyPort);
-  const onStandby = connect(standbyPort);
-  await eventually(async () => {
-    const [row] = await onPrimary<[{ state: string }]>`select state from pg_stat_replication`;
-    if (row?.state !== "streaming") throw new Error("The standby does not stream.");
-  }, START_TIMEOUT_MS);
-  // From now on an acknowledged transaction is on both.
-  await onPrimary`alter system set synchronous_standby_names = '*'`;
-  await onPrimary`select pg_reload_conf()`;
-  await eventually(async () => {
-    const [row] = await onPrimary<
-      [{ sync_state: string }]
-    >`select sync_state from pg_stat_replication`;
-    if (row?.sync_state !== "sync") throw new Error("The standby is not synchronous.");
-  }, START_TIMEOUT_MS);
-  await onPrimary.end();
+  /** Makes the standby from the primary's data, and waits until it is synchronous. */
+  async function follow(): Promise<void> {
+    const sql = connect(primary);
+    try {
+      await copyData(sql, primary, standby);
+      start(standby);
+      // From now on an acknowledged transaction is on both.
+      await sql`alter system set synchronous_standby_names = '*'`;
+      await sql`select pg_reload_conf()`;
+      await eventually(async () => {
+        const [row] = await sql<
+          [{ sync_state: string }?]
+        >`select sync_state from pg_stat_replication`;
+        if (row?.sync_state !== "sync") throw new Error("The standby does not follow.");
+      }, START_TIMEOUT_MS);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  }
 
+  await follow();
   return {
-    url: urlOf([standbyPort, primaryPort], database),
-    async killPrimary() {
-      // An immediate shutdown, as of a crash: clients' connections just end.
-      primaryServer.kill("SIGQUIT");
-      await primaryServer.exited;
-    },
+    url,
+    killPrimary: () => kill(primary),
     async promote() {
-      // The configuration was copied before: the new primary has nobody to wait for.
-      await onStandby`select pg_promote()`;
+      const sql = connect(standby);
+      await sql`select pg_promote()`;
+      await sql.end({ timeout: 1 });
+      [primary, standby] = [standby, primary];
     },
+    rejoin: follow,
     async [Symbol.asyncDispose]() {
-      await onStandby.end({ timeout: 1 });
-      for (const server of [standbyServer, primaryServer]) {
-        server.kill("SIGQUIT");
-        await server.exited;
-      }
+      for (const node of [standby, primary]) await kill(node);
       for (const home of homes) removeInstallation(home);
       rmSync(dir, { recursive: true, force: true });
     },
   };
 }
 
+function start(node: Node): void {
+  const { command, env, user } = postgresService(node.installation, node.port, PASSWORD);
+  const settings = ["wal_keep_size=256MB", "hot_standby=on", "wal_receiver_timeout=5s"];
+  node.server = Bun.spawn([...command, ...settings.flatMap((setting) => ["-c", setting])], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "ignore"],
+    ...user,
+  });
+  watchdog ??= startWatchdog();
+  watchdog.watch("postgres", node.server.pid);
+}
+
+/** An immediate shutdown, as of a crash: clients' connections just end. */
+async function kill({ server }: Node): Promise<void> {
+  server?.kill("SIGQUIT");
+  await server?.exited;
+}
+
+const connect = ({ port }: Node): postgres.Sql =>
+  postgres(urlOf([port], "postgres"), { max: 1, connect_timeout: 5, onnotice: () => undefined });
+
 const urlOf = (ports: readonly number[], database: string): string =>
   `postgres://${USER}:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${database}`;
 
 /** Copies a running server's data with PostgreSQL's backup functions, as pg_basebackup does, and makes it a standby. */
-async function copyData(
-  sql: postgres.Sql,
-  from: string,
-  to: string,
-  source: Record<string, string | number>,
-): Promise<void> {
+async function copyData(sql: postgres.Sql, primary: Node, standby: Node): Promise<void> {
+  const from = join(primary.installation.home, "data");
+  const to = join(standby.installation.home, "data");
+  rmSync(to, { recursive: true, force: true });
   await sql`select pg_backup_start('standby', fast => true)`;
-  const copied = Bun.spawnSync(["cp", "--archive", from, to]);
-  if (copied.exitCode !== 0) throw new Error(copied.stderr.toString());
-  const [{ labelfile }] = await sql<
-    [{ labelfile: string }]
-  >`select labelfile from pg_backup_stop()`;
+  // Files that the server removes meanwhile are not needed.
+  Bun.spawnSync(["cp", "--archive", from, to]);
+  const [{ labelfile }] = await sql<[{ labelfile: string }]>`
+    select labelfile from pg_backup_stop(wait_for_archive => false)`;
   rmSync(join(to, "postmaster.pid"));
-  const connection = Object.entries(source).map(([name, value]) => `${name}=${value}`);
+  const source = `host=127.0.0.1 port=${primary.port} user=${USER} password=${PASSWORD}`;
   writeFileSync(join(to, "backup_label"), labelfile);
   writeFileSync(join(to, "standby.signal"), "");
-  writeFileSync(join(to, "postgresql.auto.conf"), `primary_conninfo = '${connection.join(" ")}'\n`);
+  writeFileSync(join(to, "postgresql.auto.conf"), `primary_conninfo = '${source}'\n`);
   const owned = Bun.spawnSync(["chown", "--recursive", "--reference", from, to]);
   if (owned.exitCode !== 0) throw new Error(owned.stderr.toString());
 }
