@@ -150,6 +150,7 @@ export function startLinkSubscriber({
     const added = await addConsumer(manager, position);
     const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
     const consumer = stream.getConsumerFromInfo(added);
+    let delivered = 0;
     while (!stopped && nats.connected()) {
       const before = position.sequence;
       const messages = await consumer.fetch({
@@ -160,6 +161,8 @@ export function startLinkSubscriber({
       const overdue = setTimeout(() => messages.stop(), PULL_EXPIRES_MS + PULL_GRACE_MS);
       try {
         for await (const { subject, seq: sequence, data, info } of messages) {
+          // Messages were lost with a connection or a pull: another consumer begins behind the last one applied.
+          if (info.deliverySequence !== ++delivered) return;
           apply({ subject, sequence, data }, position);
           setLag(info.pending);
         }

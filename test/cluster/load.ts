@@ -50,6 +50,8 @@ export function startLoad(
   let stalenessMs = 0;
   let lastWriteAt = performance.now();
   let lastRedirectAt = performance.now();
+  let lastPublishedAt = performance.now();
+  let publishGapMs = 0;
   let writeGapMs = 0;
   let redirectGapMs = 0;
   let stopped = false;
@@ -107,7 +109,10 @@ export function startLoad(
     writeGapMs = Math.max(writeGapMs, now - lastWriteAt);
     lastWriteAt = now;
     if (isCreation) created.push(linkSchema.parse(response.body).alias);
-    else if (!response.headers.has("x-propagation")) link.acknowledgedAt.set(i, now);
+    if (response.headers.has("x-propagation")) return;
+    publishGapMs = Math.max(publishGapMs, now - lastPublishedAt);
+    lastPublishedAt = now;
+    if (!isCreation) link.acknowledgedAt.set(i, now);
   }
 
   const repeat = async (perSecond: number, clients: number, work: (i: number) => Promise<void>) => {
@@ -129,10 +134,13 @@ export function startLoad(
   return {
     failures,
     created,
-    /** The longest times without a redirect, without an acknowledged write, and by which a target was outdated. */
+    /**
+     * The longest times without a redirect, without an acknowledged write and without a published one, which is the
+     * time without a leader, and by which a target was outdated.
+     */
     takeGaps() {
-      const gaps = { redirectGapMs, writeGapMs, stalenessMs };
-      redirectGapMs = writeGapMs = stalenessMs = 0;
+      const gaps = { redirectGapMs, writeGapMs, publishGapMs, stalenessMs };
+      redirectGapMs = writeGapMs = publishGapMs = stalenessMs = 0;
       return gaps;
     },
     unavailable: () => writesUnavailable,

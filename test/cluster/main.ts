@@ -6,7 +6,10 @@ import { parseArgs } from "node:util";
 
 import { runCluster } from "./run.ts";
 
-/** The oldest target that a redirect may lead to, beyond an election: before it nothing is acknowledged. */
+/**
+ * The oldest target that a redirect may lead to, beyond an election: what the dead leader acknowledged last is visible
+ * on the others only when there is a new one.
+ */
 const STALENESS_MS_MAX = 3_000;
 
 const { values } = parseArgs({
@@ -25,7 +28,7 @@ const { rounds, failures, missing, redirected, unknown, stored } = await runClus
   writesPerSecond: Number(values.writes),
   log: console.log,
 });
-for (const name of ["redirectGapMs", "writeGapMs", "stalenessMs"] as const) {
+for (const name of ["redirectGapMs", "writeGapMs", "publishGapMs", "stalenessMs"] as const) {
   const sorted = rounds.map((round) => Math.round(round[name])).toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)];
   console.log(`${name}: median ${at(0.5)}, 90 % ${at(0.9)}, longest ${at(1)}`);
@@ -36,7 +39,7 @@ const problems = [
   ...missing.map((alias) => `${alias} is missing`),
   ...(stored < redirected || stored > redirected + unknown ? ["clicks are not exact"] : []),
   ...rounds
-    .filter(({ stalenessMs }) => stalenessMs > STALENESS_MS_MAX)
+    .filter(({ stalenessMs, publishGapMs }) => stalenessMs > publishGapMs + STALENESS_MS_MAX)
     .map(({ fault, stalenessMs }) => `${fault}: a target was outdated by ${stalenessMs} ms`),
 ];
 for (const problem of problems) console.error(problem);

@@ -26,7 +26,13 @@ export type ClusterReport = {
   unknown: number;
   stored: number;
   /** The longest interruptions of each round. */
-  rounds: { fault: string; redirectGapMs: number; writeGapMs: number; stalenessMs: number }[];
+  rounds: {
+    fault: string;
+    redirectGapMs: number;
+    writeGapMs: number;
+    publishGapMs: number;
+    stalenessMs: number;
+  }[];
 };
 
 /** Runs the test; the caller judges the report. */
@@ -56,9 +62,9 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       await Bun.sleep(QUIET_MS);
       const gaps = load.takeGaps();
       report.push({ fault: fault.name, ...gaps });
-      const [redirects, writes, staleness] = Object.values(gaps).map(Math.round);
+      const [redirects, writes, published, staleness] = Object.values(gaps).map(Math.round);
       log(
-        `${round}. ${fault.name}: no redirect for ${redirects} ms, no write for ${writes} ms, a target outdated by ${staleness} ms`,
+        `${round}. ${fault.name}: no redirect for ${redirects} ms, no write for ${writes} ms, none published for ${published} ms, a target outdated by ${staleness} ms`,
       );
     }
   } finally {
