@@ -2,6 +2,8 @@
 import * as z from "zod";
 
 import { envBoolean, envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
+import { envPostgresUrl } from "../shared/postgres.ts";
 
 const variables = z.object({
   LOG_LEVEL: envLogLevel,
@@ -11,9 +13,10 @@ const variables = z.object({
   /** Address and port of health and metrics; must not be reachable from outside. */
   API_METRICS_HOST: z.string().default("127.0.0.1"),
   API_METRICS_PORT: envPort(9101),
-  DATABASE_URL: envUrl(["postgres", "postgresql"]),
+  DATABASE_URL: envPostgresUrl,
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
-  NATS_URL: envUrl(["nats", "tls"]),
+  NATS_URL: envNatsUrl,
+  NATS_REPLICAS: envNatsReplicas,
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),

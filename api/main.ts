@@ -3,6 +3,7 @@
  * reports whether it could start.
  */
 import { createClientAddress } from "../shared/client-address.ts";
+import { LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
@@ -11,6 +12,7 @@ import { createLog, type Log } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { watchReplicas } from "../shared/stream-replicas.ts";
 import { version } from "../shared/version.ts";
 import { createClickPoller } from "./analytics/click-poller.ts";
 import { createLiveRowReader } from "./analytics/live-rows.ts";
@@ -22,6 +24,7 @@ import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
+import { startHeartbeat } from "./feed/heartbeat.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
 import { LISTEN_OPTIONS } from "./http/listen-options.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
@@ -30,6 +33,8 @@ import { createStreamLeases } from "./limits/stream-leases.ts";
 import { createLinkService } from "./links/service.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
+import { schemaState } from "./migrations/applied.ts";
+import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import { openPostgres, pingPostgres } from "./postgres.ts";
@@ -38,8 +43,10 @@ import { startTracing } from "./tracing.ts";
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
+  const log = createLog("api", config.LOG_LEVEL);
+  await createDatabaseIfMissing(config.DATABASE_URL, log);
   const sql = openPostgres(config.DATABASE_URL, 1);
-  await migratePostgres(sql, createLog("api", config.LOG_LEVEL));
+  await migratePostgres(sql, log);
   await sql.end();
 }
 
@@ -55,8 +62,21 @@ async function serve(): Promise<void> {
   lifecycle.onStop("clickhouse", () => clickhouse.close());
   const nats = openNats({ url: config.NATS_URL, name: "api", log });
   lifecycle.onStop("nats", nats.close);
-  const feed = startLinkPublisher({ sql, nats: nats.connection, log });
+  const feed = startLinkPublisher({
+    sql,
+    nats: nats.connection,
+    streamReplicas: config.NATS_REPLICAS,
+    log,
+  });
   lifecycle.onStop("link feed", feed.stop);
+  lifecycle.onStop("feed heartbeat", startHeartbeat(nats.connection));
+  const replicas = watchReplicas({
+    nats: nats.connection,
+    streams: [LINKS_STREAM],
+    wanted: config.NATS_REPLICAS,
+    log,
+  });
+  lifecycle.onStop("replica watch", replicas.stop);
 
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
@@ -120,12 +140,10 @@ async function serve(): Promise<void> {
     registry,
     readiness: async () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
-      postgres: await pingPostgres(sql).then(
-        () => "ok",
-        () => "unreachable",
-      ),
+      postgres: await schemaState(sql).catch(() => "unreachable"),
       links_feed: feed.connected() ? "ok" : "not connected yet",
     }),
+    warnings: () => ({ replicas: replicas.warning() }),
     // Caddy queries it before it issues a certificate.
     routes: {
       "/domains/ask": async (request) => {

@@ -10,6 +10,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/link-cache.ts";
 import { createErrorPages, type ErrorPages, PAGE_BYTES_MAX, TemplateError } from "./error-pages.ts";
 
@@ -21,7 +22,8 @@ const settings = z.object({
   /** Address and port for health and metrics; must not be reachable from outside. */
   REDIRECTOR_METRICS_HOST: z.string().default("127.0.0.1"),
   REDIRECTOR_METRICS_PORT: envPort(9102),
-  NATS_URL: envUrl(["nats", "tls"]),
+  NATS_URL: envNatsUrl,
+  NATS_REPLICAS: envNatsReplicas,
   /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
   /** Further host names of the default short domain. */

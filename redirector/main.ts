@@ -6,6 +6,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
+import { CLICKS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { newUuid } from "../shared/ids.ts";
@@ -16,6 +17,7 @@ import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { configSchema, getTlsFiles, loadErrorPages } from "./config.ts";
 import { createHandler } from "./handler.ts";
@@ -24,7 +26,7 @@ import { createResponseWriter } from "./http/response-writer.ts";
 import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
-import { startLinkSubscriber } from "./link-subscriber.ts";
+import { type LinkSubscriber, startLinkSubscriber } from "./link-subscriber.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
@@ -34,6 +36,9 @@ import { createUnlockCookies } from "./unlock-cookie.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
+
+/** As the alert ShorthopFeedStale: several heartbeats of the feed are missing. */
+const FEED_AGE_WARNING_SECONDS = 30;
 
 /** The snapshot of the link cache, in the journal's directory. */
 const SNAPSHOT_NAME = "links.snapshot";
@@ -52,12 +57,26 @@ async function serve(): Promise<void> {
   lockJournal(config.JOURNAL_DIR);
   const snapshotPath = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
   const initialCursor = await loadSnapshot(snapshotPath, cache);
-  const feed = startLinkSubscriber({ nats: nats.connection, cache, initialCursor, log });
+  const feed = startLinkSubscriber({
+    nats,
+    streamReplicas: config.NATS_REPLICAS,
+    cache,
+    initialCursor,
+    log,
+  });
+  const replicas = watchReplicas({
+    nats: nats.connection,
+    streams: [LINKS_STREAM, CLICKS_STREAM],
+    wanted: config.NATS_REPLICAS,
+    log,
+  });
+  lifecycle.onStop("replica watch", replicas.stop);
   const snapshots = startSnapshots({ path: snapshotPath, cache, feed, log });
   const publisher = startPublisherClient({
     workerUrl: new URL("./journal/publisher.worker.ts", import.meta.url),
     natsUrl: config.NATS_URL,
     streamBytesMax: config.CLICKS_BYTES_MAX,
+    streamReplicas: config.NATS_REPLICAS,
     logLevel: config.LOG_LEVEL,
     onReleased: (segment) => journal.recycle(segment),
     onError: (error) => {
@@ -138,12 +157,20 @@ async function serve(): Promise<void> {
     registry: metrics.registry,
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
-      links_feed: feed.state(),
+      links_feed: feed.readiness(),
     }),
+    warnings: () => ({ links_feed: feedWarning(feed), replicas: replicas.warning() }),
   });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
   notifier.ready();
+}
+
+/** Why links may be outdated; undefined when they are not. */
+function feedWarning(feed: LinkSubscriber): string | undefined {
+  const age = Math.round(feed.ageSeconds());
+  if (feed.state() === "ok" && age < FEED_AGE_WARNING_SECONDS) return undefined;
+  return `${feed.state()}; last confirmed ${age} s ago`;
 }
 
 async function check(): Promise<void> {

@@ -28,6 +28,9 @@ import { storeBatches } from "./storing.ts";
 /** How often the server is told that segments are being worked on; a third of the time after which it redelivers them. */
 const PROGRESS_INTERVAL_MS = 3_000;
 
+/** How often an owner asks whether it still is: without traffic it would not notice that another took over. */
+const CONFIRM_INTERVAL_MS = 5_000;
+
 const FETCH_EXPIRES_MS = 1_000;
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
@@ -37,6 +40,8 @@ const RESTART_DELAY_MS = 500;
 export type ConsumerDeps<Rows> = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
+  /** Copies of a stream that this process creates. */
+  streamReplicas: number;
   log: Log;
   rowsOf: Prepare<Rows>;
   /** The log of batches, and their storage. */
@@ -64,7 +69,7 @@ export type Consumer = {
 };
 
 export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
-  const { nats, streamBytesMax, log, rowsOf, batches, count } = deps;
+  const { nats, streamBytesMax, streamReplicas, log, rowsOf, batches, count } = deps;
   const stopping = Promise.withResolvers<undefined>();
   let state = "not connected yet";
   let pending = 0;
@@ -112,8 +117,8 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
   }
 
   async function ensureStreams(manager: JetStreamManager): Promise<void> {
-    await ensureClicksStream(manager, streamBytesMax).catch(reportMissingSubject);
-    await ensureDeadLettersStream(manager).catch(reportMissingSubject);
+    await ensureClicksStream(manager, streamBytesMax, streamReplicas).catch(reportMissingSubject);
+    await ensureDeadLettersStream(manager, streamReplicas).catch(reportMissingSubject);
     await ensureConsumer(manager);
   }
 
@@ -162,7 +167,18 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
     const forAll = (respond: typeof outcomes.returned): void => {
       for (const { messages } of collector.held()) respond([...messages.values()]);
     };
+    const confirm = async (): Promise<void> => {
+      try {
+        await owner.confirm();
+      } catch (error) {
+        // Any other error says nothing: the next batch finds out.
+        if (!(error instanceof LostOwnershipError)) return;
+        interrupt(error);
+        collector.close();
+      }
+    };
     const progress = setInterval(() => forAll(outcomes.working), PROGRESS_INTERVAL_MS);
+    const confirmation = setInterval(() => void confirm(), CONFIRM_INTERVAL_MS);
     const storing = storeBatches({ ...deps, repair: batches.repair, owner, collector, outcomes })
       .catch(interrupt)
       .finally(() => collector.close());
@@ -179,6 +195,7 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
     await storing;
     current = undefined;
     clearInterval(progress);
+    clearInterval(confirmation);
     forAll(outcomes.returned);
   }
 

@@ -2,16 +2,17 @@
  * The worker process. `bun worker/main.ts` runs it. The argument `migrate` updates the schema and exits, `check`
  * reports whether the worker could start, `cluster-schema NAME` prints the schema for a cluster.
  */
-import postgres from "postgres";
-
+import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
+import { openPrimary } from "../shared/postgres.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createBatchLog } from "./batches/clickhouse-log.ts";
 import { findStored, readHistory } from "./batches/clicks-table.ts";
 import { createRepairs } from "./batches/repair.ts";
@@ -26,6 +27,7 @@ import { parseAgent } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
+import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
@@ -33,7 +35,7 @@ import { insertRows } from "./store.ts";
 
 /** Connects to PostgreSQL and runs an empty query; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
-  const sql = postgres(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
+  const sql = openPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
     await sql`select 1`;
   } finally {
@@ -43,6 +45,7 @@ const probePostgres = (url: string) => async (): Promise<void> => {
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
+  await createDatabaseIfMissing(config.CLICKHOUSE_URL);
   const client = openClickHouse(config.CLICKHOUSE_URL);
   await migrateClickHouse(client, createLog("worker", config.LOG_LEVEL));
   await setRetention(client, {
@@ -61,7 +64,7 @@ async function runWorker(): Promise<void> {
 
   const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
   lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const sql = postgres(config.DATABASE_URL, {
+  const sql = openPrimary(config.DATABASE_URL, {
     max: 2,
     connect_timeout: 2,
     backoff: () => 1,
@@ -82,6 +85,7 @@ async function runWorker(): Promise<void> {
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
+    streamReplicas: config.NATS_REPLICAS,
     log,
     rowsOf: createRowsOf({
       geo,
@@ -105,6 +109,14 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("consumer", () => consumer.stop());
 
+  const replicas = watchReplicas({
+    nats: nats.connection,
+    streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
+    wanted: config.NATS_REPLICAS,
+    log,
+  });
+  lifecycle.onStop("replica watch", replicas.stop);
+
   metrics.watch({ consumer, counters, audit, repairs, geo });
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
@@ -115,6 +127,7 @@ async function runWorker(): Promise<void> {
       clicks: consumer.state(),
       counters: counters.state(),
     }),
+    warnings: () => ({ replicas: replicas.warning() }),
   });
   lifecycle.onStop("internal server", () => internal.stop());
   const geoip = geo.databases().map(({ path, built }) => `${path} of ${built.toISOString()}`);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
-import { PROJECT_DIR, type Stack } from "./stack.ts";
+import { PROJECT_DIR } from "./stack.ts";
 
 /** Ends the processes if the test runner is killed. */
 let watchdog: Watchdog | undefined;
@@ -16,9 +16,15 @@ export type ExtraProcess = {
   output(): string;
 };
 
+/** The services that a process works on: a stack's, or others. */
+export type Services = {
+  dataDir: string;
+  info(): { nats_url: string; short_url: string; database_url: string; clickhouse_url: string };
+};
+
 /** Starts an additional API process on the stack's databases; `env` overrides its settings. */
 export async function startApi(
-  stack: Stack,
+  stack: Services,
   env: Record<string, string> = {},
 ): Promise<ExtraProcess> {
   const { database_url, clickhouse_url } = stack.info();
@@ -37,7 +43,7 @@ export async function startApi(
  * it elsewhere.
  */
 export async function startRedirector(
-  stack: Stack,
+  stack: Services,
   env: Record<string, string> = {},
   within: string[] = [],
 ): Promise<ExtraProcess> {
@@ -62,7 +68,7 @@ export async function startRedirector(
 
 /** Starts an additional worker on the stack's services; `env` overrides its settings. */
 export async function startWorker(
-  stack: Stack,
+  stack: Services,
   env: Record<string, string> = {},
 ): Promise<ExtraProcess> {
   const { clickhouse_url, database_url } = stack.info();
@@ -77,7 +83,7 @@ export async function startWorker(
 
 async function start(
   name: "api" | "redirector" | "worker",
-  stack: Stack,
+  stack: Services,
   env: Record<string, string>,
   within: string[] = [],
 ): Promise<ExtraProcess> {

@@ -41,6 +41,8 @@ export type Owner<Rows> = {
   store<Segment extends BatchSegment<Rows>>(
     segments: readonly Segment[],
   ): Promise<Refused<Segment>[]>;
+  /** Throws {@link LostOwnershipError} when another worker has taken over, or an error of the log. */
+  confirm(): Promise<void>;
   /** Says in the log that the last batch is stored, so that the next owner need not find out. */
   release(): Promise<void>;
   /** The number of ranges in the index, of journals it had to forget, and of manifests that are open. */
@@ -76,6 +78,7 @@ export async function takeOver<Rows>(deps: OwnerDeps<Rows>): Promise<Owner<Rows>
       await writer.settleDelivered(segments);
       return await writer.insertBatch(segments.filter((segment) => !index.has(segment)));
     },
+    confirm: writer.checkMine,
     release: writer.release,
     size: () => ({ ranges: index.size(), forgotten: index.forgotten(), open: writer.open() }),
   };
@@ -191,6 +194,7 @@ function createWriter<Rows>(
   }
 
   return {
+    checkMine,
     ensureMine,
     writeCheckpoint,
     writeCheckpointIfDue,

@@ -1,0 +1,144 @@
+/**
+ * A whole redundant fleet: three NATS servers from the shipped files, PostgreSQL with a standby, two redirectors, two
+ * workers and two API processes. A killed process is started again at the same address, as systemd does.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
+import { startWatchdog } from "../../deploy/local/watchdog.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { ownNatsServer } from "../harness/nats-versions.ts";
+import { freePort } from "../harness/ports.ts";
+import { type PostgresPair, startPostgresPair } from "../harness/postgres-pair.ts";
+import {
+  type ExtraProcess,
+  type Services,
+  startApi,
+  startRedirector,
+  startWorker,
+} from "../harness/processes.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
+
+const START_TIMEOUT_MS = 60_000;
+const REPLICAS = "3";
+const CLICKHOUSE_PASSWORD = "password-of-this-test";
+
+/** A process that is started again, at the same address, when it is killed. */
+export type Member = { url: string; kill(): Promise<void> };
+
+export type Fleet = {
+  nats: NatsCluster;
+  postgres: PostgresPair;
+  clickhouseUrl: string;
+  redirectors: Member[];
+  workers: Member[];
+  apis: Member[];
+  /** An API key of an account without tight limits. */
+  key: string;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export async function startFleet(): Promise<Fleet> {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = mkdtempSync(join(tmpdir(), "shorthop-fleet-"));
+  cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+  const nats = cleanup.use(await startNatsCluster(await ownNatsServer()));
+  const postgres = cleanup.use(await startPostgresPair("shorthop"));
+  const clickhouse = await startClickHouse(dataDir);
+  cleanup.defer(clickhouse.stop);
+  const env = { DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
+  await run(["api/main.ts", "migrate"], env);
+  await run(["worker/main.ts", "migrate"], env);
+
+  const services: Services = {
+    dataDir,
+    info: () => ({
+      nats_url: nats.url("operator"),
+      short_url: "http://localhost",
+      database_url: postgres.url,
+      clickhouse_url: clickhouse.url,
+    }),
+  };
+  const settingsOf = (user: "api" | "redirector" | "worker") => ({
+    ...nats.env,
+    NATS_URL: nats.url(user),
+    NATS_REPLICAS: REPLICAS,
+  });
+  const add = async (start: () => Promise<ExtraProcess>): Promise<Member> => {
+    let current = await start();
+    cleanup.defer(() => current.stop());
+    return {
+      url: current.url,
+      async kill() {
+        process.kill(current.pid, "SIGKILL");
+        current = await eventually(start, START_TIMEOUT_MS);
+      },
+    };
+  };
+  const two = async (start: (i: number) => Promise<Member>) => [await start(1), await start(2)];
+  const apis = await two(() => {
+    const API_PORT = String(freePort());
+    return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
+  });
+  const workers = await two(() => add(() => startWorker(services, settingsOf("worker"))));
+  const redirectors = await two((i) => {
+    const JOURNAL_DIR = join(dataDir, `journal-${i}`);
+    mkdirSync(JOURNAL_DIR);
+    const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
+    return add(() => startRedirector(services, { ...settingsOf("redirector"), ...own }));
+  });
+  const limits = { minute: 1_000_000, burst: 1_000_000, day: 1_000_000 };
+  const account = ["accounts", "create", "--name", "Fleet", "--plan", "enterprise", "--key"];
+  const created = await run(
+    ["api/cli/main.ts", ...account, "--limits", JSON.stringify(limits), "--json"],
+    env,
+  );
+  const kept = cleanup.move();
+  return {
+    nats,
+    postgres,
+    clickhouseUrl: clickhouse.url,
+    redirectors,
+    workers,
+    apis,
+    key: JSON.parse(created).key,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** Runs a command of the product; returns what it printed. */
+async function run(command: string[], env: Record<string, string>): Promise<string> {
+  const child = Bun.spawn([process.execPath, ...command], {
+    cwd: PROJECT_DIR,
+    env: { ...process.env, ...env },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const stdout = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed:\n${stdout}`);
+  return stdout;
+}
+
+async function startClickHouse(dataDir: string) {
+  const port = freePort();
+  const { command, env, isReady } = clickhouseService(dataDir, port, CLICKHOUSE_PASSWORD);
+  const child = Bun.spawn([...command], {
+    cwd: PROJECT_DIR,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  startWatchdog().watch("clickhouse", child.pid);
+  await eventually(async () => {
+    if (!(await isReady())) throw new Error("ClickHouse is not ready.");
+  }, START_TIMEOUT_MS);
+  return {
+    url: clickhouseUrl(port, CLICKHOUSE_PASSWORD),
+    async stop() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+}

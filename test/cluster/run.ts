@@ -1,0 +1,122 @@
+import { decodeId } from "../../shared/ids.ts";
+import { createRandom } from "../chaos/random.ts";
+import { callOnce } from "../harness/api.ts";
+/** The cluster test: faults, one after the other, on a fleet that is used all the time. */
+import { eventually } from "../harness/eventually.ts";
+import { faultsOf } from "./faults.ts";
+import { type Fleet, startFleet } from "./fleet.ts";
+import { prepareLinks, startLoad } from "./load.ts";
+
+/** Quiet time around a fault. */
+const QUIET_MS = 1_000;
+const STORED_TIMEOUT_MS = 30_000;
+
+export type ClusterOptions = {
+  seed: number;
+  rounds: number;
+  redirectsPerSecond: number;
+  writesPerSecond: number;
+  log: (line: string) => void;
+};
+
+export type ClusterReport = {
+  failures: string[];
+  missing: string[];
+  redirected: number;
+  unknown: number;
+  stored: number;
+  /** The longest interruptions of each round. */
+  rounds: {
+    fault: string;
+    redirectGapMs: number;
+    writeGapMs: number;
+    publishGapMs: number;
+    stalenessMs: number;
+  }[];
+};
+
+/** Runs the test; the caller judges the report. */
+export async function runCluster(options: ClusterOptions): Promise<ClusterReport> {
+  const { rounds, log } = options;
+  const random = createRandom(options.seed);
+  const pick = <T>(items: readonly T[]): T => {
+    const item = items[random.between(0, items.length - 1)];
+    if (item === undefined) throw new Error("There is nothing to choose from.");
+    return item;
+  };
+  await using fleet = await startFleet();
+  const links = await prepareLinks(fleet);
+  const rates = { redirects: options.redirectsPerSecond, writes: options.writesPerSecond };
+  const load = startLoad(fleet, links, rates);
+  const report: ClusterReport["rounds"] = [];
+  let queue: ReturnType<typeof faultsOf> = [];
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      // Every kind once, in random order, before any comes again.
+      if (queue.length === 0) queue = faultsOf(fleet, pick);
+      const fault = pick(queue);
+      queue = queue.filter((other) => other !== fault);
+      await Bun.sleep(QUIET_MS);
+      load.takeGaps();
+      await fault.inject();
+      await Bun.sleep(QUIET_MS);
+      const gaps = load.takeGaps();
+      report.push({ fault: fault.name, ...gaps });
+      const [redirects, writes, published, staleness] = Object.values(gaps).map(Math.round);
+      log(
+        `${round}. ${fault.name}: no redirect for ${redirects} ms, no write for ${writes} ms, none published for ${published} ms, a target outdated by ${staleness} ms`,
+      );
+    }
+  } finally {
+    await load.stop();
+  }
+  const sum = (read: (link: (typeof links)[number]) => number) =>
+    links.reduce((total, link) => total + read(link), 0);
+  const missing = await findMissing(fleet, load.created);
+  const redirected = sum((link) => link.redirected);
+  const stored = await countStored(
+    fleet,
+    links.map(({ id }) => id),
+    redirected,
+  );
+  log(`${load.created.length} links created, ${load.unavailable()} requests answered 503`);
+  return {
+    failures: load.failures,
+    missing,
+    redirected,
+    unknown: sum((link) => link.unknown),
+    stored,
+    rounds: report,
+  };
+}
+
+/** Returns the acknowledged links that a redirector does not know. */
+async function findMissing({ redirectors }: Fleet, aliases: readonly string[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (const { url } of redirectors) {
+    for (const alias of aliases) {
+      await eventually(async () => {
+        const { status } = await callOnce(`${url}/${alias}`);
+        if (status !== 302) throw new Error(`${alias}: ${status}`);
+      }, 1_000).catch(() => missing.push(alias));
+    }
+  }
+  return missing;
+}
+
+/** Counts the clicks of these links in ClickHouse, when there are as many as redirects or no more come. */
+async function countStored(
+  { clickhouseUrl }: Fleet,
+  ids: readonly string[],
+  redirected: number,
+): Promise<number> {
+  const uuids = ids.map((id) => `'${decodeId("link", id) ?? ""}'`).join(",");
+  const query = `SELECT count() FROM clicks WHERE link_id IN (${uuids})`;
+  let stored = 0;
+  await eventually(async () => {
+    const response = await fetch(`${clickhouseUrl}/?query=${encodeURIComponent(query)}`);
+    stored = Number(await response.text());
+    if (stored < redirected) throw new Error(`${stored} of ${redirected} clicks are stored.`);
+  }, STORED_TIMEOUT_MS).catch(() => undefined);
+  return stored;
+}

@@ -1,0 +1,24 @@
+/** Goal: the death of any one server or process of a redundant fleet interrupts only what it must, and loses nothing. */
+import { expect, test } from "bun:test";
+
+import { runCluster } from "../cluster/run.ts";
+
+/** Each kind of fault once; `bun run test:cluster` runs longer, and under more load. */
+const FAULTS = 7;
+
+test("redirects of known links, acknowledged links and clicks survive the death of any server or process", async () => {
+  const seed = Date.now() % 1_000_000;
+  console.log(`seed ${seed}`);
+  const { rounds, failures, missing, redirected, unknown, stored } = await runCluster({
+    seed,
+    rounds: FAULTS,
+    redirectsPerSecond: 50,
+    writesPerSecond: 5,
+    log: console.log,
+  });
+  expect(new Set(rounds.map(({ fault }) => fault)).size).toBe(FAULTS);
+  expect(failures).toEqual([]);
+  expect(missing).toEqual([]);
+  expect(stored).toBeGreaterThanOrEqual(redirected);
+  expect(stored).toBeLessThanOrEqual(redirected + unknown);
+}, 600_000);
