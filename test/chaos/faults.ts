@@ -216,12 +216,20 @@ export async function pauseOwner(workers: Workers, point: keyof typeof POINTS): 
   }
 }
 
-/** Kills the owner, and NATS forgets the batch that it was inserting; the insert arrives when others have taken over. */
+/**
+ * NATS forgets the batch that the owner is inserting, and the owner is killed. Its insert arrives when redirectors have
+ * published the segments again, and another owner has stored them.
+ */
 export async function rollBackNatsDuringInsert(workers: Workers, ms: number): Promise<void> {
   const rolledBack = rollBackNats(workers.stack, ms);
+  const { hold, wake } = await holdOwner(workers, "insert", "before");
   try {
-    await killOwner(workers, "insert", "before", "late");
-  } finally {
     await rolledBack;
+    await workers.worker.kill();
+    await waitForOwner(() => workers.worker.current().metricsUrl);
+    await Bun.sleep(REDELIVERY_MS);
+  } finally {
+    hold.release();
+    wake();
   }
 }

@@ -44,15 +44,6 @@ const MUTATIONS: Record<string, Mutation> = {
     file: "worker/batches/settle.ts",
     replace: [["  if (atHand.length > 0) {", "  if (atHand.length < 0) {"]],
   },
-  open: {
-    file: "worker/batches/owner.ts",
-    replace: [
-      [
-        "if (await settle(settling, index, manifest, atHand)) open",
-        "await settle(settling, index, manifest, atHand); open",
-      ],
-    ],
-  },
   replay: {
     file: "redirector/journal/journal.ts",
     replace: [

@@ -220,7 +220,7 @@ async function injectFaults(
     "pause owner before manifest": () => pauseOwner(targets, "manifest"),
     "pause owner before insert": () => pauseOwner(targets, "insert"),
     "roll back nats during an insert": () =>
-      rollBackNatsDuringInsert(targets, random.between(5_000, 7_000)),
+      rollBackNatsDuringInsert(targets, random.between(8_000, 10_000)),
   };
   const done: string[] = [];
   let natsEndedAt = 0;
