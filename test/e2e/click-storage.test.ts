@@ -20,6 +20,8 @@ import { createRowsOf, type SegmentRows } from "../../worker/enrich/rows.ts";
 import { parseAgent } from "../../worker/enrich/user-agent.ts";
 import { createVisitorHash } from "../../worker/enrich/visitor.ts";
 import { insertRows } from "../../worker/store.ts";
+import { killService } from "../chaos/faults.ts";
+import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const DAY_SECONDS = 86_400;
@@ -118,6 +120,19 @@ test("an insert that is repeated under its token changes nothing in the raw clic
   await insert(first);
   expect((await readStored()).clicks).toBe(2 * CLICKS);
   expect(await compareRollups()).toEqual([]);
+});
+
+test("an insert that is repeated after ClickHouse was killed changes nothing, even if it was never restarted since the migrations", async () => {
+  const rows = await makeSegment();
+  await insert(rows);
+  const stored = await readStored();
+  for (let restarts = 0; restarts < 2; restarts++) {
+    await killService(stack, "clickhouse");
+    await client.close();
+    client = openClickHouse(stack.info().clickhouse_url);
+    await eventually(() => insert(rows), 30_000);
+    expect(await readStored()).toEqual(stored);
+  }
 });
 
 test("an insert that reached the raw clicks but not the rollups is completed by the same insert", async () => {

@@ -55,39 +55,47 @@ CREATE TABLE IF NOT EXISTS click_sums (
   visitors AggregateFunction(uniqCombined64(14), UInt64)
 ) ENGINE = Null;
 
+-- The views of the rollups are made anew, as `MODIFY QUERY` would change the deduplication tokens of what they pass on at
+-- the next restart. Workers are stopped meanwhile. What one inserts nevertheless before the sums are passed on, in the
+-- last statement of this group, the consistency check adds to the rollups.
+DROP VIEW IF EXISTS clicks_15m_view;
+CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_15m_view TO clicks_15m AS
+SELECT link_id, account_id, mode, bucket, class, clicks, visitors
+  FROM click_sums;
+
+DROP VIEW IF EXISTS clicks_1h_view;
+CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1h_view TO clicks_1h AS
+SELECT link_id, account_id, mode, toStartOfHour(bucket) AS bucket, class,
+       sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
+  FROM click_sums
+ GROUP BY link_id, account_id, mode, bucket, class;
+
+DROP VIEW IF EXISTS clicks_1h_of_account_view;
+CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1h_of_account_view TO clicks_1h_of_account AS
+SELECT account_id, mode, toStartOfHour(bucket) AS bucket, class,
+       sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
+  FROM click_sums
+ GROUP BY account_id, mode, bucket, class;
+
+DROP VIEW IF EXISTS clicks_1d_of_account_view;
+CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1d_of_account_view TO clicks_1d_of_account AS
+SELECT account_id, mode, toStartOfDay(bucket) AS bucket, link_id, sum(clicks) AS clicks
+  FROM click_sums
+ WHERE class = 'human'
+ GROUP BY account_id, mode, bucket, link_id;
+
+DROP VIEW IF EXISTS clicks_15m_of_account_view;
+CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_15m_of_account_view TO clicks_15m_of_account AS
+SELECT account_id, mode, bucket, link_id, class, clicks
+  FROM click_sums;
+
 CREATE MATERIALIZED VIEW IF NOT EXISTS click_sums_view TO click_sums AS
 SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
        count() AS clicks, uniqCombined64State(14)(visitor) AS visitors
   FROM clicks
  GROUP BY link_id, account_id, mode, bucket, class;
 
--- Each statement switches a view at once: no insert is missing in a rollup, and none is in it twice.
-ALTER TABLE clicks_15m_view MODIFY QUERY
-SELECT link_id, account_id, mode, bucket, class, clicks, visitors
-  FROM click_sums;
-
-ALTER TABLE clicks_1h_view MODIFY QUERY
-SELECT link_id, account_id, mode, toStartOfHour(bucket) AS bucket, class,
-       sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
-  FROM click_sums
- GROUP BY link_id, account_id, mode, bucket, class;
-
-ALTER TABLE clicks_1h_of_account_view MODIFY QUERY
-SELECT account_id, mode, toStartOfHour(bucket) AS bucket, class,
-       sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
-  FROM click_sums
- GROUP BY account_id, mode, bucket, class;
-
-ALTER TABLE clicks_1d_of_account_view MODIFY QUERY
-SELECT account_id, mode, toStartOfDay(bucket) AS bucket, link_id, sum(clicks) AS clicks
-  FROM click_sums
- WHERE class = 'human'
- GROUP BY account_id, mode, bucket, link_id;
-
 -- Its visitors were those of `clicks_15m` in another order.
-ALTER TABLE clicks_15m_of_account_view MODIFY QUERY
-SELECT account_id, mode, bucket, link_id, class, clicks
-  FROM click_sums;
 ALTER TABLE clicks_15m_of_account DROP COLUMN IF EXISTS visitors;
 
 -- Entropy coding: indexes into dictionaries are small and skewed, which LZ4 does not use. Parts that exist are compressed

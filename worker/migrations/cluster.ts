@@ -58,12 +58,6 @@ const FORMS: readonly [form: RegExp, convert: Convert][] = [
     ],
   ],
   [
-    /^ALTER TABLE (?<view>\w+_view) MODIFY QUERY\n(?<query>.*)$/s,
-    ({ view, query = "" }, on) => [
-      `ALTER TABLE ${view} ${on} MODIFY QUERY\n${readLocalTables(query)}`,
-    ],
-  ],
-  [
     /^ALTER TABLE (?<table>\w+) (?<change>(?:ADD|DROP) COLUMN .*)$/s,
     ({ table = "", change }, on) =>
       onTableAndLocal((name) => `ALTER TABLE ${name} ${on} ${change}`, table),

@@ -40,11 +40,6 @@ const forms: [form: RegExp, apply: (groups: Record<string, string>) => void][] =
     ({ name = "", table = "", query = "" }) => views.set(name, { table, query: normalize(query) }),
   ],
   [
-    /^ALTER TABLE (?<name>\w+) MODIFY QUERY\n(?<query>.*)$/s,
-    ({ name = "", query = "" }) =>
-      views.set(name, { table: views.get(name)?.table ?? "", query: normalize(query) }),
-  ],
-  [
     /^ALTER TABLE (?<name>\w+) ADD COLUMN IF NOT EXISTS (?<column>\w+) /,
     ({ name = "", column = "" }) => tables.get(name)?.columns.push(column),
   ],
