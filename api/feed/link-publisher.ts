@@ -16,6 +16,7 @@ import {
   linkSubject,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
+import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
 import {
   deleteEntries,
@@ -75,7 +76,7 @@ export function startLinkPublisher({
     const connection = await nats;
     while (!stopped) {
       try {
-        const manager = await connection.jetstreamManager();
+        const manager = await connection.jetstreamManager({ timeout: PUBLISH_TIMEOUT_MS });
         await ensureLinksStream(manager, streamReplicas);
         jetStream = { client: connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS }), manager };
         return;
@@ -89,7 +90,8 @@ export function startLinkPublisher({
   async function publish(record: LinkRecord, outboxId: number): Promise<boolean> {
     if (jetStream === undefined) return false;
     try {
-      await publishIfNewer(jetStream, record);
+      // It takes several requests when another message came first; one that is late changes nothing.
+      await withTimeout(publishIfNewer(jetStream, record), PUBLISH_TIMEOUT_MS);
     } catch (error) {
       log.warn({ error, version: record.version }, "link_publish_failed");
       return false;

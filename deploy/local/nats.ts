@@ -179,11 +179,14 @@ export function natsService(
   };
 }
 
+const ACCEPT_TIMEOUT_MS = 5_000;
+
 /** Whether a NATS server with JetStream responds at the URL. */
 export async function acceptsClients(url: string): Promise<boolean> {
   const connection = await connect({
     ...natsLogin(url),
-    timeout: 1_000,
+    // Setting up PostgreSQL blocks this process for a second or two.
+    timeout: ACCEPT_TIMEOUT_MS,
     reconnect: false,
   });
   try {

@@ -67,18 +67,7 @@ export async function startFleet(): Promise<Fleet> {
     NATS_URL: nats.url(user),
     NATS_REPLICAS: REPLICAS,
   });
-  const add = async (start: () => Promise<ExtraProcess>): Promise<Member> => {
-    let current = await start();
-    cleanup.defer(() => current.stop());
-    return {
-      url: current.url,
-      async kill() {
-        process.kill(current.pid, "SIGKILL");
-        current = await eventually(start, START_TIMEOUT_MS);
-      },
-    };
-  };
-  const two = async (start: (i: number) => Promise<Member>) => [await start(1), await start(2)];
+  const add = (start: () => Promise<ExtraProcess>) => addMember(start, cleanup);
   const apis = await two(() => {
     const API_PORT = String(freePort());
     return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
@@ -108,6 +97,27 @@ export async function startFleet(): Promise<Fleet> {
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
+
+/** Starts a process that is started again when it is killed, and stopped by `cleanup`. */
+async function addMember(
+  start: () => Promise<ExtraProcess>,
+  cleanup: AsyncDisposableStack,
+): Promise<Member> {
+  let current = await start();
+  cleanup.defer(() => current.stop());
+  return {
+    url: current.url,
+    async kill() {
+      process.kill(current.pid, "SIGKILL");
+      current = await eventually(start, START_TIMEOUT_MS);
+    },
+  };
+}
+
+const two = async (start: (i: number) => Promise<Member>): Promise<Member[]> => [
+  await start(1),
+  await start(2),
+];
 
 /** Runs a command of the product; returns what it printed. */
 async function run(command: string[], env: Record<string, string>): Promise<string> {

@@ -14,9 +14,7 @@ type Tracked = {
   unknown: number;
 };
 
-export type Load = ReturnType<typeof startLoad>;
-
-export const destination = (version: number): string => `https://example.com/${version}`;
+const destination = (version: number): string => `https://example.com/${version}`;
 
 /** Creates the links and asks every redirector for each of them, so that they are cached. */
 export async function prepareLinks({ apis, redirectors, key }: Fleet): Promise<Tracked[]> {

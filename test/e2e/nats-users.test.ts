@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { createAccount } from "../harness/admin.ts";
-import { call, linkSchema } from "../harness/api.ts";
+import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
@@ -32,6 +32,14 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
   cleanup.defer(() => redirector.stop());
   const worker = await startWorker(stack, environment("worker"));
   cleanup.defer(() => worker.stop());
+
+  // Each has all the permissions that it needs, and the redirector follows the feed.
+  for (const { metricsUrl } of [api, redirector, worker]) {
+    await eventually(async () => {
+      const { status, body } = await callOnce(`${metricsUrl}/readyz`);
+      expect([status, body]).toEqual([200, expect.objectContaining({ warnings: {} })]);
+    }, TIMEOUT_MS);
+  }
 
   const { key } = await createAccount(stack, "enterprise");
   const body = { url: "https://example.com/users" };
