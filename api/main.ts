@@ -3,7 +3,7 @@
  * reports whether it could start.
  */
 import { createClientAddress } from "../shared/client-address.ts";
-import { loadConfig } from "../shared/env.ts";
+import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
@@ -18,13 +18,13 @@ import { createLiveClicks } from "./analytics/live.ts";
 import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
-import { configSchema, migrateConfigSchema } from "./config.ts";
+import { configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
-import { LISTEN_OPTIONS } from "./http/listen-options.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
+import { listenOptions, stopSite } from "./http/site-server.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
 import { createLinkService } from "./links/service.ts";
@@ -101,14 +101,16 @@ async function serve(): Promise<void> {
         clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
       }),
     shortUrl: shortUrl.origin,
+    isStopping: lifecycle.stopping,
     observe(completed: CompletedRequest) {
       observe(completed);
       tracing?.observe(completed);
     },
   };
   const app = createApp({ ...common, analytics: common.analyticsFor(keys.isAlive) });
-  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...LISTEN_OPTIONS });
-  lifecycle.onStop("server", () => app.server?.stop());
+  const shared = config.INSTANCE !== undefined;
+  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
+  lifecycle.onStop("server", () => stopSite(app.server, shared));
   const dashboard = startDashboard(config, { ...common, sql });
   if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);
   // Stops before the servers, which wait for their open connections.
@@ -116,7 +118,7 @@ async function serve(): Promise<void> {
 
   const internal = startInternalServer({
     host: config.API_METRICS_HOST,
-    port: config.API_METRICS_PORT,
+    port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
     registry,
     readiness: async () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",

@@ -17,6 +17,8 @@ export type Decision =
   | { kind: "root" }
   | { kind: "robots" }
   | { kind: "favicon" }
+  /** `/healthz`, on any host: load balancers ask for it by address. */
+  | { kind: "healthy" }
   | { kind: "method_not_allowed"; allow: string }
   /** The link is not cached: it must be fetched, and the request decided again. */
   | { kind: "miss"; domain: string; alias: string };
@@ -28,6 +30,9 @@ export type ShortRequest = {
   /** The domain that the Host header resolves to; undefined for a host that is not served here. */
   domain: string | undefined;
 };
+
+/** Reserved: never an alias (`shared/contracts/alias.ts`). */
+const HEALTH_PATH = "/healthz";
 
 const READ_METHODS = "GET, HEAD";
 
@@ -43,7 +48,9 @@ export function decide(
   const { method, domain } = request;
   const isRead = method === "GET" || method === "HEAD";
   if (!isRead && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
-  if (domain === undefined) return { kind: "not_found" };
+  if (domain === undefined) {
+    return isRead && request.path === HEALTH_PATH ? { kind: "healthy" } : { kind: "not_found" };
+  }
   if (link === undefined) return decideWithoutLink(request.path, domain, isRead);
   if (link === null) return { kind: "not_found" };
   if (link.expires_at !== null && link.expires_at <= now) return { kind: "expired" };
@@ -65,8 +72,9 @@ function decideWithoutLink(path: string, domain: string, isRead: boolean): Decis
   return isRead ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
 }
 
-function builtInPage(path: string): "root" | "robots" | "favicon" | undefined {
+function builtInPage(path: string): "root" | "robots" | "favicon" | "healthy" | undefined {
   if (path === "/") return "root";
   if (path === "/robots.txt") return "robots";
+  if (path === HEALTH_PATH) return "healthy";
   return path === "/favicon.ico" ? "favicon" : undefined;
 }
