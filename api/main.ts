@@ -32,7 +32,7 @@ import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
-import { openPostgres, pingPostgres } from "./postgres.ts";
+import { openPostgres, pingPostgres, requirePrivileges } from "./postgres.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
 
@@ -167,7 +167,7 @@ async function check(): Promise<void> {
     DATABASE_URL: async () => {
       const sql = openPostgres(config.DATABASE_URL, 1);
       try {
-        await pingPostgres(sql);
+        await requirePrivileges(sql);
       } finally {
         await sql.end({ timeout: 1 });
       }

@@ -23,16 +23,18 @@ import { createAgentParser } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
+import { ensureDatabase } from "./migrations/database.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
+import { requirePrivileges } from "./privileges.ts";
 import { storeSegment } from "./store.ts";
 
-/** Connects to PostgreSQL and runs an empty query; throws when that fails. */
+/** Connects to PostgreSQL and checks the privileges there; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
   const sql = postgres(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
-    await sql`select 1`;
+    await requirePrivileges(sql);
   } finally {
     await sql.end({ timeout: 1 });
   }
@@ -40,6 +42,7 @@ const probePostgres = (url: string) => async (): Promise<void> => {
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
+  await ensureDatabase(config.CLICKHOUSE_URL);
   const client = openClickHouse(config.CLICKHOUSE_URL);
   await migrateClickHouse(client, createLog("worker", config.LOG_LEVEL));
   await setRetention(client, {

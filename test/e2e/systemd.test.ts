@@ -15,6 +15,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { parseEnvironment } from "../../api/cli/environment-files.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const UNITS = join(PROJECT_DIR, "deploy/systemd");
@@ -70,6 +71,14 @@ test("every variable of the example configurations exists in its process's schem
     expect(configSchema.safeParse({ ...env, ...journal }).error?.issues ?? []).toEqual([]);
     const known = Object.keys(configSchema.shape ?? configSchema.def.in?.shape ?? {});
     expect(Object.keys(env).filter((key) => !known.includes(key))).toEqual([]);
+  }
+});
+
+test("the example configuration of migrations has what both schemas need", async () => {
+  const variables = parseEnvironment(readFileSync(join(UNITS, "migrate.env"), "utf8"));
+  for (const name of ["api", "worker"]) {
+    const { migrateConfigSchema } = await import(join(PROJECT_DIR, name, "config.ts"));
+    expect(migrateConfigSchema.safeParse(variables).error?.issues ?? []).toEqual([]);
   }
 });
 
