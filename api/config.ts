@@ -11,6 +11,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 
 /** The metrics port of a single API process, and what instances add their numbers to. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
@@ -27,7 +28,8 @@ const variables = z.object({
   INSTANCE: envInstance(),
   DATABASE_URL: envUrl(["postgres", "postgresql"]),
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
-  NATS_URL: envUrl(["nats", "tls"]),
+  NATS_URL: envNatsUrl,
+  NATS_REPLICAS: envNatsReplicas,
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),

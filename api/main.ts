@@ -3,6 +3,7 @@
  * reports whether it could start.
  */
 import { createClientAddress } from "../shared/client-address.ts";
+import { LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
@@ -11,6 +12,7 @@ import { createLog, type Log } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { watchReplicas } from "../shared/stream-replicas.ts";
 import { version } from "../shared/version.ts";
 import { createClickPoller } from "./analytics/click-poller.ts";
 import { createLiveRowReader } from "./analytics/live-rows.ts";
@@ -55,8 +57,20 @@ async function serve(): Promise<void> {
   lifecycle.onStop("clickhouse", () => clickhouse.close());
   const nats = openNats({ url: config.NATS_URL, name: "api", log });
   lifecycle.onStop("nats", nats.close);
-  const feed = startLinkPublisher({ sql, nats: nats.connection, log });
+  const feed = startLinkPublisher({
+    sql,
+    nats: nats.connection,
+    streamReplicas: config.NATS_REPLICAS,
+    log,
+  });
   lifecycle.onStop("link feed", feed.stop);
+  const replicas = watchReplicas({
+    nats: nats.connection,
+    streams: [LINKS_STREAM],
+    wanted: config.NATS_REPLICAS,
+    log,
+  });
+  lifecycle.onStop("replica watch", replicas.stop);
 
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
@@ -128,6 +142,7 @@ async function serve(): Promise<void> {
       ),
       links_feed: feed.connected() ? "ok" : "not connected yet",
     }),
+    warnings: () => ({ replicas: replicas.warning() }),
     // Caddy queries it before it issues a certificate.
     routes: {
       "/domains/ask": async (request) => {

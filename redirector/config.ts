@@ -14,6 +14,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/link-cache.ts";
 import { createErrorPages, type ErrorPages, PAGE_BYTES_MAX, TemplateError } from "./error-pages.ts";
 
@@ -30,7 +31,8 @@ const settings = z.object({
   REDIRECTOR_METRICS_PORT: envOptionalPort(),
   /** The number of this process among the redirectors of its host. */
   INSTANCE: envInstance(),
-  NATS_URL: envUrl(["nats", "tls"]),
+  NATS_URL: envNatsUrl,
+  NATS_REPLICAS: envNatsReplicas,
   /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
   /** Further host names of the default short domain. */

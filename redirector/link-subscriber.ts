@@ -45,6 +45,8 @@ export type Cursor = { stream: string; sequence: number };
 
 type LinkSubscriberDeps = {
   nats: Promise<NatsConnection>;
+  /** Copies of the stream, if this process creates it. */
+  streamReplicas: number;
   cache: LinkCache;
   /** The position of the records that are in the cache already. */
   initialCursor: Cursor | undefined;
@@ -54,6 +56,7 @@ type LinkSubscriberDeps = {
 /** Subscribes to the feed, and resubscribes when NATS was unavailable. */
 export function startLinkSubscriber({
   nats,
+  streamReplicas,
   cache,
   initialCursor,
   log,
@@ -72,7 +75,7 @@ export function startLinkSubscriber({
 
   async function consume(connection: NatsConnection): Promise<void> {
     const manager = await connection.jetstreamManager();
-    await ensureLinksStream(manager);
+    await ensureLinksStream(manager, streamReplicas);
     const info = await manager.streams.info(LINKS_STREAM);
     cursor = resume(cursor, info, () => {
       log.warn("feed_position_lost");

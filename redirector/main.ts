@@ -6,6 +6,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
+import { CLICKS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { newUuid } from "../shared/ids.ts";
@@ -16,6 +17,7 @@ import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { configSchema, getTlsFiles, loadErrorPages, METRICS_PORTS } from "./config.ts";
 import { createHandler } from "./handler.ts";
@@ -52,12 +54,26 @@ async function serve(): Promise<void> {
   lockJournal(config.JOURNAL_DIR);
   const snapshotPath = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
   const initialCursor = await loadSnapshot(snapshotPath, cache);
-  const feed = startLinkSubscriber({ nats: nats.connection, cache, initialCursor, log });
+  const feed = startLinkSubscriber({
+    nats: nats.connection,
+    streamReplicas: config.NATS_REPLICAS,
+    cache,
+    initialCursor,
+    log,
+  });
+  const replicas = watchReplicas({
+    nats: nats.connection,
+    streams: [LINKS_STREAM, CLICKS_STREAM],
+    wanted: config.NATS_REPLICAS,
+    log,
+  });
+  lifecycle.onStop("replica watch", replicas.stop);
   const snapshots = startSnapshots({ path: snapshotPath, cache, feed, log });
   const publisher = startPublisherClient({
     workerUrl: new URL("./journal/publisher.worker.ts", import.meta.url),
     natsUrl: config.NATS_URL,
     streamBytesMax: config.CLICKS_BYTES_MAX,
+    streamReplicas: config.NATS_REPLICAS,
     logLevel: config.LOG_LEVEL,
     onReleased: (segment) => journal.recycle(segment),
     onError: (error) => {
@@ -140,6 +156,7 @@ async function serve(): Promise<void> {
       process: lifecycle.stopping() ? "stopping" : "ok",
       links_feed: feed.state(),
     }),
+    warnings: () => ({ replicas: replicas.warning() }),
   });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");

@@ -14,6 +14,8 @@ export type InternalServerOptions = {
   registry: Registry;
   /** Returns the state of each part; the process is ready when all are `ok`. */
   readiness: () => Readiness | Promise<Readiness>;
+  /** What an operator should know although the process is ready, by part; undefined when there is nothing. */
+  warnings?: () => Record<string, string | undefined>;
   /** Further handlers, by path. */
   routes?: Record<string, (request: Request) => Promise<Response>>;
 };
@@ -37,8 +39,10 @@ export function startInternalServer(options: InternalServerOptions) {
       "/readyz": async () => {
         const parts = await options.readiness();
         const ready = Object.values(parts).every((state) => state === "ok");
+        const warnings = options.warnings?.() ?? {};
         return Response.json(
-          { status: ready ? "ready" : "not_ready", parts },
+          // Warnings that are undefined are left out.
+          { status: ready ? "ready" : "not_ready", parts, warnings },
           { status: ready ? 200 : 503 },
         );
       },

@@ -1,13 +1,17 @@
-/** The connection to NATS: it reconnects forever and detects a dead server within half a minute. */
+/** The connection to NATS: it uses any of several servers, reconnects forever and detects a dead server within half a minute. */
 import { connect, type ConnectionOptions, Events, type NatsConnection } from "nats";
+import * as z from "zod";
 
 import type { Log } from "./log.ts";
 
-/** The server must be nats-server 2.9 or later, for the semantics of `discard: new` and `allow_direct`. */
+/**
+ * `url` is one server or a comma-separated list. The servers must be nats-server 2.9 or later, for the semantics of
+ * `discard: new` and `allow_direct`.
+ */
 export type NatsOptions = { url: string; name: string; log: Log };
 
 export type Nats = {
-  /** Resolves when the server is reached, however long that takes. */
+  /** Resolves when any server is reached, however long that takes. */
   connection: Promise<NatsConnection>;
   /** Sends what is buffered, and closes. */
   close(): Promise<void>;
@@ -49,25 +53,72 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
   };
 }
 
+/** Commas are also allowed in passwords, so only one before the next scheme separates two servers. */
+const SEPARATOR = /,\s*(?=[a-z]+:\/\/)/;
+
 /**
- * Parses server, user and password of a `nats://` or `tls://` URL into connection options. Each user has its own
- * prefix for inboxes, so that permissions can keep users from reading each other's replies (deploy/nats/nats.conf).
+ * Parses a comma-separated list of `nats://` or `tls://` URLs into connection options; a connection uses any of the
+ * servers. Users are the same on all servers of a cluster: user and password of the first URL are used for all, and
+ * the others may leave them out. Each user has its own prefix for inboxes, so that permissions can keep users from
+ * reading each other's replies (deploy/nats/users.conf). Throws when the URLs contradict each other.
  */
-export function natsLogin(url: string): ConnectionOptions {
-  const { protocol, host, username, password } = new URL(url);
-  const user = decodeURIComponent(username);
+export function natsLogin(urls: string): ConnectionOptions {
+  const [first, ...others] = urls
+    .trim()
+    .split(SEPARATOR)
+    .map((url) => new URL(url));
+  if (first === undefined) throw new TypeError("must name a server");
+  for (const { protocol, username, password } of others) {
+    if (protocol !== first.protocol) throw new TypeError("must use one scheme for all servers");
+    const repeats = username === first.username && password === first.password;
+    if (!repeats && username + password !== "")
+      throw new TypeError("must have the same user and password for all servers");
+  }
+  const user = decodeURIComponent(first.username);
   return {
-    servers: host,
-    ...(user === "" ? {} : { user, pass: decodeURIComponent(password) }),
+    servers: [first, ...others].map(({ host }) => host),
+    ...(user === "" ? {} : { user, pass: decodeURIComponent(first.password) }),
     // Other characters have a meaning in subjects.
     ...(/^[\w-]+$/.test(user) ? { inboxPrefix: `_INBOX_${user}` } : {}),
-    ...(protocol === "tls:" ? { tls: {} } : {}),
+    ...(first.protocol === "tls:" ? { tls: {} } : {}),
   };
 }
 
-/** Connects once, without retries, and checks that JetStream is enabled; throws when it is not. */
+/** A value of `NATS_URL`: a comma-separated list that {@link natsLogin} accepts. */
+export const envNatsUrl = z
+  .string("must be set to a nats or tls URL, or a list of them")
+  .superRefine((value, context) => {
+    const addIssue = (message: string) => context.addIssue({ code: "custom", message });
+    const urls = value.trim().split(SEPARATOR);
+    if (urls.some((url) => !URL.canParse(url) || !SCHEMES.has(new URL(url).protocol))) {
+      addIssue("must be a nats or tls URL, or a comma-separated list of them");
+      return;
+    }
+    try {
+      natsLogin(value);
+    } catch (error) {
+      addIssue(error instanceof Error ? error.message : String(error));
+    }
+  });
+
+/** Copies of each stream that a process creates: 1 on one server, 3 or 5 in a cluster of at least as many. */
+export const envNatsReplicas = z
+  .enum(["1", "3", "5"], "must be 1, 3 or 5")
+  .default("1")
+  .transform(Number);
+
+const SCHEMES = new Set(["nats:", "tls:"]);
+
+/** Each server of the list has this long, so that three take less than a probe's own timeout (`preflight.ts`). */
+const PROBE_TIMEOUT_MS = 1_500;
+
+/** Connects to any server, without retries, and checks that JetStream is enabled; throws when it is not. */
 export const probeNats = (url: string) => async (): Promise<void> => {
-  const connection = await connect({ ...natsLogin(url), timeout: 3_000, reconnect: false });
+  const connection = await connect({
+    ...natsLogin(url),
+    timeout: PROBE_TIMEOUT_MS,
+    reconnect: false,
+  });
   try {
     await (await connection.jetstreamManager()).getAccountInfo();
   } finally {

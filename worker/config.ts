@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 
 export const configSchema = z.object({
   LOG_LEVEL: envLogLevel,
@@ -9,7 +10,8 @@ export const configSchema = z.object({
   WORKER_METRICS_HOST: z.string().default("127.0.0.1"),
   WORKER_METRICS_PORT: envPort(9103),
   DATABASE_URL: envUrl(["postgres", "postgresql"]),
-  NATS_URL: envUrl(["nats", "tls"]),
+  NATS_URL: envNatsUrl,
+  NATS_REPLICAS: envNatsReplicas,
   /** The path is the database; `default` without one. */
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Days for which clicks and rollups are retained; 0 is forever. `migrate` applies them. */

@@ -75,7 +75,7 @@ beforeEach(async () => {
   manager = await nats.jetstreamManager();
   for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM])
     await manager.streams.delete(stream).catch(() => false);
-  await ensureClicksStream(manager, STREAM_BYTES_MAX);
+  await ensureClicksStream(manager, STREAM_BYTES_MAX, 1);
 });
 afterEach(async () => {
   await Promise.all(running.map((consumer) => consumer.stop()));
@@ -86,6 +86,7 @@ function start(change: Partial<ConsumerDeps> = {}): Consumer {
   const consumer = startConsumer({
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
+    streamReplicas: 1,
     log: createLog("test", "silent"),
     enrich: () => [],
     async store(segment) {

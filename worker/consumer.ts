@@ -57,6 +57,8 @@ const REASON_LENGTH_MAX = 500;
 export type ConsumerDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
+  /** Copies of a stream that this process creates. */
+  streamReplicas: number;
   log: Log;
   enrich: Enrich;
   store: (segment: ClickSegment, rows: readonly ClickRow[]) => Promise<void>;
@@ -77,7 +79,7 @@ export type Consumer = {
 type Outcome = "acknowledged" | "nacked";
 
 export function startConsumer(deps: ConsumerDeps): Consumer {
-  const { nats, streamBytesMax, log, enrich, store, onStored, count } = deps;
+  const { nats, streamBytesMax, streamReplicas, log, enrich, store, onStored, count } = deps;
   const inFlight = new Set<Promise<Outcome>>();
   let state = "not connected yet";
   let pending = 0;
@@ -110,8 +112,8 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   }
 
   async function ensureStreams(manager: JetStreamManager): Promise<void> {
-    await ensureClicksStream(manager, streamBytesMax).catch(reportMissingSubject);
-    await ensureDeadLettersStream(manager).catch(reportMissingSubject);
+    await ensureClicksStream(manager, streamBytesMax, streamReplicas).catch(reportMissingSubject);
+    await ensureDeadLettersStream(manager, streamReplicas).catch(reportMissingSubject);
   }
 
   /** Until an operator adds the subject, the segments that are in the stream can be consumed. */

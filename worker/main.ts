@@ -4,6 +4,7 @@
  */
 import postgres from "postgres";
 
+import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
@@ -12,6 +13,7 @@ import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { watchReplicas } from "../shared/stream-replicas.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
@@ -81,6 +83,7 @@ async function runWorker(): Promise<void> {
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
+    streamReplicas: config.NATS_REPLICAS,
     log,
     enrich: createEnrich({
       geo,
@@ -95,6 +98,14 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("consumer", () => consumer.stop());
 
+  const replicas = watchReplicas({
+    nats: nats.connection,
+    streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
+    wanted: config.NATS_REPLICAS,
+    log,
+  });
+  lifecycle.onStop("replica watch", replicas.stop);
+
   metrics.watch({ consumer, counters, audit, geo });
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
@@ -105,6 +116,7 @@ async function runWorker(): Promise<void> {
       clicks: consumer.state(),
       counters: counters.state(),
     }),
+    warnings: () => ({ replicas: replicas.warning() }),
   });
   lifecycle.onStop("internal server", () => internal.stop());
   const geoip = geo.databases().map(({ path, built }) => `${path} of ${built.toISOString()}`);

@@ -53,10 +53,21 @@ export type LinkPublisher = {
   stop(): Promise<void>;
 };
 
-type LinkPublisherDeps = { sql: Sql; nats: Promise<NatsConnection>; log: Log };
+type LinkPublisherDeps = {
+  sql: Sql;
+  nats: Promise<NatsConnection>;
+  /** Copies of the stream, if this process creates it. */
+  streamReplicas: number;
+  log: Log;
+};
 
 /** Starts the publisher and the outbox relay; both survive outages of NATS. */
-export function startLinkPublisher({ sql, nats, log }: LinkPublisherDeps): LinkPublisher {
+export function startLinkPublisher({
+  sql,
+  nats,
+  streamReplicas,
+  log,
+}: LinkPublisherDeps): LinkPublisher {
   let jetStream: { client: JetStreamClient; manager: JetStreamManager } | undefined;
   let stopped = false;
 
@@ -65,7 +76,7 @@ export function startLinkPublisher({ sql, nats, log }: LinkPublisherDeps): LinkP
     while (!stopped) {
       try {
         const manager = await connection.jetstreamManager();
-        await ensureLinksStream(manager);
+        await ensureLinksStream(manager, streamReplicas);
         jetStream = { client: connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS }), manager };
         return;
       } catch (error) {

@@ -29,7 +29,7 @@ export const redirectorEnv = (natsUrl: string, port: number, journalDir: string)
 /** Publishes links of a new account to the links stream; their versions start above `versionsFrom`. */
 export async function publishLinks(url: string, links: Links, versionsFrom = 0): Promise<void> {
   const connection = await connect(natsLogin(url));
-  await ensureLinksStream(await connection.jetstreamManager());
+  await ensureLinksStream(await connection.jetstreamManager(), 1);
   const account = newUuid();
   for (const [i, link] of links.entries()) {
     connection.publish(

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import * as z from "zod";
 
 import { envPort, envUrl } from "../../shared/env.ts";
+import { envNatsUrl } from "../../shared/nats.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
@@ -16,7 +17,7 @@ export const configSchema = z.object({
   LOG_LEVEL: z.string().default("info"),
   /** Services that run elsewhere; those not set are started here. */
   DATABASE_URL: envUrl(["postgres", "postgresql"]).optional(),
-  NATS_URL: envUrl(["nats", "tls"]).optional(),
+  NATS_URL: envNatsUrl.optional(),
   CLICKHOUSE_URL: envUrl(["http", "https"]).optional(),
   /** Preferred ports; another one is chosen if one is in use. 0 chooses any. */
   API_PORT: envPort(3000),

@@ -67,8 +67,11 @@ export async function findNatsServer(binDir: string, log: (line: string) => void
   );
 }
 
-/** Downloads and unpacks Debian's package in `work`; does not need root. */
-async function downloadPackage(work: string): Promise<string> {
+/**
+ * Downloads and unpacks Debian's package in `work`, and returns the program's path; does not need root. `source` is a
+ * line of `sources.list` for another release of Debian than the machine's.
+ */
+export async function downloadPackage(work: string, source?: string): Promise<string> {
   if (Bun.which("apt-get") === null) throw new Error("apt-get is not installed");
   // Separate package lists: the system's may be missing, and only root may update them.
   const privateLists = [
@@ -82,7 +85,18 @@ async function downloadPackage(work: string): Promise<string> {
   mkdirSync(join(work, "cache", "archives", "partial"), { recursive: true });
   const download = (options: string[]) =>
     run(["apt-get", ...options, "-qq", "download", "nats-server"], work);
+  if (source !== undefined) {
+    const list = join(work, "sources.list");
+    writeFileSync(list, `${source}\n`);
+    privateLists.push(
+      "-o",
+      `Dir::Etc::sourcelist=${list}`,
+      "-o",
+      "Dir::Etc::sourceparts=/dev/null",
+    );
+  }
   try {
+    if (source !== undefined) throw new Error("the machine's lists are of its own release");
     await download(["-o", "APT::Sandbox::User=root"]);
   } catch {
     await run(["apt-get", ...privateLists, "-qq", "update"], work);

@@ -124,6 +124,7 @@ async function requireReachable(
   isReachable: (url: string) => Promise<boolean>,
 ): Promise<void> {
   if (await isReachable(url).catch(() => false)) return;
-  // Only the host: the rest of the URL may contain a password.
-  throw new Error(`${variable} is set, but no server responds at ${new URL(url).host}.`);
+  // Only hosts: the rest of a URL may contain a password.
+  const hosts = url.split(",").map((one) => (URL.canParse(one) ? new URL(one).host : "…"));
+  throw new Error(`${variable} is set, but no server responds at ${hosts.join(", ")}.`);
 }

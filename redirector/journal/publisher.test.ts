@@ -90,6 +90,7 @@ function start() {
   const publisher = startPublisher({
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
+    streamReplicas: 1,
     log: createLog("test", "silent"),
     onDelivered: () => counts.delivered++,
     onQuarantined: ({ pending }) => {
@@ -150,7 +151,7 @@ describe("the publisher", () => {
 
   test("retries a segment until a full stream has room for it", async () => {
     const { streams } = await nats.jetstreamManager();
-    await ensureClicksStream(await nats.jetstreamManager(), STREAM_BYTES_MAX);
+    await ensureClicksStream(await nats.jetstreamManager(), STREAM_BYTES_MAX, 1);
     await streams.update(CLICKS_STREAM, { max_bytes: 1 });
     const { publisher, counts } = start();
     const segment = writeSealed(0);

@@ -59,6 +59,8 @@ export type Publisher = {
 type PublisherDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
+  /** Copies of the stream, if this process creates it. */
+  streamReplicas: number;
   log: Log;
   /** Called on a segment's first acknowledgement. */
   onDelivered: () => void;
@@ -71,6 +73,7 @@ type PublisherDeps = {
 export function startPublisher({
   nats,
   streamBytesMax,
+  streamReplicas,
   log,
   onDelivered,
   onQuarantined,
@@ -93,7 +96,8 @@ export function startPublisher({
 
   async function openJetStream(): Promise<JetStreamClient> {
     const connection = await nats;
-    await ensureClicksStream(await connection.jetstreamManager(), streamBytesMax);
+    const manager = await connection.jetstreamManager();
+    await ensureClicksStream(manager, streamBytesMax, streamReplicas);
     return connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
   }
 

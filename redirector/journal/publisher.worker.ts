@@ -4,7 +4,12 @@ import { openNats } from "../../shared/nats.ts";
 import type { SealedSegment } from "./files.ts";
 import { startPublisher } from "./publisher.ts";
 
-export type PublisherOptions = { natsUrl: string; streamBytesMax: number; logLevel: string };
+export type PublisherOptions = {
+  natsUrl: string;
+  streamBytesMax: number;
+  streamReplicas: number;
+  logLevel: string;
+};
 
 /** Messages to the thread. */
 export type PublisherCommand =
@@ -25,12 +30,13 @@ const send = (event: PublisherEvent): void => self.postMessage(event);
 
 let running: ReturnType<typeof run> | undefined;
 
-function run({ natsUrl, streamBytesMax, logLevel }: PublisherOptions) {
+function run({ natsUrl, streamBytesMax, streamReplicas, logLevel }: PublisherOptions) {
   const log = createLog("redirector", logLevel);
   const nats = openNats({ url: natsUrl, name: "redirector clicks", log });
   const publisher = startPublisher({
     nats: nats.connection,
     streamBytesMax,
+    streamReplicas,
     log,
     onDelivered: () => send({ kind: "delivered" }),
     onQuarantined: ({ pending }) => send({ kind: "quarantined", pending }),

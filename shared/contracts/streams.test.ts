@@ -57,7 +57,7 @@ describe("a stream of clicks", () => {
 const ensureWith = (update: () => Promise<unknown>): Promise<void> => {
   const streams = { info: async () => ({ config: { subjects: ["clicks_dlq.page"] } }), update };
   // Only these two requests are sent.
-  return ensureDeadLettersStream({ streams } as unknown as JetStreamManager);
+  return ensureDeadLettersStream({ streams } as unknown as JetStreamManager, 1);
 };
 
 describe("a stream without its present subject", () => {

@@ -60,9 +60,13 @@ export class MissingSubjectError extends Error {
 export const linkSubject = (domain: string, alias: string): string =>
   `links.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
 
-/** Creates the links feed unless it exists. Settings of an existing one are the operator's. */
-export const ensureLinksStream = (manager: JetStreamManager): Promise<void> =>
+/**
+ * Creates the links feed, with `replicas` copies in the cluster, unless it exists. Settings of an existing one are the
+ * operator's.
+ */
+export const ensureLinksStream = (manager: JetStreamManager, replicas: number): Promise<void> =>
   ensureStream(manager, {
+    num_replicas: replicas,
     name: LINKS_STREAM,
     description: "Last state of every short link",
     subjects: [LINKS_SUBJECTS],
@@ -84,8 +88,10 @@ export const ensureLinksStream = (manager: JetStreamManager): Promise<void> =>
 export async function ensureClicksStream(
   manager: JetStreamManager,
   bytesMax: number,
+  replicas: number,
 ): Promise<void> {
   await ensureStream(manager, {
+    num_replicas: replicas,
     name: CLICKS_STREAM,
     description: "Segments of clicks on their way to ClickHouse",
     subjects: [CLICKS_SUBJECT],
@@ -123,8 +129,12 @@ export function clicksStreamProblem(config: StreamConfig): string | undefined {
  * Creates the dead-letter queue unless it exists, and adds {@link DEAD_LETTERS_SUBJECT} to one that lacks it. Dead
  * letters do not expire. Throws {@link MissingSubjectError}.
  */
-export const ensureDeadLettersStream = (manager: JetStreamManager): Promise<void> =>
+export const ensureDeadLettersStream = (
+  manager: JetStreamManager,
+  replicas: number,
+): Promise<void> =>
   ensureStream(manager, {
+    num_replicas: replicas,
     name: DEAD_LETTERS_STREAM,
     description: "Segments of clicks that ClickHouse rejected, with the reason",
     subjects: [DEAD_LETTERS_SUBJECT],

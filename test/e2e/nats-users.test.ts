@@ -1,18 +1,13 @@
 /** Goal: with the shipped NATS configuration each process may do only what it must. */
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 
-import { connect } from "nats";
-
-import { findNatsServer } from "../../deploy/local/nats.ts";
-import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { freePort } from "../harness/ports.ts";
+import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { ownNatsServer } from "../harness/nats-versions.ts";
 import { startApi, startRedirector, startWorker } from "../harness/processes.ts";
-import { PROJECT_DIR, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -26,43 +21,16 @@ const OTHER_INBOXES = {
 test("links and clicks flow with the users of deploy/nats, and no user may do more than its process needs", async () => {
   await using stack = await startStack();
   await using cleanup = new AsyncDisposableStack();
-  const port = freePort();
-  const config = join(stack.dataDir, "users.conf");
-  const shipped = readFileSync(join(PROJECT_DIR, "deploy/nats/nats.conf"), "utf8");
-  writeFileSync(
-    config,
-    shipped
-      .replace("0.0.0.0:4222", `127.0.0.1:${port}`)
-      .replace("127.0.0.1:8222", `127.0.0.1:${freePort()}`)
-      .replace("/var/lib/nats", join(stack.dataDir, "users-store"))
-      // A setting of nats-server 2.10; this machine's may be older.
-      .replace(/^.*sync_interval.*$/m, ""),
-  );
-  const program = await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log);
-  const server = Bun.spawn([program, "-c", config], {
-    env: {
-      NATS_SERVER_NAME: "test",
-      NATS_REDIRECTOR_PASSWORD: "r",
-      NATS_WORKER_PASSWORD: "w",
-      NATS_API_PASSWORD: "a",
-    },
-    stdout: "ignore",
-    stderr: "ignore",
+  await using nats = await startNatsCluster(await ownNatsServer(), 1);
+  const environment = (user: "api" | "redirector" | "worker") => ({
+    ...nats.env,
+    NATS_URL: nats.url(user),
   });
-  cleanup.defer(async () => {
-    server.kill();
-    await server.exited;
-  });
-  const at = (user: string, password: string) => `nats://${user}:${password}@127.0.0.1:${port}`;
-  await eventually(async () => {
-    await (await connect(natsLogin(at("api", "a")))).close();
-  }, TIMEOUT_MS);
-
-  const api = await startApi(stack, { NATS_URL: at("api", "a") });
+  const api = await startApi(stack, environment("api"));
   cleanup.defer(() => api.stop());
-  const redirector = await startRedirector(stack, { NATS_URL: at("redirector", "r") });
+  const redirector = await startRedirector(stack, environment("redirector"));
   cleanup.defer(() => redirector.stop());
-  const worker = await startWorker(stack, { NATS_URL: at("worker", "w") });
+  const worker = await startWorker(stack, environment("worker"));
   cleanup.defer(() => worker.stop());
 
   const { key } = await createAccount(stack, "enterprise");
@@ -76,34 +44,45 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
     expect(linkSchema.parse(updated).clicks).toBe(5);
   }, TIMEOUT_MS);
 
-  for (const [user, pass, subject] of [
-    ["redirector", "r", "links._.stolen"],
-    ["worker", "w", "links._.stolen"],
-    ["worker", "w", "clicks.segment"],
+  for (const [user, subject] of [
+    ["redirector", "links._.stolen"],
+    ["worker", "links._.stolen"],
+    ["worker", "clicks.segment"],
+    ["api", "clicks_dlq.segment"],
   ] as const) {
-    const nats = await connect(natsLogin(at(user, pass)));
-    expect(nats.jetstream({ timeout: 1_000 }).publish(subject, Buffer.from("x"))).rejects.toThrow();
-    await nats.close();
+    const connection = await nats.connect(user);
+    expect(
+      connection.jetstream({ timeout: 1_000 }).publish(subject, Buffer.from("x")),
+    ).rejects.toThrow();
+    await connection.close();
   }
 
-  // A stolen password must not allow destroying a stream or reading the others' inboxes.
-  for (const [user, pass] of [
-    ["redirector", "r"],
-    ["worker", "w"],
-    ["api", "a"],
-  ] as const) {
-    const nats = await connect(natsLogin(at(user, pass)));
-    for (const stream of ["LINKS", "CLICKS", "CLICKS_DLQ"]) {
-      for (const call of ["PURGE", "DELETE", "UPDATE", "SNAPSHOT", "RESTORE"])
-        expect(
-          nats.request(`$JS.API.STREAM.${call}.${stream}`, "{}", { timeout: 1_000 }),
-        ).rejects.toThrow(/permission/i);
-    }
+  // A stolen password must not allow destroying a stream, stealing its messages or reading the others' inboxes.
+  for (const user of ["redirector", "worker", "api"] as const) {
+    const connection = await nats.connect(user);
+    const forbidden = ["LINKS", "CLICKS", "CLICKS_DLQ"].flatMap((stream) => [
+      ...["PURGE", "DELETE", "UPDATE", "SNAPSHOT", "RESTORE", "PEER.REMOVE", "LEADER.STEPDOWN"].map(
+        (call) => `STREAM.${call}.${stream}`,
+      ),
+      `CONSUMER.DELETE.${stream}.worker`,
+      `CONSUMER.LEADER.STEPDOWN.${stream}.worker`,
+      `CONSUMER.DURABLE.CREATE.${stream}.thief`,
+      `CONSUMER.CREATE.${user === "redirector" ? "CLICKS" : "LINKS"}.thief`,
+    ]);
+    for (const subject of [...forbidden, "STREAM.CREATE.OTHER", "META.LEADER.STEPDOWN"])
+      expect(connection.request(`$JS.API.${subject}`, "{}", { timeout: 1_000 })).rejects.toThrow(
+        /permission/i,
+      );
     for (const inboxes of ["_INBOX.>", ...OTHER_INBOXES[user], ">"]) {
       const { promise, resolve } = Promise.withResolvers<Error | null>();
-      nats.subscribe(inboxes, { callback: (error) => resolve(error) });
+      connection.subscribe(inboxes, { callback: (error) => resolve(error) });
       expect(String(await promise)).toMatch(/permission/i);
     }
-    await nats.close();
+    await connection.close();
   }
+
+  const operator = await nats.connect("operator");
+  const { streams } = await operator.jetstreamManager();
+  expect((await streams.purge("CLICKS_DLQ")).success).toBe(true);
+  await operator.close();
 });

@@ -1,0 +1,80 @@
+/**
+ * Compares the replicas of existing streams with `NATS_REPLICAS`: a stream that was created on one server stays there
+ * when the server becomes part of a cluster, until an operator changes it. That is no reason to be unready, but one
+ * server's failure then stops the stream.
+ */
+import type { NatsConnection } from "nats";
+
+import type { Log } from "./log.ts";
+
+/** How often the streams are compared. */
+const INTERVAL_MS = 60_000;
+
+/** After an attempt that failed, or before the streams exist. */
+const RETRY_MS = 5_000;
+
+const REQUEST_TIMEOUT_MS = 2_000;
+
+export type ReplicaWatch = {
+  /** What an operator should do, in words; undefined when each stream has enough replicas or that is unknown. */
+  warning(): string | undefined;
+  stop(): void;
+};
+
+/** Watches `streams`; logs once for each that has fewer than `wanted` replicas. */
+export function watchReplicas({
+  nats,
+  streams,
+  wanted,
+  log,
+}: {
+  nats: Promise<NatsConnection>;
+  streams: readonly string[];
+  wanted: number;
+  log: Log;
+}): ReplicaWatch {
+  const found = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  const tooFew = () => [...found].filter(([, replicas]) => replicas < wanted);
+
+  async function compare(connection: NatsConnection): Promise<void> {
+    const manager = await connection.jetstreamManager({
+      timeout: REQUEST_TIMEOUT_MS,
+      checkAPI: false,
+    });
+    for (const stream of streams) {
+      const replicas = (await manager.streams.info(stream)).config.num_replicas;
+      if (replicas < wanted && found.get(stream) !== replicas)
+        log.warn({ stream, replicas, wanted }, "stream_has_too_few_replicas");
+      found.set(stream, replicas);
+    }
+  }
+
+  async function run(): Promise<void> {
+    const connection = await nats;
+    const repeat = async (): Promise<void> => {
+      // A stream that does not exist yet is created with the wanted replicas; others are asked again soon.
+      const compared = await compare(connection).then(
+        () => true,
+        () => false,
+      );
+      if (!stopped) timer = setTimeout(() => void repeat(), compared ? INTERVAL_MS : RETRY_MS);
+    };
+    await repeat();
+  }
+
+  // A single server is all there is.
+  if (wanted > 1) void run();
+  return {
+    warning() {
+      const named = tooFew().map(([stream, replicas]) => `${stream} has ${replicas} of ${wanted}`);
+      return named.length === 0 ? undefined : named.join(", ");
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * Goal: three servers form a cluster from exactly the files of deploy/nats, with Debian's nats-server and with a later
+ * one; streams have three replicas, and a server's death loses nothing.
+ */
+import { describe, expect, test } from "bun:test";
+
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  DEAD_LETTERS_STREAM,
+  ensureClicksStream,
+  ensureDeadLettersStream,
+  ensureLinksStream,
+  LINKS_STREAM,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
+import { createLog } from "../../shared/log.ts";
+import { watchReplicas } from "../../shared/stream-replicas.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
+
+const RECOVERY_MS = 20_000;
+const STREAM_BYTES_MAX = 64 * 1024 ** 2;
+
+const programs = [await ownNatsServer(), await laterNatsServer()].filter(
+  (program) => program !== undefined,
+);
+
+describe.each(programs)("three servers with the files of deploy/nats, $version", (program) => {
+  test("form a cluster whose streams outlive each server in turn", async () => {
+    await using cluster = await startNatsCluster(program);
+    const redirector = await cluster.connect("redirector");
+    const worker = await cluster.connect("worker");
+    const api = await cluster.connect("api");
+    await eventually(
+      async () => ensureLinksStream(await redirector.jetstreamManager(), 3),
+      RECOVERY_MS,
+    );
+    await ensureClicksStream(await worker.jetstreamManager(), STREAM_BYTES_MAX, 3);
+    await ensureDeadLettersStream(await worker.jetstreamManager(), 3);
+    const operator = await (await cluster.connect("operator")).jetstreamManager();
+    for (const stream of [LINKS_STREAM, CLICKS_STREAM, DEAD_LETTERS_STREAM])
+      expect((await operator.streams.info(stream)).config.num_replicas).toBe(3);
+
+    let published = 0;
+    for (const server of cluster.servers) {
+      await server.kill();
+      await eventually(async () => {
+        const subject = linkSubject("", `link-${published}`);
+        const msgID = `segment-${published}`;
+        await api.jetstream({ timeout: 1_000 }).publish(subject, "{}");
+        await redirector.jetstream({ timeout: 1_000 }).publish(CLICKS_SUBJECT, "x", { msgID });
+      }, RECOVERY_MS);
+      published++;
+      server.start();
+      // The next server may only go when this one is a member with all messages again.
+      await eventually(async () => {
+        for (const stream of [LINKS_STREAM, CLICKS_STREAM]) {
+          const { cluster: placement } = await operator.streams.info(stream);
+          expect(placement?.leader).toBeTruthy();
+          expect(placement?.replicas?.map(({ current }) => current)).toEqual([true, true]);
+        }
+      }, RECOVERY_MS);
+    }
+    for (const [stream, subject] of [
+      [LINKS_STREAM, "links.>"],
+      [CLICKS_STREAM, CLICKS_SUBJECT],
+    ] as const) {
+      const { state } = await operator.streams.info(stream, { subjects_filter: subject });
+      expect(state.messages).toBe(published);
+    }
+    for (const nats of [redirector, worker, api]) await nats.close();
+  }, 240_000);
+
+  test("name a stream that has fewer replicas than it should, until an operator adds them", async () => {
+    await using cluster = await startNatsCluster(program);
+    const nats = await cluster.connect("redirector");
+    await eventually(async () => ensureLinksStream(await nats.jetstreamManager(), 1), RECOVERY_MS);
+    const watch = (streams: string[]) =>
+      watchReplicas({
+        nats: Promise.resolve(nats),
+        streams,
+        wanted: 3,
+        log: createLog("test", "silent"),
+      });
+    const first = watch([LINKS_STREAM]);
+    await eventually(async () => expect(first.warning()).toBe("LINKS has 1 of 3"), RECOVERY_MS);
+    first.stop();
+    const operator = await cluster.connect("operator");
+    await (await operator.jetstreamManager()).streams.update(LINKS_STREAM, { num_replicas: 3 });
+    // A new watch compares at once; it names the other streams that it is asked for, and no longer this one.
+    const clicks = await cluster.connect("worker");
+    await ensureClicksStream(await clicks.jetstreamManager(), STREAM_BYTES_MAX, 1);
+    const second = watch([LINKS_STREAM, CLICKS_STREAM]);
+    await eventually(async () => expect(second.warning()).toBe("CLICKS has 1 of 3"), RECOVERY_MS);
+    second.stop();
+    await clicks.close();
+    await operator.close();
+    await nats.close();
+  }, 240_000);
+});

@@ -1,0 +1,34 @@
+/** Certificates for a test: an authority of its own, and a certificate of this machine's loopback address. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export type Certificates = { ca: string; cert: string; key: string };
+
+/** Writes `ca.crt`, `tls.crt` and `tls.key` into `dir` with the `openssl` program; returns their paths. */
+export function createCertificates(dir: string): Certificates {
+  const path = (name: string) => join(dir, name);
+  const files = { ca: path("ca.crt"), cert: path("tls.crt"), key: path("tls.key") };
+  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  writeFileSync(
+    path("extensions"),
+    "subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth,clientAuth\n",
+  );
+  const caKey = path("ca.key");
+  openssl(["req", "-x509", ...newKey, "-keyout", caKey, "-out", files.ca, "-subj", "/CN=test"]);
+  const request = path("tls.csr");
+  openssl(["req", ...newKey, "-keyout", files.key, "-out", request, "-subj", "/CN=nats"]);
+  openssl(
+    ["x509", "-req", "-in", request, "-CA", files.ca, "-CAkey", caKey, "-CAcreateserial"].concat([
+      "-extfile",
+      path("extensions"),
+      "-out",
+      files.cert,
+    ]),
+  );
+  return files;
+}
+
+function openssl(args: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(["openssl", ...args]);
+  if (exitCode !== 0) throw new Error(`openssl ${args[0]}: ${stderr.toString()}`);
+}

@@ -1,0 +1,179 @@
+/** NATS servers that run from the files of deploy/nats, as on an operator's machines: with TLS, users and routes. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { connect, type NatsConnection } from "nats";
+
+import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
+import { natsLogin } from "../../shared/nats.ts";
+import { createCertificates } from "./certificates.ts";
+import { eventually } from "./eventually.ts";
+import type { NatsProgram } from "./nats-versions.ts";
+import { freePort } from "./ports.ts";
+import { PROJECT_DIR } from "./stack.ts";
+
+const SHIPPED = join(PROJECT_DIR, "deploy/nats");
+const START_TIMEOUT_MS = 20_000;
+
+/** Begins with digits and looks like a number, which NATS must not take it for. */
+const PASSWORD = "12e3 of this test".replaceAll(" ", "-");
+
+/** Ends the servers if the test runner is killed. */
+let watchdog: Watchdog | undefined;
+
+type Ports = { client: number; route: number; monitoring: number };
+
+export type NatsUser = "redirector" | "worker" | "api" | "operator";
+
+export type NatsServer = {
+  name: string;
+  port: number;
+  /** Starts it on the same ports and store; `file` is the configuration, by default as before. */
+  start(file?: "nats.conf" | "cluster.conf"): void;
+  kill(signal?: NodeJS.Signals): Promise<void>;
+  running(): boolean;
+};
+
+export type NatsCluster = {
+  servers: NatsServer[];
+  /** `NATS_URL` of a user: all servers, or those given. */
+  url(user: NatsUser, servers?: readonly NatsServer[]): string;
+  /** What a process needs to accept the servers' certificates. */
+  env: { NODE_EXTRA_CA_CERTS: string };
+  connect(user: NatsUser, servers?: readonly NatsServer[]): Promise<NatsConnection>;
+  /** The server that leads a stream; undefined during an election. */
+  leaderOf(stream: string): Promise<NatsServer | undefined>;
+  output(): string;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/**
+ * Prepares `count` servers and starts them: one by itself from `nats.conf`, several as a cluster from `cluster.conf`.
+ * Resolves when JetStream responds.
+ */
+export async function startNatsCluster(program: NatsProgram, count = 3): Promise<NatsCluster> {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
+  const certificates = createCertificates(dir);
+  const ports = Array.from({ length: count }, () => ({
+    client: freePort(),
+    route: freePort(),
+    monitoring: freePort(),
+  }));
+  const servers = ports.map((own, i) => {
+    const home = join(dir, `nats-${i + 1}`);
+    writeSettings(home, `nats-${i + 1}`, own, ports, program, dir);
+    return prepareServer(program, home, `nats-${i + 1}`, own);
+  });
+  const url = (user: NatsUser, some: readonly NatsServer[] = servers) =>
+    some.map(({ port }) => `tls://${user}:${PASSWORD}@127.0.0.1:${port}`).join(",");
+  const open = (user: NatsUser, some?: readonly NatsServer[]) =>
+    connect({ ...natsLogin(url(user, some)), tls: { caFile: certificates.ca }, timeout: 5_000 });
+
+  for (const server of servers) server.start(count === 1 ? "nats.conf" : "cluster.conf");
+  const cluster: NatsCluster = {
+    servers,
+    url,
+    env: { NODE_EXTRA_CA_CERTS: certificates.ca },
+    connect: open,
+    async leaderOf(stream) {
+      const nats = await open(
+        "operator",
+        servers.filter((server) => server.running()),
+      );
+      try {
+        const manager = await nats.jetstreamManager({ timeout: 1_000, checkAPI: false });
+        const { cluster: placement } = await manager.streams.info(stream);
+        return servers.find(({ name }) => name === placement?.leader);
+      } catch {
+        return undefined;
+      } finally {
+        await nats.close();
+      }
+    },
+    output: () =>
+      servers
+        .map(({ name }) => `${name}:\n${readFileSync(join(dir, name, "log"), "utf8")}`)
+        .join("\n"),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(servers.map((server) => server.kill()));
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+  await eventually(async () => {
+    try {
+      const nats = await open("operator");
+      await (await nats.jetstreamManager()).getAccountInfo().finally(() => nats.close());
+    } catch (error) {
+      throw new Error(`NATS is not ready:\n${cluster.output()}`, { cause: error });
+    }
+  }, START_TIMEOUT_MS);
+  return cluster;
+}
+
+/** Copies the shipped files and sets only what an operator sets: names, addresses, paths and passwords. */
+function writeSettings(
+  home: string,
+  name: string,
+  own: Ports,
+  all: readonly Ports[],
+  program: NatsProgram,
+  dir: string,
+): void {
+  mkdirSync(home);
+  for (const file of ["nats.conf", "cluster.conf", "users.conf"])
+    cpSync(join(SHIPPED, file), join(home, file));
+  const edit = (file: string, edits: readonly (readonly [string, string])[]): void => {
+    let text = readFileSync(join(SHIPPED, file), "utf8");
+    for (const [shipped, value] of edits) {
+      if (!text.includes(shipped)) throw new Error(`${file} has no ${shipped}`);
+      text = text.replaceAll(shipped, value);
+    }
+    writeFileSync(join(home, file), text);
+  };
+  const [major, minor] = program.version;
+  const isLater = major > 2 || minor >= 10;
+  edit("server.conf", [
+    ["nats-1", name],
+    ["0.0.0.0:4222", `127.0.0.1:${own.client}`],
+    ["127.0.0.1:8222", `127.0.0.1:${own.monitoring}`],
+    ["/etc/shorthop/nats", dir],
+    ["/var/lib/nats", join(home, "store")],
+    ...(isLater ? [["#sync_interval", "sync_interval"] as const] : []),
+  ]);
+  edit("passwords.conf", [["change-me", PASSWORD]]);
+  edit("routes.conf", [
+    ["0.0.0.0:6222", `127.0.0.1:${own.route}`],
+    ["change-me", PASSWORD],
+    ...all.map(({ route }, i) => [`nats-${i + 1}.internal:6222`, `127.0.0.1:${route}`] as const),
+    ["/etc/shorthop/nats", dir],
+  ]);
+}
+
+function prepareServer(
+  program: NatsProgram,
+  home: string,
+  name: string,
+  { client }: Ports,
+): NatsServer {
+  let child: Bun.Subprocess | undefined;
+  let config = "nats.conf";
+  return {
+    name,
+    port: client,
+    running: () => child?.exitCode === null && child.signalCode === null,
+    start(file) {
+      config = file ?? config;
+      const log = join(home, "log");
+      child = Bun.spawn([program.path, "-c", join(home, config), "--log", log], {
+        stdio: ["ignore", "ignore", "ignore"],
+      });
+      watchdog ??= startWatchdog();
+      watchdog.watch(name, child.pid);
+    },
+    async kill(signal = "SIGKILL") {
+      child?.kill(signal);
+      await child?.exited;
+    },
+  };
+}
