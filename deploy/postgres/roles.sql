@@ -1,6 +1,9 @@
--- Creates the database and its users. Run it with psql as a superuser; again, to change the passwords:
---   psql --set owner_password=… --set api_password=… --set worker_password=… --file roles.sql
+-- Creates the database and its users, whose passwords are taken from the environment. Run it with psql as a superuser;
+-- again, to change the passwords.
 \set ON_ERROR_STOP on
+\getenv owner_password OWNER_PASSWORD
+\getenv api_password API_PASSWORD
+\getenv worker_password WORKER_PASSWORD
 
 -- The owner migrates the schema (migrate.env); the others have only the rights that their processes need.
 select format('create role %I login', name)

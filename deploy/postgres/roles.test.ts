@@ -15,7 +15,7 @@ import { requirePrivileges as requireWorkerPrivileges } from "../../worker/privi
 const psql = Bun.which("psql");
 if (psql === null) console.warn("\n!!! psql is not installed: roles and grants are NOT TESTED\n");
 
-const PASSWORDS = { api_password: "of the api", worker_password: "of the worker" };
+const PASSWORDS = { API_PASSWORD: "of the api", WORKER_PASSWORD: "of the worker" };
 
 describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
   let postgres: TestPostgres;
@@ -25,22 +25,11 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
   /** Runs one of the shipped files, as an operator does. */
   function runFile(name: string): void {
     const { password } = new URL(postgres.url);
-    const variables = { owner_password: decodeURIComponent(password), ...PASSWORDS };
-    const settings = Object.entries(variables).flatMap(([key, value]) => [
-      "--set",
-      `${key}=${value}`,
-    ]);
     const file = join(import.meta.dir, name);
-    const command = [
-      psql ?? "",
-      postgres.url,
-      "--no-psqlrc",
-      "--quiet",
-      ...settings,
-      "--file",
-      file,
-    ];
-    const { exitCode, stderr } = Bun.spawnSync(command);
+    const { exitCode, stderr } = Bun.spawnSync(
+      [psql ?? "", postgres.url, "--no-psqlrc", "--quiet", "--file", file],
+      { env: { ...process.env, OWNER_PASSWORD: decodeURIComponent(password), ...PASSWORDS } },
+    );
     expect([exitCode, stderr.toString()]).toEqual([0, ""]);
   }
 
@@ -57,8 +46,8 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
     await postgres.sql`drop schema public cascade`;
     await postgres.sql`create schema public`;
     runFile("roles.sql");
-    api = openAs("shorthop_api", PASSWORDS.api_password);
-    worker = openAs("shorthop_worker", PASSWORDS.worker_password);
+    api = openAs("shorthop_api", PASSWORDS.API_PASSWORD);
+    worker = openAs("shorthop_worker", PASSWORDS.WORKER_PASSWORD);
     expect(requireApiPrivileges(api)).rejects.toThrow("has no schema");
     expect(requireWorkerPrivileges(worker)).rejects.toThrow("has no schema");
     await migratePostgres(postgres.sql, createLog("test", "silent"));

@@ -1,0 +1,115 @@
+/** A machine that boots: systemd as process 1 in `systemd-nspawn`, with a network of its own. */
+import { readFileSync } from "node:fs";
+
+import { eventually } from "../harness/eventually.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
+
+const BOOT_MS = 60_000;
+const SHUTDOWN_MS = 60_000;
+
+/** Where the machine sees the project, for what is no part of an installation. */
+export const PROJECT_MOUNT = "/mnt/project";
+
+export type Machine = {
+  /** Runs a script as root, without waiting; its process ends with the script. */
+  spawn(script: string): Bun.Subprocess<"ignore", "pipe", "pipe">;
+  /** Runs a script as root and returns what it printed; throws when it fails. */
+  run(script: string): Promise<string>;
+  /** Runs a program of this machine in the network of the booted one. */
+  spawnInNetwork(command: string[]): Bun.Subprocess<"ignore", "pipe", "inherit">;
+  reboot(): Promise<void>;
+  /** What systemd printed while it booted. */
+  console(): string;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Boots the file system in `dir`, and waits until systemd has started everything. */
+export async function bootMachine(dir: string): Promise<Machine> {
+  const nspawn = Bun.spawn(
+    [
+      "systemd-nspawn",
+      "--quiet",
+      "--register=no",
+      "--keep-unit",
+      "--private-network",
+      `--directory=${dir}`,
+      `--machine=shorthop-boot-${process.pid}`,
+      `--bind-ro=${PROJECT_DIR}:${PROJECT_MOUNT}`,
+      "--boot",
+    ],
+    { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  );
+  let output = "";
+  for (const stream of [nspawn.stdout, nspawn.stderr])
+    void (async () => {
+      for await (const part of stream) output += new TextDecoder().decode(part);
+    })();
+
+  /** The machine's process 1. */
+  function leader(): string {
+    const { pid } = nspawn;
+    const [first = ""] = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+    if (first === "") throw new Error(`The machine is not running:\n${output}`);
+    return first;
+  }
+
+  const enter = (...options: string[]): string[] => ["nsenter", "--target", leader(), ...options];
+
+  const spawn = (script: string) =>
+    Bun.spawn(
+      [
+        ...enter("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd"),
+        ...["/usr/bin/env", "--ignore-environment", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+        ...["HOME=/root", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"],
+        ...["/bin/bash", "-euo", "pipefail", "-c", script],
+      ],
+      { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    );
+
+  async function run(script: string): Promise<string> {
+    const child = spawn(script);
+    const [stdout, stderr, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    if (code !== 0) throw new Error(`Exit code ${code} of:\n${script}\n${stdout}\n${stderr}`);
+    return stdout;
+  }
+
+  const waitUntilBooted = (): Promise<void> =>
+    eventually(async () => {
+      // `degraded` when a unit failed that a machine of this kind cannot have.
+      const state = await run("systemctl is-system-running || true");
+      if (!/^(running|degraded)$/.test(state.trim())) throw new Error(`${state}\n${output}`);
+    }, BOOT_MS);
+
+  const machine: Machine = {
+    spawn,
+    run,
+    spawnInNetwork: (command) =>
+      Bun.spawn([...enter("--net"), ...command], {
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "inherit",
+      }),
+    async reboot() {
+      const before = leader();
+      await run("systemctl reboot").catch(() => undefined);
+      await eventually(async () => {
+        if (leader() === before) throw new Error("The machine has not shut down.");
+      }, SHUTDOWN_MS);
+      await waitUntilBooted();
+    },
+    console: () => output,
+    async [Symbol.asyncDispose]() {
+      // Shuts the machine down in order; it has no data to keep when that takes too long.
+      nspawn.kill("SIGTERM");
+      const ended = await Promise.race([nspawn.exited, Bun.sleep(SHUTDOWN_MS).then(() => null)]);
+      if (ended === null) nspawn.kill("SIGKILL");
+      await nspawn.exited;
+    },
+  };
+  await waitUntilBooted();
+  return machine;
+}
