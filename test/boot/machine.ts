@@ -1,11 +1,11 @@
 /** A machine that boots: systemd as process 1 in `systemd-nspawn`, with a network of its own. */
 import { readFileSync } from "node:fs";
 
-import { eventually } from "../harness/eventually.ts";
+import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const BOOT_MS = 60_000;
-const SHUTDOWN_MS = 60_000;
+const SHUTDOWN_MS = 30_000;
 
 /** Where the machine sees the project, for what is no part of an installation. */
 export const PROJECT_MOUNT = "/mnt/project";
@@ -23,27 +23,45 @@ export type Machine = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+const NAMESPACES = ["--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd"];
+
+/** A login's of root, and no questions from apt. */
+const ENVIRONMENT = {
+  PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: "/root",
+  LC_ALL: "C.UTF-8",
+  DEBIAN_FRONTEND: "noninteractive",
+};
+
+const nspawnCommand = (dir: string): string[] => [
+  "systemd-nspawn",
+  "--quiet",
+  "--register=no",
+  "--keep-unit",
+  "--private-network",
+  `--directory=${dir}`,
+  `--machine=shorthop-boot-${process.pid}`,
+  `--bind-ro=${PROJECT_DIR}:${PROJECT_MOUNT}`,
+  "--boot",
+];
+
 /** Boots the file system in `dir`, and waits until systemd has started everything. */
 export async function bootMachine(dir: string): Promise<Machine> {
-  const nspawn = Bun.spawn(
-    [
-      "systemd-nspawn",
-      "--quiet",
-      "--register=no",
-      "--keep-unit",
-      "--private-network",
-      `--directory=${dir}`,
-      `--machine=shorthop-boot-${process.pid}`,
-      `--bind-ro=${PROJECT_DIR}:${PROJECT_MOUNT}`,
-      "--boot",
-    ],
-    { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-  );
   let output = "";
-  for (const stream of [nspawn.stdout, nspawn.stderr])
-    void (async () => {
-      for await (const part of stream) output += new TextDecoder().decode(part);
-    })();
+  let nspawn = start();
+
+  function start() {
+    const child = Bun.spawn(nspawnCommand(dir), {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    for (const stream of [child.stdout, child.stderr])
+      void (async () => {
+        for await (const part of stream) output += new TextDecoder().decode(part);
+      })();
+    return child;
+  }
 
   /** The machine's process 1. */
   function leader(): string {
@@ -56,15 +74,12 @@ export async function bootMachine(dir: string): Promise<Machine> {
   const enter = (...options: string[]): string[] => ["nsenter", "--target", leader(), ...options];
 
   const spawn = (script: string) =>
-    Bun.spawn(
-      [
-        ...enter("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd"),
-        ...["/usr/bin/env", "--ignore-environment", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
-        ...["HOME=/root", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"],
-        ...["/bin/bash", "-euo", "pipefail", "-c", script],
-      ],
-      { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-    );
+    Bun.spawn([...enter(...NAMESPACES), "/bin/bash", "-euo", "pipefail", "-c", script], {
+      env: ENVIRONMENT,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
 
   async function run(script: string): Promise<string> {
     const child = spawn(script);
@@ -84,6 +99,12 @@ export async function bootMachine(dir: string): Promise<Machine> {
       if (!/^(running|degraded)$/.test(state.trim())) throw new Error(`${state}\n${output}`);
     }, BOOT_MS);
 
+  const hasEnded = (): Promise<boolean> =>
+    Promise.race([
+      nspawn.exited.then(() => true),
+      Bun.sleep(SHUTDOWN_MS * SLOWDOWN_MAX).then(() => false),
+    ]);
+
   const machine: Machine = {
     spawn,
     run,
@@ -94,19 +115,18 @@ export async function bootMachine(dir: string): Promise<Machine> {
         stderr: "inherit",
       }),
     async reboot() {
-      const before = leader();
-      await run("systemctl reboot").catch(() => undefined);
-      await eventually(async () => {
-        if (leader() === before) throw new Error("The machine has not shut down.");
-      }, SHUTDOWN_MS);
+      await run("systemctl reboot");
+      // Without a unit of its own, systemd-nspawn leaves it to its caller to start it again.
+      if (!(await hasEnded())) throw new Error(`The machine has not shut down:\n${output}`);
+      nspawn = start();
       await waitUntilBooted();
     },
     console: () => output,
     async [Symbol.asyncDispose]() {
       // Shuts the machine down in order; it has no data to keep when that takes too long.
       nspawn.kill("SIGTERM");
-      const ended = await Promise.race([nspawn.exited, Bun.sleep(SHUTDOWN_MS).then(() => null)]);
-      if (ended === null) nspawn.kill("SIGKILL");
+      if (await hasEnded()) return;
+      nspawn.kill("SIGKILL");
       await nspawn.exited;
     },
   };

@@ -48,7 +48,9 @@ try {
   } catch (error) {
     failed = true;
     console.error(error);
-    console.error(await machine.run("journalctl --no-pager --priority=warning --lines=80 || true"));
+    console.error(
+      await machine.run("journalctl --no-pager --lines=80").catch(() => machine.console()),
+    );
   }
 } catch (error) {
   failed = true;
