@@ -24,6 +24,7 @@ import { configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
+import { startHeartbeat } from "./feed/heartbeat.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
 import { listenOptions, stopSite } from "./http/site-server.ts";
@@ -64,6 +65,7 @@ async function serve(): Promise<void> {
     log,
   });
   lifecycle.onStop("link feed", feed.stop);
+  lifecycle.onStop("feed heartbeat", startHeartbeat(nats.connection));
   const replicas = watchReplicas({
     nats: nats.connection,
     streams: [LINKS_STREAM],

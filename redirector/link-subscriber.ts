@@ -1,29 +1,51 @@
 /**
  * Subscribes to the links feed: applies every change to the cache, from a cursor of its own, and fetches links that
- * are not cached. If the stream was rolled back or recreated, the cache is cleared.
+ * are not cached. The cache keeps answering while the feed is away, and while its links are read again because the
+ * stream was rolled back or recreated.
  */
-import { AckPolicy, DeliverPolicy, Events, type NatsConnection, type StreamInfo } from "nats";
+import {
+  AckPolicy,
+  type ConsumerInfo,
+  DeliverPolicy,
+  Events,
+  type JetStreamManager,
+  type JsMsg,
+  type NatsConnection,
+} from "nats";
 
 import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
-import { ensureLinksStream, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  LINKS_STREAM,
+  linkSubject,
+} from "../shared/contracts/streams.ts";
 import type { Log } from "../shared/log.ts";
-import { withTimeout } from "../shared/timeout.ts";
+import type { Nats } from "../shared/nats.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
+import { continues, type Cursor, resume } from "./feed-position.ts";
+import { createLinkFetch } from "./link-fetch.ts";
+import { revalidate } from "./revalidation.ts";
 
 /** How long one pull waits for changes, and so how often the cursor is compared with the stream. */
-const PULL_EXPIRES_MS = 2_000;
+const PULL_EXPIRES_MS = 1_000;
 const PULL_BATCH = 500;
 
-const RETRY_MS = 250;
+/** How much longer a pull may take than it should; then its consumer is gone, with its server. */
+const PULL_GRACE_MS = 500;
+
+/**
+ * During an election JetStream does not respond, and a request may have gone to a server that is no more: a short
+ * timeout finds the new leader soon.
+ */
+const REQUEST_TIMEOUT_MS = 1_000;
+const RETRY_MS = 100;
 
 /** The server deletes a consumer that has not pulled for this long; a new one resumes from the cursor. */
 const CONSUMER_INACTIVE_NS = 30_000_000_000;
 
-const NOT_FOUND = 404;
-const FETCH_RETRY_MS = 50;
-
-/** A fetch that takes longer fails; the response is then 503. */
-const FETCH_TIMEOUT_MS = 2_000;
+/** How long a redirector that has a snapshot waits for the feed before it counts as ready without it. */
+const START_GRACE_MS = 10_000;
 
 export type LinkSubscriber = {
   /**
@@ -31,20 +53,26 @@ export type LinkSubscriber = {
    * does not exist. Throws when NATS does not respond in time.
    */
   fetch(domain: string, alias: string): Promise<boolean>;
+  /**
+   * `ok` once the cache was up to date with the feed, or when there is a snapshot and no feed; else the reason why
+   * not. An outage of NATS later on is none: the cache can still answer.
+   */
+  readiness(): string;
   /** `ok` when the cache is up to date with the feed, else the reason why not. */
   state(): string;
+  /** Seconds since the last heartbeat of the feed was applied; since the start when there was none. */
+  ageSeconds(): number;
   /** The cache's position in the feed; undefined before the first connection. */
   cursor(): Cursor | undefined;
+  /** Changes of links that the feed has delivered since the start. */
+  changes(): number;
   /** Messages of the stream that the cache has not applied; undefined while that is unknown. */
   lag(): number | undefined;
   stop(): void;
 };
 
-/** A position in the feed: the stream, identified by its creation time, and the last change applied. */
-export type Cursor = { stream: string; sequence: number };
-
 type LinkSubscriberDeps = {
-  nats: Promise<NatsConnection>;
+  nats: Pick<Nats, "connection" | "connected">;
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
   cache: LinkCache;
@@ -61,99 +89,120 @@ export function startLinkSubscriber({
   initialCursor,
   log,
 }: LinkSubscriberDeps): LinkSubscriber {
+  const fetchLink = createLinkFetch(nats, streamReplicas > 1);
   const fetching = new Map<string, Promise<boolean>>();
+  const startedAt = performance.now();
+  let confirmedAt = startedAt;
   let cursor = initialCursor;
   let state = "not connected yet";
+  let wasUpToDate = false;
+  let changes = 0;
+  let losses = 0;
   let lag: number | undefined;
   let stopped = false;
 
+  function setLag(messages: number): void {
+    lag = messages;
+    if (lag > 0) return;
+    state = "ok";
+    wasUpToDate = true;
+  }
+
+  function setInterrupted(reason: string): void {
+    state = reason;
+    lag = undefined;
+  }
+
   /** Stores a change of a link that is being fetched in any case: the fetch may return the version before it. */
-  function apply(record: LinkRecord): void {
+  function store(record: LinkRecord): void {
     if (fetching.has(linkSubject(record.domain, record.alias))) cache.put(record);
     else cache.update(record);
   }
 
+  function apply(message: JsMsg, position: Cursor): void {
+    const record = decodeLinkRecord(message.data);
+    if (record !== undefined) {
+      store(record);
+      changes++;
+    }
+    if (message.subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
+    position.sequence = message.seq;
+    setLag(message.info.pending);
+  }
+
+  function onLost(): void {
+    losses++;
+    const loss = losses;
+    log.warn("feed_position_lost");
+    const isCancelled = () => stopped || loss !== losses;
+    void revalidate({ cache, fetchLink, isCancelled, log });
+  }
+
+  /** Follows the feed with one consumer, until the consumer or the position in the stream is lost. */
   async function consume(connection: NatsConnection): Promise<void> {
-    const manager = await connection.jetstreamManager();
+    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
+    const readInfo = () => manager.streams.info(LINKS_STREAM);
     await ensureLinksStream(manager, streamReplicas);
-    const info = await manager.streams.info(LINKS_STREAM);
-    cursor = resume(cursor, info, () => {
-      log.warn("feed_position_lost");
-      cache.clear();
-    });
-    lag = info.state.last_seq - cursor.sequence;
-    if (lag === 0) state = "ok";
-    const { name } = await manager.consumers.add(LINKS_STREAM, {
-      ack_policy: AckPolicy.None,
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: cursor.sequence + 1,
-      inactive_threshold: CONSUMER_INACTIVE_NS,
-      mem_storage: true,
-      num_replicas: 1,
-    });
-    const consumer = await connection.jetstream().consumers.get(LINKS_STREAM, name);
-    while (!stopped) {
-      const messages = await consumer.fetch({ max_messages: PULL_BATCH, expires: PULL_EXPIRES_MS });
-      for await (const message of messages) {
-        const record = decodeLinkRecord(message.data);
-        if (record !== undefined) apply(record);
-        cursor.sequence = message.seq;
-        lag = message.info.pending;
-        if (lag === 0) state = "ok";
+    const position = await resume(cursor, readInfo, onLost);
+    cursor = position;
+    const added = await addConsumer(manager, position);
+    const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
+    const consumer = stream.getConsumerFromInfo(added);
+    while (!stopped && nats.connected()) {
+      const before = position.sequence;
+      const messages = await consumer.fetch({
+        max_messages: PULL_BATCH,
+        expires: PULL_EXPIRES_MS,
+        bind: true,
+      });
+      const overdue = setTimeout(() => messages.stop(), PULL_EXPIRES_MS + PULL_GRACE_MS);
+      try {
+        for await (const message of messages) apply(message, position);
+      } finally {
+        clearTimeout(overdue);
       }
       // No message does not mean no change: only the stream's own state shows whether the cursor is at its end.
-      const { state: stream, created } = await manager.streams.info(LINKS_STREAM);
-      lag = Math.max(0, stream.last_seq - cursor.sequence);
-      if (created !== cursor.stream || stream.last_seq < cursor.sequence) return;
-      if (lag === 0) state = "ok";
+      const info = await readInfo();
+      if (!continues(position, info)) return;
+      setLag(info.state.last_seq - position.sequence);
+      // The stream has more, and the consumer did not deliver it: it is gone.
+      if (lag !== 0 && position.sequence === before) return;
     }
   }
 
   async function run(): Promise<void> {
-    const connection = await nats;
+    const connection = await nats.connection;
     watchConnection(connection).catch((error: unknown) =>
       log.warn({ error }, "nats_status_not_followed"),
     );
     while (!stopped) {
+      if (!nats.connected()) {
+        await Bun.sleep(RETRY_MS);
+        continue;
+      }
       try {
         await consume(connection);
       } catch (error) {
         if (stopped) return;
-        state = "feed interrupted";
-        lag = undefined;
-        log.warn({ error }, "feed_interrupted");
+        // Logged once for each interruption, not for each attempt.
+        if (state !== INTERRUPTED) log.warn({ error }, "feed_interrupted");
+        setInterrupted(INTERRUPTED);
         await Bun.sleep(RETRY_MS);
       }
     }
   }
 
-  async function fetchLink(domain: string, alias: string): Promise<boolean> {
-    const deadline = Date.now() + FETCH_TIMEOUT_MS;
-    for (;;) {
-      const remainingMs = deadline - Date.now();
-      try {
-        const record = await readLink(
-          await withTimeout(nats, remainingMs),
-          linkSubject(domain, alias),
-          remainingMs,
-        );
-        if (record === undefined) return false;
-        cache.put(record);
-        return true;
-      } catch (error) {
-        // A server that has just restarted accepts requests before its streams do.
-        if (Date.now() + FETCH_RETRY_MS >= deadline) throw error;
-        await Bun.sleep(FETCH_RETRY_MS);
-      }
-    }
+  async function fetchIntoCache(domain: string, alias: string): Promise<boolean> {
+    const record = await fetchLink(domain, alias);
+    if (record !== undefined) cache.put(record);
+    return record !== undefined;
   }
 
   async function watchConnection(connection: NatsConnection): Promise<void> {
     for await (const { type } of connection.status()) {
       // `consume` sets `ok` again once the stream's state shows that no change is missing.
-      if (type !== Events.Disconnect) continue;
-      state = "disconnected";
-      lag = undefined;
+      if (type === Events.Disconnect) setInterrupted("disconnected");
     }
   }
 
@@ -163,49 +212,32 @@ export function startLinkSubscriber({
       const subject = linkSubject(domain, alias);
       const inFlight = fetching.get(subject);
       if (inFlight !== undefined) return inFlight;
-      const fetched = fetchLink(domain, alias).finally(() => fetching.delete(subject));
+      const fetched = fetchIntoCache(domain, alias).finally(() => fetching.delete(subject));
       fetching.set(subject, fetched);
       return fetched;
     },
+    readiness() {
+      const waited = performance.now() - startedAt >= START_GRACE_MS;
+      return wasUpToDate || (initialCursor !== undefined && waited) ? "ok" : state;
+    },
     state: () => state,
+    ageSeconds: () => (performance.now() - confirmedAt) / 1_000,
     cursor: () => (cursor === undefined ? undefined : { ...cursor }),
+    changes: () => changes,
     lag: () => lag,
     stop: () => void (stopped = true),
   };
 }
 
-/**
- * Returns the cursor to read from. A cursor stays valid in the stream that it was created for, unless that stream
- * was rolled back; otherwise calls `onLost` and returns the end of the stream, as links that are requested then are
- * fetched. Gaps in the sequence are no loss: they are versions that later ones replaced.
- */
-export function resume(
-  cursor: Cursor | undefined,
-  info: Pick<StreamInfo, "created"> & { state: { last_seq: number } },
-  onLost: () => void,
-): Cursor {
-  const { last_seq } = info.state;
-  if (cursor !== undefined) {
-    if (cursor.stream === info.created && last_seq >= cursor.sequence) return cursor;
-    onLost();
-  }
-  return { stream: info.created, sequence: last_seq };
-}
+const INTERRUPTED = "feed interrupted";
 
-/** Reads the last record of a short link by a direct get; undefined when there is none. */
-async function readLink(
-  connection: NatsConnection,
-  subject: string,
-  timeout: number,
-): Promise<LinkRecord | undefined> {
-  const response = await connection.request(
-    `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`,
-    undefined,
-    { timeout: Math.max(1, timeout) },
-  );
-  // JetStream responds with a status and no data when it has no message; 404 means that there is no such link.
-  const status = response.data.length === 0 ? response.headers?.code : undefined;
-  if (status === NOT_FOUND) return undefined;
-  if (status !== undefined) throw new Error(`JetStream responded with status ${status}.`);
-  return decodeLinkRecord(response.data);
-}
+/** Adds a consumer for this process alone, in memory: when its server dies, another one resumes from the cursor. */
+const addConsumer = (manager: JetStreamManager, { sequence }: Cursor): Promise<ConsumerInfo> =>
+  manager.consumers.add(LINKS_STREAM, {
+    ack_policy: AckPolicy.None,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: sequence + 1,
+    inactive_threshold: CONSUMER_INACTIVE_NS,
+    mem_storage: true,
+    num_replicas: 1,
+  });

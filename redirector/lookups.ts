@@ -55,7 +55,8 @@ export function createLookups(): Lookups {
         const remaining = (runningByNetwork.get(network) ?? 1) - 1;
         if (remaining > 0) runningByNetwork.set(network, remaining);
         else runningByNetwork.delete(network);
-        if (!found) misses.consume(address);
+        // A lookup that failed says nothing about the link: it must not use up the allowance of its address.
+        if (found === false) misses.consume(address);
       };
     },
     stats: () => ({ inFlight: running, outcomes }),

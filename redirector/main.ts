@@ -26,7 +26,7 @@ import { createResponseWriter } from "./http/response-writer.ts";
 import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
-import { startLinkSubscriber } from "./link-subscriber.ts";
+import { type LinkSubscriber, startLinkSubscriber } from "./link-subscriber.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
@@ -36,6 +36,9 @@ import { createUnlockCookies } from "./unlock-cookie.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
+
+/** As the alert ShorthopFeedStale: several heartbeats of the feed are missing. */
+const FEED_AGE_WARNING_SECONDS = 30;
 
 /** The snapshot of the link cache, in the journal's directory. */
 const SNAPSHOT_NAME = "links.snapshot";
@@ -55,7 +58,7 @@ async function serve(): Promise<void> {
   const snapshotPath = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
   const initialCursor = await loadSnapshot(snapshotPath, cache);
   const feed = startLinkSubscriber({
-    nats: nats.connection,
+    nats,
     streamReplicas: config.NATS_REPLICAS,
     cache,
     initialCursor,
@@ -154,13 +157,20 @@ async function serve(): Promise<void> {
     registry: metrics.registry,
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
-      links_feed: feed.state(),
+      links_feed: feed.readiness(),
     }),
-    warnings: () => ({ replicas: replicas.warning() }),
+    warnings: () => ({ links_feed: feedWarning(feed), replicas: replicas.warning() }),
   });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
   notifier.ready();
+}
+
+/** Why links may be outdated; undefined when they are not. */
+function feedWarning(feed: LinkSubscriber): string | undefined {
+  const age = Math.round(feed.ageSeconds());
+  if (feed.state() === "ok" && age < FEED_AGE_WARNING_SECONDS) return undefined;
+  return `${feed.state()}; last confirmed ${age} s ago`;
 }
 
 async function check(): Promise<void> {

@@ -60,6 +60,8 @@ function registerLinks(
   gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
   const lagHelp = "Messages of the links feed that the cache has not applied; absent when unknown";
   gauge("feed_lag_messages", lagHelp, feed.lag);
+  const ageHelp = "Time since the last heartbeat of the links feed was applied";
+  gauge("feed_age_seconds", ageHelp, feed.ageSeconds);
   gauge("lookups_in_flight", "Lookups in the links feed now", () => lookups.stats().inFlight);
   const help = "Lookups in the links feed, by outcome";
   counterBy("outcome", "lookups_total", help, () => lookups.stats().outcomes);

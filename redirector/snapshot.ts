@@ -8,7 +8,8 @@ import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
 import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
 import type { Log } from "../shared/log.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
-import type { Cursor, LinkSubscriber } from "./link-subscriber.ts";
+import type { Cursor } from "./feed-position.ts";
+import type { LinkSubscriber } from "./link-subscriber.ts";
 
 const INTERVAL_MS = 60_000;
 
@@ -87,7 +88,7 @@ async function writeAll(
 type SnapshotsDeps = {
   path: string;
   cache: LinkCache;
-  feed: Pick<LinkSubscriber, "cursor">;
+  feed: Pick<LinkSubscriber, "cursor" | "changes">;
   log: Log;
 };
 
@@ -102,8 +103,10 @@ export function startSnapshots({ path, cache, feed, log }: SnapshotsDeps): {
     saving = saving.then(async () => {
       try {
         const cursor = feed.cursor();
-        const state = JSON.stringify([cursor, cache.stats()]);
-        if (cursor === undefined || state === savedState) return;
+        if (cursor === undefined) return;
+        // Not the sequence, which heartbeats move on every few seconds.
+        const state = JSON.stringify([cursor.stream, feed.changes(), cache.stats()]);
+        if (state === savedState) return;
         await saveSnapshot(path, cursor, cache.records());
         savedState = state;
       } catch (error) {

@@ -13,6 +13,8 @@ export type NatsOptions = { url: string; name: string; log: Log };
 export type Nats = {
   /** Resolves when any server is reached, however long that takes. */
   connection: Promise<NatsConnection>;
+  /** Whether there is a connection now. What is sent without one is kept in memory until there is one again. */
+  connected(): boolean;
   /** Sends what is buffered, and closes. */
   close(): Promise<void>;
 };
@@ -23,6 +25,11 @@ export type Nats = {
  */
 export function openNats({ url, name, log }: NatsOptions): Nats {
   let open: NatsConnection | undefined;
+  let up = false;
+  const onStatus = (type: string): void => {
+    if (type === Events.Disconnect) up = false;
+    if (type === Events.Reconnect) up = true;
+  };
   const connection = connect({
     ...natsLogin(url),
     name,
@@ -38,13 +45,15 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     noAsyncTraces: true,
   }).then((connected) => {
     open = connected;
-    reportStatus(connected, log).catch((error: unknown) =>
+    up = true;
+    reportStatus(connected, log, onStatus).catch((error: unknown) =>
       log.warn({ error }, "nats_status_not_followed"),
     );
     return connected;
   });
   return {
     connection,
+    connected: () => up,
     async close() {
       // Without a server, draining would wait for one.
       const drained = open?.drain().catch(() => undefined);
@@ -128,8 +137,13 @@ export const probeNats = (url: string) => async (): Promise<void> => {
 
 const CLOSE_TIMEOUT_MS = 2_000;
 
-async function reportStatus(connection: NatsConnection, log: Log): Promise<void> {
+async function reportStatus(
+  connection: NatsConnection,
+  log: Log,
+  onStatus: (type: string) => void,
+): Promise<void> {
   for await (const status of connection.status()) {
+    onStatus(status.type);
     if (status.type === Events.Disconnect) log.warn("nats_disconnected");
     if (status.type === Events.Reconnect) log.info("nats_reconnected");
     if (status.type === Events.Error)

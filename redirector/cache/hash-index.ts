@@ -22,7 +22,6 @@ export type HashIndex = {
   move(slot: number, offset: number): void;
   /** Removes an entry. Invalidates all slots returned before. */
   remove(slot: number): void;
-  clear(): void;
   size(): number;
   bytes(): number;
 };
@@ -88,11 +87,6 @@ export function createHashIndex(): HashIndex {
         gap = next;
       }
       set(gap, 0, 0);
-    },
-    clear() {
-      slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
-      mask = SLOTS_MIN - 1;
-      size = 0;
     },
     size: () => size,
     bytes: () => slots.byteLength,

@@ -148,12 +148,19 @@ describe("the link cache", () => {
     for (let i = 7; i < 2_000; i++) expect(find(cache, `a${i}`)?.version).toBe(1);
   });
 
-  test("a cleared cache is empty, and takes older versions", () => {
+  test("a removed record is gone, unless the cache has a newer version, and its memory is free", () => {
     const cache = createLinkCache(MIB);
-    for (let i = 0; i < 5_000; i++) cache.put(active(`a${i}`, 2));
-    cache.clear();
-    expect(find(cache, "a1")).toBeUndefined();
-    expect([...cache.records()]).toEqual([]);
+    for (let version = 1; version < 20_000; version++) {
+      const record = active(`a${version}`, version);
+      cache.put(record);
+      if (version % 1_000 !== 0) cache.remove(record);
+    }
+    cache.remove(active("a1000", 999));
+    cache.remove(active("unknown", 1));
+    const versions = [...cache.records()].map(({ version }) => version);
+    expect(versions.toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 19 }, (_, i) => (i + 1) * 1_000),
+    );
     cache.put(active("a1", 1));
     expect(find(cache, "a1")?.version).toBe(1);
   });

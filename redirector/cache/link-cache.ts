@@ -39,9 +39,10 @@ export type LinkCache = {
   put(record: LinkRecord): void;
   /** Stores a record, as `put` does, only if its link is cached already or there is room without evicting. */
   update(record: LinkRecord): void;
+  /** Removes a record, unless the cache has a newer version of it. */
+  remove(record: LinkRecord): void;
   /** All cached records, as the feed delivered them. The cache may change while they are iterated. */
   records(): Iterable<LinkRecord>;
-  clear(): void;
   /** Number of records, and the bytes of blocks and index. */
   stats(): { entries: number; bytes: number };
 };
@@ -236,6 +237,15 @@ export function createLinkCache(bytesMax: number): LinkCache {
     update(record) {
       if (hasRoom() || findRecord(record) >= 0) put(record);
     },
+    remove(record) {
+      const slot = findRecord(record);
+      if (slot < 0) return;
+      const offset = index.offsetAt(slot);
+      const [bytes, at] = [bytesAt(offset), offsetInBlock(offset)];
+      if (versionAt(bytes, at) > record.version) return;
+      liveBytes -= sizeAt(bytes, at);
+      index.remove(slot);
+    },
     *records() {
       // Records copied or written meanwhile come last: after as many as there were at first, the rest are repeats.
       let remaining = index.size();
@@ -247,13 +257,6 @@ export function createLinkCache(bytesMax: number): LinkCache {
           yield readRecord(block.bytes, at);
         }
       }
-    },
-    clear() {
-      for (const { number } of blocks) freeBlocks.push(number);
-      blocks.clear();
-      index.clear();
-      liveBytes = 0;
-      newest = addBlock();
     },
     stats: () => ({
       entries: index.size(),

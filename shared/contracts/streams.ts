@@ -28,6 +28,12 @@ export const CLICKS_WORKER = "worker";
 export const DEAD_LETTERS_STREAM = "CLICKS_DLQ";
 export const DEAD_LETTERS_SUBJECT = "clicks_dlq.segment";
 
+/**
+ * Subject of the heartbeat in the links feed: an API process publishes one every few seconds, so that a redirector
+ * knows how old its view is, also when its server is cut off from the others. A short link's subject is longer.
+ */
+export const HEARTBEAT_SUBJECT = "links.heartbeat";
+
 /** All subjects of the links feed. */
 const LINKS_SUBJECTS = "links.>";
 

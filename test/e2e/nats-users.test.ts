@@ -21,7 +21,7 @@ const OTHER_INBOXES = {
 test("links and clicks flow with the users of deploy/nats, and no user may do more than its process needs", async () => {
   await using stack = await startStack();
   await using cleanup = new AsyncDisposableStack();
-  await using nats = await startNatsCluster(await ownNatsServer(), 1);
+  await using nats = await startNatsCluster(await ownNatsServer(), { count: 1 });
   const environment = (user: "api" | "redirector" | "worker") => ({
     ...nats.env,
     NATS_URL: nats.url(user),

@@ -24,7 +24,7 @@ let watchdog: Watchdog | undefined;
 
 type Ports = { client: number; route: number; monitoring: number };
 
-export type NatsUser = "redirector" | "worker" | "api" | "operator";
+type NatsUser = "redirector" | "worker" | "api" | "operator";
 
 export type NatsServer = {
   name: string;
@@ -50,9 +50,12 @@ export type NatsCluster = {
 
 /**
  * Prepares `count` servers and starts them: one by itself from `nats.conf`, several as a cluster from `cluster.conf`.
- * Resolves when JetStream responds.
+ * Resolves when JetStream responds. Without `tls` for a test that connects by itself: it has no certificate of its own.
  */
-export async function startNatsCluster(program: NatsProgram, count = 3): Promise<NatsCluster> {
+export async function startNatsCluster(
+  program: NatsProgram,
+  { count = 3, tls = true }: { count?: number; tls?: boolean } = {},
+): Promise<NatsCluster> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
   const certificates = createCertificates(dir);
   const ports = Array.from({ length: count }, () => ({
@@ -63,12 +66,19 @@ export async function startNatsCluster(program: NatsProgram, count = 3): Promise
   const servers = ports.map((own, i) => {
     const home = join(dir, `nats-${i + 1}`);
     writeSettings(home, `nats-${i + 1}`, own, ports, program, dir);
+    if (!tls) removeClientTls(join(home, "server.conf"));
     return prepareServer(program, home, `nats-${i + 1}`, own);
   });
   const url = (user: NatsUser, some: readonly NatsServer[] = servers) =>
-    some.map(({ port }) => `tls://${user}:${PASSWORD}@127.0.0.1:${port}`).join(",");
+    some
+      .map(({ port }) => `${tls ? "tls" : "nats"}://${user}:${PASSWORD}@127.0.0.1:${port}`)
+      .join(",");
   const open = (user: NatsUser, some?: readonly NatsServer[]) =>
-    connect({ ...natsLogin(url(user, some)), tls: { caFile: certificates.ca }, timeout: 5_000 });
+    connect({
+      ...natsLogin(url(user, some)),
+      ...(tls ? { tls: { caFile: certificates.ca } } : {}),
+      timeout: 5_000,
+    });
 
   for (const server of servers) server.start(count === 1 ? "nats.conf" : "cluster.conf");
   const cluster: NatsCluster = {
@@ -148,6 +158,12 @@ function writeSettings(
     ...all.map(({ route }, i) => [`nats-${i + 1}.internal:6222`, `127.0.0.1:${route}`] as const),
     ["/etc/shorthop/nats", dir],
   ]);
+}
+
+/** Removes the block for clients, as an operator may. */
+function removeClientTls(path: string): void {
+  const text = readFileSync(path, "utf8");
+  writeFileSync(path, text.replace(/^tls \{[^}]*\}$/m, ""));
 }
 
 function prepareServer(

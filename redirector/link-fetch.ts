@@ -1,0 +1,81 @@
+/** Fetches single links from the links feed: those that are not cached, and cached ones after the feed was lost. */
+import type { Msg, NatsConnection } from "nats";
+
+import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
+import { jetStreamErrorCode, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
+import type { Nats } from "../shared/nats.ts";
+import { withTimeout } from "../shared/timeout.ts";
+
+const NOT_FOUND = 404;
+
+/** JetStream's error code for a subject without a message. */
+const NO_MESSAGE = 10_037;
+
+const RETRY_MS = 50;
+
+/** A fetch that takes longer fails; the response is then 503. */
+const TIMEOUT_MS = 2_000;
+
+/** An attempt that takes longer is repeated: the server that had it may be gone. */
+const ATTEMPT_TIMEOUT_MS = 500;
+
+/** Fetches the last record of a short link; undefined when there is none. Throws when NATS does not respond in time. */
+export type FetchLink = (domain: string, alias: string) => Promise<LinkRecord | undefined>;
+
+/** `replicated` when the stream has several replicas, of which one may be behind. */
+export const createLinkFetch =
+  (nats: Pick<Nats, "connection" | "connected">, replicated: boolean): FetchLink =>
+  async (domain, alias) => {
+    const subject = linkSubject(domain, alias);
+    const deadline = Date.now() + TIMEOUT_MS;
+    for (;;) {
+      const remainingMs = Math.max(1, deadline - Date.now());
+      try {
+        const connection = await withTimeout(nats.connection, remainingMs);
+        // Requests would be kept in memory, without a bound.
+        if (!nats.connected()) throw new Error("There is no connection to NATS.");
+        const timeout = Math.min(remainingMs, ATTEMPT_TIMEOUT_MS);
+        const record = await readReplica(connection, subject, timeout);
+        if (record !== undefined || !replicated) return record;
+        return await readLeader(connection, subject, timeout);
+      } catch (error) {
+        // A server that has just restarted accepts requests before its streams do.
+        if (Date.now() + RETRY_MS >= deadline) throw error;
+        await Bun.sleep(RETRY_MS);
+      }
+    }
+  };
+
+/** Reads the last record of a subject by a direct get, which any replica answers. */
+async function readReplica(
+  connection: NatsConnection,
+  subject: string,
+  timeout: number,
+): Promise<LinkRecord | undefined> {
+  const response: Msg = await connection.request(
+    `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`,
+    undefined,
+    { timeout },
+  );
+  // JetStream responds with a status and no data when it has no message; 404 means that there is no such link.
+  const status = response.data.length === 0 ? response.headers?.code : undefined;
+  if (status === NOT_FOUND) return undefined;
+  if (status !== undefined) throw new Error(`JetStream responded with status ${status}.`);
+  return decodeLinkRecord(response.data);
+}
+
+/** Asks the leader, which has every acknowledged link. A replica may be behind and not have a new one yet. */
+async function readLeader(
+  connection: NatsConnection,
+  subject: string,
+  timeout: number,
+): Promise<LinkRecord | undefined> {
+  const manager = await connection.jetstreamManager({ timeout, checkAPI: false });
+  try {
+    const { data } = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
+    return decodeLinkRecord(data);
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    throw error;
+  }
+}
