@@ -17,6 +17,9 @@ const METRICS_PORTS = {
 
 export const SERVICES = Object.keys(METRICS_PORTS);
 
+/** Clicks of programs are counted apart. */
+export const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
 /** The short domain that the document configures. */
 export const SHORT_HOST = "sho.rt";
 
@@ -51,7 +54,8 @@ export function createCalls({ machine, key }: Pick<Context, "machine" | "key">) 
     return { status: Number(status), location, body: output.slice(0, end) };
   }
 
-  const get = (url: string) => curl(url, "--header", `Host: ${SHORT_HOST}`);
+  const get = (url: string) =>
+    curl(url, "--header", `Host: ${SHORT_HOST}`, "--user-agent", BROWSER);
   const api = (path: string, ...options: string[]) =>
     curl(`${API_URL}${path}`, "--header", `Authorization: Bearer ${key}`, ...options);
 

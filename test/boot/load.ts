@@ -5,6 +5,7 @@
 import { Agent, request } from "node:http";
 
 import { SLOWDOWN_MAX } from "../harness/eventually.ts";
+import { BROWSER } from "./calls.ts";
 
 const PER_SECOND = 100;
 
@@ -12,7 +13,11 @@ const PER_SECOND = 100;
 const RESPONSE_MS_MAX = 10_000 * SLOWDOWN_MAX;
 
 const [url = "", host = "", key] = process.argv.slice(2);
-const headers = { host, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
+const headers = {
+  host,
+  "user-agent": BROWSER,
+  ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+};
 const counts: Record<string, number> = {};
 let stopping = false;
 process.on("SIGTERM", () => {
