@@ -25,13 +25,13 @@ export const SHORT_HOST = "sho.rt";
 
 export const API_URL = "http://127.0.0.1:3000";
 
-const READY_MS = 120_000;
-const CLICKS_MS = 60_000;
+const READY_MS = 30_000;
+const CLICKS_MS = 20_000;
 
 const linkSchema = z.object({ id: z.string(), alias: z.string(), clicks: z.number() });
 type Link = z.output<typeof linkSchema>;
 
-const analyticsSchema = z.object({ totals: z.object({ clicks: z.number() }) });
+const analyticsSchema = z.object({ summary: z.object({ total_clicks: z.number() }) });
 
 type Response = { status: number; location: string; body: string };
 
