@@ -12,6 +12,7 @@ import {
   envUrl,
 } from "../shared/env.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
+import { envPostgresUrl } from "../shared/postgres.ts";
 
 /** The metrics port of a single API process, and what instances add their numbers to. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
@@ -26,7 +27,7 @@ const variables = z.object({
   API_METRICS_PORT: envOptionalPort(),
   /** The number of this process among the API processes of its host, which share their ports. */
   INSTANCE: envInstance(),
-  DATABASE_URL: envUrl(["postgres", "postgresql"]),
+  DATABASE_URL: envPostgresUrl,
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,
   NATS_REPLICAS: envNatsReplicas,

@@ -33,16 +33,20 @@ import { createStreamLeases } from "./limits/stream-leases.ts";
 import { createLinkService } from "./links/service.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
+import { schemaState } from "./migrations/applied.ts";
+import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
-import { openPostgres, pingPostgres, requirePrivileges } from "./postgres.ts";
+import { openPostgres, requirePrivileges } from "./postgres.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
+  const log = createLog("api", config.LOG_LEVEL);
+  await createDatabaseIfMissing(config.DATABASE_URL, log);
   const sql = openPostgres(config.DATABASE_URL, 1);
-  await migratePostgres(sql, createLog("api", config.LOG_LEVEL));
+  await migratePostgres(sql, log);
   await sql.end();
 }
 
@@ -138,10 +142,7 @@ async function serve(): Promise<void> {
     registry,
     readiness: async () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
-      postgres: await pingPostgres(sql).then(
-        () => "ok",
-        () => "unreachable",
-      ),
+      postgres: await schemaState(sql).catch(() => "unreachable"),
       links_feed: feed.connected() ? "ok" : "not connected yet",
     }),
     warnings: () => ({ replicas: replicas.warning() }),

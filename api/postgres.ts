@@ -1,6 +1,8 @@
 /** The connections to PostgreSQL, and the errors that the API distinguishes. */
 import postgres from "postgres";
 
+import { openPrimary } from "../shared/postgres.ts";
+
 export type Sql = postgres.Sql;
 
 /** The connection of a transaction. */
@@ -18,7 +20,7 @@ export const openPostgres = (
   connectionsMax: number,
   connectTimeoutSeconds = CONNECT_TIMEOUT_SECONDS,
 ): Sql =>
-  postgres(url, {
+  openPrimary(url, {
     max: connectionsMax,
     connect_timeout: connectTimeoutSeconds,
     idle_timeout: 60,
@@ -52,18 +54,32 @@ export async function requirePrivileges(sql: Sql): Promise<void> {
     throw new Error(`lacks privileges on ${missing.join(", ")}: see deploy/postgres/roles.sql`);
 }
 
+/**
+ * SQLSTATEs and system errors of a database that is away, overloaded or no longer the primary. 08, connection
+ * exceptions, and 57P01 to 57P05, shutting down or starting up, are tested as prefixes. 0A000 also means other things.
+ */
+const UNAVAILABLE = new Set([
+  "25006", // read-only: it has become a standby
+  "53300", // too many clients
+  "57014", // the statement took too long
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+]);
+
 /** Whether an error means that the database is unavailable, and not that it rejected the statement. */
 export function isUnavailable(error: unknown): boolean {
   const code = errorCode(error);
   if (code === undefined) return false;
-  // 08: connection exception; 57P01-57P05: shutting down or starting up; 53300: too many clients.
   return (
-    /^(08|57P0)/.test(code) ||
-    code === "53300" ||
-    code === "57014" ||
-    ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "ETIMEDOUT"].includes(code) ||
-    code.startsWith("CONNECT") ||
-    code.startsWith("CONNECTION_")
+    UNAVAILABLE.has(code) ||
+    /^(08|57P0|CONNECT)/.test(code) ||
+    (code === "0A000" && error instanceof Error && error.message.includes("during recovery"))
   );
 }
 

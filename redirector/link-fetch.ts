@@ -52,16 +52,45 @@ async function readReplica(
   subject: string,
   timeout: number,
 ): Promise<LinkRecord | undefined> {
-  const response: Msg = await connection.request(
-    `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`,
-    undefined,
-    { timeout },
-  );
-  // JetStream responds with a status and no data when it has no message; 404 means that there is no such link.
+  const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`;
+  const message = await getDirectly(connection, api, undefined, timeout);
+  return message === undefined ? undefined : decodeLinkRecord(message.data);
+}
+
+/** A message of the feed and its position. */
+export type FeedMessage = { subject: string; sequence: number; data: Uint8Array };
+
+/**
+ * Reads the first message after a position by a direct get. Any replica answers, also while there is no leader that
+ * could give a consumer. Returns undefined at the end of that replica.
+ */
+export async function readNextMessage(
+  connection: NatsConnection,
+  after: number,
+  timeout: number,
+): Promise<FeedMessage | undefined> {
+  const request = JSON.stringify({ seq: after + 1, next_by_subj: "links.>" });
+  const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}`;
+  const message = await getDirectly(connection, api, request, timeout);
+  if (message === undefined) return undefined;
+  const sequence = Number(message.headers?.get("Nats-Sequence"));
+  const subject = message.headers?.get("Nats-Subject") ?? "";
+  return { subject, sequence, data: message.data };
+}
+
+/** Sends a direct get; undefined when there is no such message. */
+async function getDirectly(
+  connection: NatsConnection,
+  api: string,
+  request: string | undefined,
+  timeout: number,
+): Promise<Msg | undefined> {
+  const response = await connection.request(api, request, { timeout });
+  // JetStream responds with a status and no data when it has no message.
   const status = response.data.length === 0 ? response.headers?.code : undefined;
   if (status === NOT_FOUND) return undefined;
   if (status !== undefined) throw new Error(`JetStream responded with status ${status}.`);
-  return decodeLinkRecord(response.data);
+  return response;
 }
 
 /** Asks the leader, which has every acknowledged link. A replica may be behind and not have a new one yet. */

@@ -9,7 +9,6 @@ import {
   DeliverPolicy,
   Events,
   type JetStreamManager,
-  type JsMsg,
   type NatsConnection,
 } from "nats";
 
@@ -24,21 +23,24 @@ import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import { continues, type Cursor, resume } from "./feed-position.ts";
-import { createLinkFetch } from "./link-fetch.ts";
+import { createLinkFetch, type FeedMessage, readNextMessage } from "./link-fetch.ts";
 import { revalidate } from "./revalidation.ts";
 
-/** How long one pull waits for changes, and so how often the cursor is compared with the stream. */
+/**
+ * How long one pull waits for changes, and so how often the cursor is compared with the stream. The client allows no
+ * less.
+ */
 const PULL_EXPIRES_MS = 1_000;
 const PULL_BATCH = 500;
 
 /** How much longer a pull may take than it should; then its consumer is gone, with its server. */
-const PULL_GRACE_MS = 500;
+const PULL_GRACE_MS = 300;
 
 /**
  * During an election JetStream does not respond, and a request may have gone to a server that is no more: a short
  * timeout finds the new leader soon.
  */
-const REQUEST_TIMEOUT_MS = 1_000;
+const REQUEST_TIMEOUT_MS = 500;
 const RETRY_MS = 100;
 
 /** The server deletes a consumer that has not pulled for this long; a new one resumes from the cursor. */
@@ -119,15 +121,14 @@ export function startLinkSubscriber({
     else cache.update(record);
   }
 
-  function apply(message: JsMsg, position: Cursor): void {
-    const record = decodeLinkRecord(message.data);
+  function apply({ subject, sequence, data }: FeedMessage, position: Cursor): void {
+    const record = decodeLinkRecord(data);
     if (record !== undefined) {
       store(record);
       changes++;
     }
-    if (message.subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
-    position.sequence = message.seq;
-    setLag(message.info.pending);
+    if (subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
+    position.sequence = sequence;
   }
 
   function onLost(): void {
@@ -158,7 +159,10 @@ export function startLinkSubscriber({
       });
       const overdue = setTimeout(() => messages.stop(), PULL_EXPIRES_MS + PULL_GRACE_MS);
       try {
-        for await (const message of messages) apply(message, position);
+        for await (const { subject, seq: sequence, data, info } of messages) {
+          apply({ subject, sequence, data }, position);
+          setLag(info.pending);
+        }
       } finally {
         clearTimeout(overdue);
       }
@@ -168,6 +172,16 @@ export function startLinkSubscriber({
       setLag(info.state.last_seq - position.sequence);
       // The stream has more, and the consumer did not deliver it: it is gone.
       if (lag !== 0 && position.sequence === before) return;
+    }
+  }
+
+  /** Applies what the replicas have, message by message, while no consumer can be had: elections take seconds. */
+  async function applyWithoutConsumer(connection: NatsConnection): Promise<void> {
+    if (cursor === undefined) return;
+    for (let i = 0; i < PULL_BATCH; i++) {
+      const next = await readNextMessage(connection, cursor.sequence, REQUEST_TIMEOUT_MS);
+      if (next === undefined) return;
+      apply(next, cursor);
     }
   }
 
@@ -188,6 +202,8 @@ export function startLinkSubscriber({
         // Logged once for each interruption, not for each attempt.
         if (state !== INTERRUPTED) log.warn({ error }, "feed_interrupted");
         setInterrupted(INTERRUPTED);
+        // What fails here as well is read later by a consumer.
+        await applyWithoutConsumer(connection).catch(() => undefined);
         await Bun.sleep(RETRY_MS);
       }
     }

@@ -1,5 +1,5 @@
 /** The connection to NATS: it uses any of several servers, reconnects forever and detects a dead server within half a minute. */
-import { connect, type ConnectionOptions, Events, type NatsConnection } from "nats";
+import { connect, type ConnectionOptions, Events, type NatsConnection, type Status } from "nats";
 import * as z from "zod";
 
 import type { Log } from "./log.ts";
@@ -26,7 +26,7 @@ export type Nats = {
 export function openNats({ url, name, log }: NatsOptions): Nats {
   let open: NatsConnection | undefined;
   let up = false;
-  const onStatus = (type: string): void => {
+  const onStatus = ({ type }: Status): void => {
     if (type === Events.Disconnect) up = false;
     if (type === Events.Reconnect) up = true;
   };
@@ -140,10 +140,10 @@ const CLOSE_TIMEOUT_MS = 2_000;
 async function reportStatus(
   connection: NatsConnection,
   log: Log,
-  onStatus: (type: string) => void,
+  onStatus: (status: Status) => void,
 ): Promise<void> {
   for await (const status of connection.status()) {
-    onStatus(status.type);
+    onStatus(status);
     if (status.type === Events.Disconnect) log.warn("nats_disconnected");
     if (status.type === Events.Reconnect) log.info("nats_reconnected");
     if (status.type === Events.Error)

@@ -3,13 +3,14 @@ import * as z from "zod";
 
 import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
+import { envPostgresUrl } from "../shared/postgres.ts";
 
 export const configSchema = z.object({
   LOG_LEVEL: envLogLevel,
   /** Address and port of health checks and metrics. They must not be reachable from outside. */
   WORKER_METRICS_HOST: z.string().default("127.0.0.1"),
   WORKER_METRICS_PORT: envPort(9103),
-  DATABASE_URL: envUrl(["postgres", "postgresql"]),
+  DATABASE_URL: envPostgresUrl,
   NATS_URL: envNatsUrl,
   NATS_REPLICAS: envNatsReplicas,
   /** The path is the database; `default` without one. */

@@ -2,8 +2,6 @@
  * The worker process. `bun worker/main.ts` runs it. The argument `migrate` updates the schema and exits, `check`
  * reports whether the worker could start, `cluster-schema NAME` prints the schema for a cluster.
  */
-import postgres from "postgres";
-
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
@@ -11,6 +9,7 @@ import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats, probeNats } from "../shared/nats.ts";
+import { openPrimary } from "../shared/postgres.ts";
 import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
@@ -25,7 +24,7 @@ import { createAgentParser } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { createMetrics } from "./metrics.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
-import { ensureDatabase } from "./migrations/database.ts";
+import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
@@ -34,7 +33,7 @@ import { storeSegment } from "./store.ts";
 
 /** Connects to PostgreSQL and checks the privileges there; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
-  const sql = postgres(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
+  const sql = openPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
     await requirePrivileges(sql);
   } finally {
@@ -44,7 +43,7 @@ const probePostgres = (url: string) => async (): Promise<void> => {
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
-  await ensureDatabase(config.CLICKHOUSE_URL);
+  await createDatabaseIfMissing(config.CLICKHOUSE_URL);
   const client = openClickHouse(config.CLICKHOUSE_URL);
   await migrateClickHouse(client, createLog("worker", config.LOG_LEVEL));
   await setRetention(client, {
@@ -63,7 +62,7 @@ async function runWorker(): Promise<void> {
 
   const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
   lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const sql = postgres(config.DATABASE_URL, {
+  const sql = openPrimary(config.DATABASE_URL, {
     max: 2,
     connect_timeout: 2,
     backoff: () => 1,

@@ -1,14 +1,27 @@
 /** Brings PostgreSQL's schema up to date. */
-import type { ReservedSql } from "postgres";
+import postgres, { type ReservedSql } from "postgres";
 
 import type { Log } from "../../shared/log.ts";
 import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
 import type { Sql } from "../postgres.ts";
 import { migrations, type PostgresMigration } from "./index.ts";
 
+const { PostgresError } = postgres;
+
 /** Any number will do, as long as nothing else in the database locks it. */
 const MIGRATION_LOCK = 7_408_221;
 const LOCK_RETRY_MS = 200;
+
+/**
+ * The longest a migration waits for the lock of a table. All later statements on the table queue behind one that
+ * waits, so it gives up soon and tries again, between the requests.
+ */
+const LOCK_TIMEOUT_MS = 2_000;
+const LOCK_ATTEMPTS_MAX = 30;
+const LOCK_ATTEMPT_DELAY_MS = 1_000;
+
+/** SQLSTATE of a statement that waited for a lock longer than `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = "55P03";
 
 /**
  * Applies the steps that are missing, each in a transaction of its own but for those that cannot be.
@@ -20,6 +33,7 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
   try {
     // Building an index takes as long as it takes.
     await connection`set statement_timeout = 0`;
+    await connection.unsafe(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await lock(connection);
     await connection`
       create table if not exists schema_migrations (
@@ -31,12 +45,32 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
     const applied = await connection<AppliedMigration[]>`
       select id, checksum from schema_migrations`;
     for (const migration of pendingMigrations(migrations, applied)) {
-      await (migration.concurrent === true ? applyOneByOne : applyWhole)(connection, migration);
+      const apply = migration.concurrent === true ? applyOneByOne : applyWhole;
+      await retryOnLock(migration, log, () => apply(connection, migration));
       log.info({ migration: migration.name }, "migration_applied");
     }
   } finally {
     await connection`select pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => undefined);
     connection.release();
+  }
+}
+
+/** Repeats a migration that could not lock a table in time. Throws its error after the last attempt. */
+async function retryOnLock(
+  { name }: PostgresMigration,
+  log: Log,
+  apply: () => Promise<void>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await apply();
+      return;
+    } catch (error) {
+      const isLocked = error instanceof PostgresError && error.code === LOCK_NOT_AVAILABLE;
+      if (!isLocked || attempt === LOCK_ATTEMPTS_MAX) throw error;
+      log.warn({ migration: name, attempt }, "migration_waits_for_lock");
+      await Bun.sleep(LOCK_ATTEMPT_DELAY_MS);
+    }
   }
 }
 

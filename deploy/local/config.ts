@@ -5,6 +5,7 @@ import * as z from "zod";
 
 import { envPort, envUrl } from "../../shared/env.ts";
 import { envNatsUrl } from "../../shared/nats.ts";
+import { envPostgresUrl } from "../../shared/postgres.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
@@ -16,7 +17,7 @@ export const configSchema = z.object({
     .transform((path) => resolve(path)),
   LOG_LEVEL: z.string().default("info"),
   /** Services that run elsewhere; those not set are started here. */
-  DATABASE_URL: envUrl(["postgres", "postgresql"]).optional(),
+  DATABASE_URL: envPostgresUrl.optional(),
   NATS_URL: envNatsUrl.optional(),
   CLICKHOUSE_URL: envUrl(["http", "https"]).optional(),
   /** Preferred ports; another one is chosen if one is in use. 0 chooses any. */

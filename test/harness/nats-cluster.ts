@@ -113,7 +113,11 @@ export async function startNatsCluster(
   await eventually(async () => {
     try {
       const nats = await open("operator");
-      await (await nats.jetstreamManager()).getAccountInfo().finally(() => nats.close());
+      try {
+        await (await nats.jetstreamManager()).getAccountInfo();
+      } finally {
+        await nats.close();
+      }
     } catch (error) {
       throw new Error(`NATS is not ready:\n${cluster.output()}`, { cause: error });
     }

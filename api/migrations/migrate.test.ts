@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+
+import { createLog } from "../../shared/log.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { openPostgres } from "../postgres.ts";
+import { schemaState } from "./applied.ts";
+import { migrations } from "./index.ts";
+import { migratePostgres } from "./migrate.ts";
+
+const TIMEOUT_MS = 10_000;
+
+test("a migration that waits for a locked table lets requests pass, and is applied when the lock is gone", async () => {
+  await using database = await startPostgres();
+  const { sql } = database;
+  const last = migrations.at(-1);
+  if (last === undefined) throw new Error("There are no migrations.");
+  await sql`delete from schema_migrations where id = ${last.id}`;
+  expect(await schemaState(sql)).toContain(`migration ${last.name} is not applied`);
+
+  const holder = openPostgres(database.url, 1);
+  const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = holder.begin(async (transaction) => {
+    await transaction`lock table api_keys in access exclusive mode`;
+    held.resolve();
+    await release.promise;
+  });
+  await held.promise;
+  let retried = false;
+  const log = createLog("test", "silent");
+  log.warn = () => void (retried = true);
+  const migrating = migratePostgres(sql, log);
+  await eventually(async () => expect(retried).toBe(true), TIMEOUT_MS);
+  release.resolve();
+  await Promise.all([holding, migrating]);
+  expect(await schemaState(sql)).toBe("ok");
+  await holder.end();
+}, 240_000);
+
+test("a database without any table is not migrated, and says so", async () => {
+  await using database = await startPostgres();
+  await database.sql`create database empty`;
+  const sql = openPostgres(database.url.replace(/\/[^/]*$/, "/empty"), 1);
+  expect(await schemaState(sql)).toContain("is not applied: run shorthop migrate");
+  await sql.end();
+}, 240_000);

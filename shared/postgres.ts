@@ -1,0 +1,140 @@
+/**
+ * Connections to PostgreSQL when it runs on several hosts: only the primary is used. The `postgres` library's own list
+ * of hosts would wait without end, and without a pause, while no host is primary; here each attempt is bounded.
+ */
+import { Socket } from "node:net";
+
+import postgres from "postgres";
+import * as z from "zod";
+
+import { withTimeout } from "./timeout.ts";
+
+const DEFAULT_PORT = 5432;
+
+/** How long one host may take to say whether it is primary. */
+const PROBE_TIMEOUT_SECONDS = 2;
+
+const SCHEMES = new Set(["postgres:", "postgresql:"]);
+
+type Host = { host: string; port: number };
+
+type PoolOptions = postgres.Options<Record<string, never>>;
+
+/** The URL for the first host, and all hosts. A URL has one host, so the others are taken out of the list first. */
+function parse(url: string): { base: URL; hosts: Host[] } {
+  const authority = url.indexOf("://") + "://".length;
+  const end = url.slice(authority).search(/[/?]/);
+  const pathAt = end < 0 ? url.length : authority + end;
+  const listAt = Math.max(authority, url.lastIndexOf("@", pathAt - 1) + 1);
+  const [prefix, list, rest] = [url.slice(0, listAt), url.slice(listAt, pathAt), url.slice(pathAt)];
+  const hosts = list.split(",").map((item) => {
+    const { hostname, port } = new URL(`postgres://${item}`);
+    if (hostname === "") throw new TypeError("must name a host");
+    return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || DEFAULT_PORT) };
+  });
+  return { base: new URL(`${prefix}${list.split(",")[0]}${rest}`), hosts };
+}
+
+/** A value of `DATABASE_URL`: one or several hosts, `postgres://user:password@a:5432,b:5432/database`. */
+export const envPostgresUrl = z
+  .string("must be set to a postgres or postgresql URL")
+  .refine((value) => {
+    try {
+      return SCHEMES.has(parse(value).base.protocol);
+    } catch {
+      return false;
+    }
+  }, "must be a postgres or postgresql URL, also with several hosts: postgres://user:password@a:5432,b:5432/name");
+
+/** The URL with another database. */
+export function withDatabase(url: string, database: string): string {
+  const { base, hosts } = parse(url);
+  base.pathname = `/${database}`;
+  const list = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
+  return base.href.replace(base.host, list.join(","));
+}
+
+/** The database that a URL names. */
+export const databaseOf = (url: string): string =>
+  decodeURIComponent(parse(url).base.pathname.slice(1));
+
+/** Creates a pool whose connections go to the primary; they are opened when first needed. */
+export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
+  const { base, hosts } = parse(url);
+  const settings = { ...options, target_session_attrs: "primary" as const };
+  if (hosts.length === 1) return postgres(base.href, settings);
+  const findPrimary = createPrimaryFinder(base, hosts);
+  // Untyped by the library: a function that returns a connected socket.
+  const socket = () => connectTo(findPrimary);
+  return postgres(base.href, { ...settings, socket } as PoolOptions);
+}
+
+/**
+ * Returns a function that asks all hosts at once which of them is primary. Concurrent calls share one question, as all
+ * connections of a pool are lost together.
+ */
+function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<Host> {
+  let asking: Promise<Host> | undefined;
+  const ask = async (): Promise<Host> => {
+    try {
+      return await Promise.any(hosts.map((host) => requirePrimary(base, host)));
+    } catch (cause) {
+      const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [];
+      const rejection = errors.find(isRejection);
+      if (rejection !== undefined) throw rejection;
+      throw Object.assign(new Error("No PostgreSQL host is a primary that responds.", { cause }), {
+        code: "CONNECT_NO_PRIMARY",
+      });
+    }
+  };
+  return () => (asking ??= ask().finally(() => (asking = undefined)));
+}
+
+/** Whether a server rejects the user (class 28) or does not have the database (class 3D): another host will not help. */
+const isRejection = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && /^(28|3D)/.test(error.code);
+
+async function requirePrimary(base: URL, { host, port }: Host): Promise<Host> {
+  const sql = postgres(base.href, {
+    host,
+    port,
+    max: 1,
+    connect_timeout: PROBE_TIMEOUT_SECONDS,
+    fetch_types: false,
+    onnotice: () => undefined,
+  });
+  try {
+    const [row] = await sql<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`;
+    if (row.standby) throw new Error(`${host}:${port} is a standby.`);
+    return { host, port };
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}
+
+/**
+ * Opens a socket to the primary. When there is none, returns a socket that fails: the library would keep a connection
+ * slot for ever if this function threw.
+ */
+async function connectTo(findPrimary: () => Promise<Host>): Promise<Socket> {
+  const socket = new Socket();
+  try {
+    const { host, port } = await findPrimary();
+    const connecting = new Promise<void>((resolve, reject) => {
+      socket.once("error", reject);
+      socket.connect(port, host, () => {
+        socket.off("error", reject);
+        resolve();
+      });
+    });
+    await withTimeout(connecting, PROBE_TIMEOUT_SECONDS * 1_000);
+    // The library reads the host's name for the check of its certificate.
+    return Object.assign(socket, { host, port });
+  } catch (error) {
+    socket.destroy();
+    const failure = error instanceof Error ? error : new Error(String(error));
+    const failed = new Socket();
+    setImmediate(() => failed.destroy(failure));
+    return failed;
+  }
+}
