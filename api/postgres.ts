@@ -30,11 +30,6 @@ export const openPostgres = (
     connection: { application_name: "shorthop-api", statement_timeout: STATEMENT_TIMEOUT_MS },
   });
 
-/** Checks that the database responds; rejects otherwise. */
-export async function pingPostgres(sql: Sql): Promise<void> {
-  await sql`select 1`;
-}
-
 /** Throws an error that says what to do when the API lacks a right on one of its tables or sequences. */
 export async function requirePrivileges(sql: Sql): Promise<void> {
   const rows = await sql<{ name: string; permitted: boolean }[]>`
