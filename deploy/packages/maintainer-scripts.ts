@@ -11,10 +11,14 @@ const whereBooted = (commands: readonly string[]): string =>
     "\n",
   );
 
-/** After an installation or upgrade: enables what needs no configuration, and replaces what runs, one by one. */
+/**
+ * After an installation or upgrade: enables and starts what needs no configuration, and replaces what runs, one by one.
+ * An upgrade starts nothing: the target would start what an operator has stopped.
+ */
 export function postinst({ enabled, services, sysctl }: PackageSpec): string {
   const enable = enabled.map((unit) => `systemctl --quiet enable ${unit} || true\n`).join("");
-  const start = enabled.map((unit) => `systemctl start ${unit}`);
+  // The second argument is the version before.
+  const start = enabled.map((unit) => `[ -n "$2" ] || systemctl start ${unit}`);
   const replace = services.map((pattern) => `/opt/shorthop/bin/shorthop-restart '${pattern}'`);
   // Containers may not be allowed to.
   const apply = sysctl === undefined ? [] : [`sysctl --quiet --load ${sysctl} || true`];

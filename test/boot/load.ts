@@ -1,5 +1,5 @@
 /**
- * Sends requests until it is told to stop, and prints how many got which status: `bun load.ts URL HOST [KEY]`. Half of them
+ * Sends requests until it is told to stop, and prints how many got which status: `bun load.ts URL HOST PER_SECOND [KEY]`. Half of them
  * reuse connections like a proxy, half open new ones like visitors.
  */
 import { Agent, request } from "node:http";
@@ -7,12 +7,10 @@ import { Agent, request } from "node:http";
 import { SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { BROWSER } from "./calls.ts";
 
-const PER_SECOND = 100;
-
 /** After this, a request counts as failed. */
 const RESPONSE_MS_MAX = 10_000 * SLOWDOWN_MAX;
 
-const [url = "", host = "", key] = process.argv.slice(2);
+const [url = "", host = "", perSecond, key] = process.argv.slice(2);
 const headers = {
   host,
   "user-agent": BROWSER,
@@ -41,7 +39,7 @@ async function sendAll(agent: Agent): Promise<void> {
   while (!stopping) {
     const result = await send(agent);
     counts[result] = (counts[result] ?? 0) + 1;
-    due += 2_000 / PER_SECOND;
+    due += 2_000 / Number(perSecond);
     const ahead = due - performance.now();
     if (ahead > 0) await Bun.sleep(ahead);
   }

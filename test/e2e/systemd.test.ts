@@ -16,6 +16,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { parseEnvironment } from "../../api/cli/environment-files.ts";
+import { readBlocks } from "../boot/document.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const UNITS = join(PROJECT_DIR, "deploy/systemd");
@@ -80,6 +81,19 @@ test("the example configuration of migrations has what both schemas need", async
     const { migrateConfigSchema } = await import(join(PROJECT_DIR, name, "config.ts"));
     expect(migrateConfigSchema.safeParse(variables).error?.issues ?? []).toEqual([]);
   }
+});
+
+test("the commands of docs/operations.md are valid shell, and all but one are run by test:boot", () => {
+  const blocks = readBlocks(join(PROJECT_DIR, "docs/operations.md"));
+  const sources = readdirSync(join(PROJECT_DIR, "test/boot")).map((name) =>
+    readFileSync(join(PROJECT_DIR, "test/boot", name), "utf8"),
+  );
+  const untested: string[] = [];
+  for (const [name, script] of blocks) {
+    expect([name, Bun.spawnSync(["bash", "-n", "-c", script]).exitCode]).toEqual([name, 0]);
+    if (!sources.some((text) => text.includes(`"${name}"`))) untested.push(name);
+  }
+  expect(untested).toEqual(["clickhouse-manual"]);
 });
 
 test("docs/configuration.md lists exactly the variables that each process reads", async () => {
