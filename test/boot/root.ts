@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { run } from "../../deploy/packages/run.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
-const RELEASE = "trixie";
+/** Debian 13; `bookworm` is Debian 12. */
+const RELEASE = process.env["SHORTHOP_BOOT_RELEASE"] ?? "trixie";
 const MIRROR = process.env["SHORTHOP_BOOT_MIRROR"] ?? "http://deb.debian.org/debian";
 
 /** What a fresh virtual machine has, and what the test itself needs. */
