@@ -14,6 +14,7 @@ import { createRejectionCache } from "./auth/rejection-cache.ts";
 import { domainRoutes } from "./domains/routes.ts";
 import type { DomainService } from "./domains/service.ts";
 import { errorPlugin } from "./http/error-plugin.ts";
+import { healthPlugin } from "./http/health-plugin.ts";
 import { metricsPlugin, type Observe } from "./http/metrics-plugin.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
 import { siteHeaders } from "./http/site-headers.ts";
@@ -39,6 +40,8 @@ export type AppDeps = {
   domains: DomainService;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
+  /** Whether the process is stopping: clients shall connect to another one. */
+  isStopping: () => boolean;
   /** Called for every completed request. */
   observe: Observe;
 };
@@ -65,6 +68,7 @@ export function createApp(deps: AppDeps) {
   const headers = siteHeaders(shortUrl);
   const app = new Elysia({ name: "api", normalize: false })
     .onRequest(({ set }) => void Object.assign(set.headers, headers))
+    .use(healthPlugin(deps.isStopping))
     .use(metricsPlugin(observe))
     .use(
       errorPlugin({

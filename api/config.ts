@@ -1,9 +1,21 @@
 /** The API's configuration. */
 import * as z from "zod";
 
-import { envBoolean, envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+import {
+  envBoolean,
+  envInstance,
+  envInteger,
+  envList,
+  envLogLevel,
+  envOptionalPort,
+  envPort,
+  envUrl,
+} from "../shared/env.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
+
+/** The metrics port of a single API process, and what instances add their numbers to. */
+export const METRICS_PORTS = { single: 9101, instances: 9510 };
 
 const variables = z.object({
   LOG_LEVEL: envLogLevel,
@@ -12,7 +24,9 @@ const variables = z.object({
   API_PORT: envPort(3000),
   /** Address and port of health and metrics; must not be reachable from outside. */
   API_METRICS_HOST: z.string().default("127.0.0.1"),
-  API_METRICS_PORT: envPort(9101),
+  API_METRICS_PORT: envOptionalPort(),
+  /** The number of this process among the API processes of its host, which share their ports. */
+  INSTANCE: envInstance(),
   DATABASE_URL: envPostgresUrl,
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,

@@ -4,7 +4,7 @@
  */
 import { createClientAddress } from "../shared/client-address.ts";
 import { LINKS_STREAM } from "../shared/contracts/streams.ts";
-import { loadConfig } from "../shared/env.ts";
+import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
@@ -20,14 +20,14 @@ import { createLiveClicks } from "./analytics/live.ts";
 import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
-import { configSchema, migrateConfigSchema } from "./config.ts";
+import { configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { startHeartbeat } from "./feed/heartbeat.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
-import { LISTEN_OPTIONS } from "./http/listen-options.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
+import { listenOptions, stopSite } from "./http/site-server.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
 import { createLinkService } from "./links/service.ts";
@@ -37,7 +37,7 @@ import { schemaState } from "./migrations/applied.ts";
 import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
-import { openPostgres, pingPostgres } from "./postgres.ts";
+import { openPostgres, requirePrivileges } from "./postgres.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
 
@@ -121,14 +121,16 @@ async function serve(): Promise<void> {
         clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
       }),
     shortUrl: shortUrl.origin,
+    isStopping: lifecycle.stopping,
     observe(completed: CompletedRequest) {
       observe(completed);
       tracing?.observe(completed);
     },
   };
   const app = createApp({ ...common, analytics: common.analyticsFor(keys.isAlive) });
-  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...LISTEN_OPTIONS });
-  lifecycle.onStop("server", () => app.server?.stop());
+  const shared = config.INSTANCE !== undefined;
+  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
+  lifecycle.onStop("server", () => stopSite(app.server, shared));
   const dashboard = startDashboard(config, { ...common, sql });
   if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);
   // Stops before the servers, which wait for their open connections.
@@ -136,7 +138,7 @@ async function serve(): Promise<void> {
 
   const internal = startInternalServer({
     host: config.API_METRICS_HOST,
-    port: config.API_METRICS_PORT,
+    port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
     registry,
     readiness: async () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
@@ -183,7 +185,7 @@ async function check(): Promise<void> {
     DATABASE_URL: async () => {
       const sql = openPostgres(config.DATABASE_URL, 1);
       try {
-        await pingPostgres(sql);
+        await requirePrivileges(sql);
       } finally {
         await sql.end({ timeout: 1 });
       }

@@ -30,9 +30,23 @@ export const openPostgres = (
     connection: { application_name: "shorthop-api", statement_timeout: STATEMENT_TIMEOUT_MS },
   });
 
-/** Checks that the database responds; rejects otherwise. */
-export async function pingPostgres(sql: Sql): Promise<void> {
-  await sql`select 1`;
+/** Throws an error that says what to do when the API lacks a right on one of its tables or sequences. */
+export async function requirePrivileges(sql: Sql): Promise<void> {
+  const rows = await sql<{ name: string; permitted: boolean }[]>`
+    select relname as name,
+           case relkind
+             when 'S' then has_sequence_privilege(oid, 'USAGE')
+             else has_table_privilege(oid, 'SELECT') and has_table_privilege(oid, 'INSERT')
+              and has_table_privilege(oid, 'UPDATE') and has_table_privilege(oid, 'DELETE')
+           end as permitted
+      from pg_class
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'S')
+       and relname <> 'schema_migrations'
+     order by relname`;
+  if (rows.length === 0) throw new Error("has no schema: run `shorthop migrate`");
+  const missing = rows.filter(({ permitted }) => !permitted).map(({ name }) => name);
+  if (missing.length > 0)
+    throw new Error(`lacks privileges on ${missing.join(", ")}: see deploy/postgres/roles.sql`);
 }
 
 /**

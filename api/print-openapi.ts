@@ -37,6 +37,7 @@ const app = createApp({
     isAlive: async () => true,
     clicksRetentionDays: 0,
   }),
+  isStopping: () => false,
   observe: () => undefined,
   shortUrl: "http://localhost",
 });

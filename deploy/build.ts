@@ -1,33 +1,29 @@
 /**
- * `bun run build`: builds a self-contained executable of each process, the dashboard's files, and, unless
- * `--only-binaries` is given, a tarball with systemd units, example configurations, documents, a bill of
- * materials and checksums.
+ * `bun run build`: builds the executable, the dashboard's files, and, unless `--only-binaries` is given, Debian packages
+ * and a tarball with their checksums. `--revision N` is the packages' Debian revision, 1 by default.
  */
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { version } from "../shared/version.ts";
+import { buildPackages } from "./packages/packages.ts";
+import { run } from "./packages/run.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const DIST = join(ROOT, "dist");
 
-/** Entry points of each executable; the second one is a worker thread's. */
-const EXECUTABLES: Record<string, string[]> = {
-  shorthop: ["api/cli/main.ts"],
-  "shorthop-api": ["api/main.ts"],
-  "shorthop-redirector": ["redirector/main.ts", "redirector/journal/publisher.worker.ts"],
-  "shorthop-worker": ["worker/main.ts"],
-};
+/** Names of the executable under which it runs a process. */
+const LINKS = ["shorthop-api", "shorthop-redirector", "shorthop-worker"];
 
 const SHIPPED = [
   "deploy/systemd",
+  "deploy/postgres",
   "deploy/nats",
   "deploy/clickhouse",
   "deploy/caddy",
   "deploy/monitoring",
 ];
 
-rmSync(DIST, { recursive: true, force: true });
 /**
  * Some libraries put more details into their errors unless NODE_ENV is "production". Some read it at build
  * time, which needs the definition; others read it at run time, which needs the banner.
@@ -37,40 +33,52 @@ const PRODUCTION = [
   '--banner=process.env["NODE_" + "ENV"] ??= "production";',
 ];
 
-for (const [name, entries] of Object.entries(EXECUTABLES)) {
-  const outfile = join(DIST, "bin", name);
-  run([process.execPath, "build", "--compile", ...PRODUCTION, ...entries, "--outfile", outfile]);
-}
-run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")]);
+rmSync(DIST, { recursive: true, force: true });
+buildExecutable(join(DIST, "bin"));
+run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")], ROOT);
 if (!process.argv.includes("--only-binaries")) pack();
 
+function buildExecutable(dir: string): void {
+  const entries = ["deploy/executable.ts", "redirector/journal/publisher.worker.ts"];
+  // The redirector names its worker's module relative to this root.
+  const options = ["--compile", ...PRODUCTION, "--root", "redirector"];
+  const outfile = join(dir, "shorthop");
+  run([process.execPath, "build", ...options, ...entries, "--outfile", outfile], ROOT);
+  for (const name of LINKS) symlinkSync("shorthop", join(dir, name));
+  cpSync(join(ROOT, "deploy/packages/shorthop-restart"), join(dir, "shorthop-restart"));
+}
+
 function pack(): void {
+  const revision = /^\d+$/.exec(process.argv[process.argv.indexOf("--revision") + 1] ?? "");
+  const tree = buildTree();
+  const tarball = `${tree}.tar.gz`;
+  run(["tar", "--create", "--gzip", "--file", tarball, tree], DIST);
+  const packages = buildPackages(DIST, {
+    tree: join(DIST, tree),
+    version: `${version}-${revision?.[0] ?? "1"}`,
+  });
+  writeFileSync(join(DIST, "SHA256SUMS"), run(["sha256sum", tarball, ...packages], DIST));
+  console.log([tarball, ...packages, "SHA256SUMS"].map((name) => join(DIST, name)).join("\n"));
+}
+
+/** Collects what an installation consists of in a folder of its own; returns the folder's name. */
+function buildTree(): string {
   const name = `shorthop-${version}-linux-${process.arch}`;
   const folder = join(DIST, name);
   mkdirSync(folder);
-  cpSync(join(DIST, "bin"), join(folder, "bin"), { recursive: true });
-  cpSync(join(DIST, "dashboard"), join(folder, "dashboard"), { recursive: true });
-  for (const path of SHIPPED) {
-    cpSync(join(ROOT, path), join(folder, path.replace("deploy/", "")), { recursive: true });
-  }
-  cpSync(join(ROOT, "docs"), join(folder, "docs"), { recursive: true });
+  // Links of the executable stay relative.
+  const options = { recursive: true, verbatimSymlinks: true };
+  for (const built of ["bin", "dashboard"]) cpSync(join(DIST, built), join(folder, built), options);
+  for (const path of [...SHIPPED, "docs"])
+    cpSync(join(ROOT, path), join(folder, path.replace("deploy/", "")), options);
   for (const file of ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"])
     cpSync(join(ROOT, file), join(folder, file));
-  const sbom = run(["npm", "sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"]);
-  writeFileSync(join(folder, "sbom.cdx.json"), sbom);
+  const sbom = ["sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"];
+  writeFileSync(join(folder, "sbom.cdx.json"), run(["npm", ...sbom], ROOT));
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
     .toSorted();
-  const sums = run(["sha256sum", ...files], folder);
-  writeFileSync(join(folder, "SHA256SUMS"), sums);
-  run(["tar", "--create", "--gzip", "--file", `${folder}.tar.gz`, "--directory", DIST, name]);
-  console.log(`${folder}.tar.gz`);
-}
-
-/** Runs a command and returns its standard output; throws if it fails. */
-function run([command = "", ...args]: string[], cwd = ROOT): string {
-  const { exitCode, stdout, stderr } = Bun.spawnSync([command, ...args], { cwd });
-  if (exitCode !== 0) throw new Error(`${command} ${args.join(" ")}:\n${stderr.toString()}`);
-  return stdout.toString();
+  writeFileSync(join(folder, "SHA256SUMS"), run(["sha256sum", ...files], folder));
+  return name;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ConfigError, loadConfig } from "../shared/env.ts";
-import { configSchema, loadErrorPages } from "./config.ts";
+import { configSchema, getTlsFiles, loadErrorPages } from "./config.ts";
 
 let dir: string;
 beforeAll(() => {
@@ -45,5 +45,16 @@ describe("a page template", () => {
     const failed = await loadPages(template).catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(ConfigError);
     expect(String(failed)).toContain("PAGE_TEMPLATE_FILE: ");
+  });
+});
+
+test("relative names of TLS files are systemd credentials", () => {
+  const env = { NATS_URL: "nats://localhost", SHORT_URL: "https://sho.rt", JOURNAL_DIR: "/x" };
+  const files = { TLS_CERT_FILE: "tls_cert.pem", TLS_KEY_FILE: "/keys/key.pem" };
+  const credentials = { CREDENTIALS_DIRECTORY: "/run/credentials/x" };
+  const config = loadConfig(configSchema, { ...env, ...files, ...credentials });
+  expect(getTlsFiles(config)).toEqual({
+    cert: "/run/credentials/x/tls_cert.pem",
+    key: "/keys/key.pem",
   });
 });

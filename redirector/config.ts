@@ -1,18 +1,25 @@
 /** The redirector's configuration, read from the environment. */
+import { resolve } from "node:path";
+
 import * as z from "zod";
 
 import {
   ConfigError,
   envBoolean,
+  envInstance,
   envInteger,
   envList,
   envLogLevel,
+  envOptionalPort,
   envPort,
   envUrl,
 } from "../shared/env.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/link-cache.ts";
 import { createErrorPages, type ErrorPages, PAGE_BYTES_MAX, TemplateError } from "./error-pages.ts";
+
+/** The metrics port of a single redirector, and what instances add their numbers to. */
+export const METRICS_PORTS = { single: 9102, instances: 9110 };
 
 const settings = z.object({
   LOG_LEVEL: envLogLevel,
@@ -21,7 +28,9 @@ const settings = z.object({
   REDIRECTOR_PORT: envPort(8080),
   /** Address and port for health and metrics; must not be reachable from outside. */
   REDIRECTOR_METRICS_HOST: z.string().default("127.0.0.1"),
-  REDIRECTOR_METRICS_PORT: envPort(9102),
+  REDIRECTOR_METRICS_PORT: envOptionalPort(),
+  /** The number of this process among the redirectors of its host. */
+  INSTANCE: envInstance(),
   NATS_URL: envNatsUrl,
   NATS_REPLICAS: envNatsReplicas,
   /** Base URL of short links; its host is the default short domain. */
@@ -47,6 +56,8 @@ const settings = z.object({
   /** Files of a certificate and its key, both or neither: TLS without a proxy. */
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
+  /** Directory of systemd credentials, which systemd sets. */
+  CREDENTIALS_DIRECTORY: z.string().optional(),
   /** Whether a proxy sends the client's address by the PROXY protocol. */
   PROXY_PROTOCOL: envBoolean(false),
   /** HTML template of the error pages, with `{{title}}` and `{{content}}`. */
@@ -66,12 +77,18 @@ export const configSchema = settings
     message: "does not go with TLS_CERT_FILE: let the proxy end TLS",
   });
 
-/** The configured files of certificate and key; undefined without TLS. */
-export const getTlsFiles = ({
+/**
+ * The configured files of certificate and key; undefined without TLS. A relative path is the name of a systemd
+ * credential, if there are any (systemd.exec(5), LoadCredential=).
+ */
+export function getTlsFiles({
   TLS_CERT_FILE: cert,
   TLS_KEY_FILE: key,
-}: z.output<typeof configSchema>): { cert: string; key: string } | undefined =>
-  cert === undefined || key === undefined ? undefined : { cert, key };
+  CREDENTIALS_DIRECTORY: dir = "",
+}: z.output<typeof configSchema>): { cert: string; key: string } | undefined {
+  if (cert === undefined || key === undefined) return undefined;
+  return { cert: resolve(dir, cert), key: resolve(dir, key) };
+}
 
 /** Creates the error pages, from the operator's template if configured. Throws {@link ConfigError} when it cannot be used. */
 export async function loadErrorPages({

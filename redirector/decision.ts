@@ -19,6 +19,8 @@ export type Decision =
   | { kind: "root" }
   | { kind: "robots" }
   | { kind: "favicon" }
+  /** `/healthz`, on any host: load balancers ask for it by address. */
+  | { kind: "healthy" }
   | { kind: "method_not_allowed"; allow: string }
   /** The link is not cached: it must be fetched, and the request decided again. */
   | { kind: "miss"; domain: string; alias: string };
@@ -30,6 +32,9 @@ export type ShortRequest = {
   /** The domain that the Host header resolves to; undefined for a host that is not served here. */
   domain: string | undefined;
 };
+
+/** Reserved: never an alias (`shared/contracts/alias.ts`). */
+const HEALTH_PATH = "/healthz";
 
 const READ_METHODS = "GET, HEAD";
 
@@ -62,8 +67,9 @@ function decideWithoutLink(
   isRead: boolean,
 ): Decision {
   if (path === undefined) return { kind: "bad_request" };
-  if (domain === undefined) return { kind: "not_found" };
   const page = builtInPage(path);
+  // Load balancers may ask by address.
+  if (domain === undefined) return { kind: isRead && page === "healthy" ? page : "not_found" };
   if (page === undefined) {
     const alias = path.slice(1);
     return ALIAS_PATTERN.test(alias) ? { kind: "miss", domain, alias } : { kind: "not_found" };
@@ -73,8 +79,9 @@ function decideWithoutLink(
   return isRead ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
 }
 
-function builtInPage(path: string): "root" | "robots" | "favicon" | undefined {
+function builtInPage(path: string): "root" | "robots" | "favicon" | "healthy" | undefined {
   if (path === "/") return "root";
   if (path === "/robots.txt") return "robots";
+  if (path === HEALTH_PATH) return "healthy";
   return path === "/favicon.ico" ? "favicon" : undefined;
 }

@@ -110,6 +110,13 @@ export const ROBOTS: PageResponse = {
   body: Buffer.from("User-agent: *\nAllow: /\n"),
 };
 
+/** `/healthz`: the process answers. */
+export const HEALTHY: PageResponse = {
+  status: 200,
+  headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+  body: Buffer.from("ok\n"),
+};
+
 /** `/favicon.ico`: there is none. */
 export const FAVICON: PageResponse = {
   status: 204,

@@ -7,7 +7,7 @@ import { normalizeHost } from "../shared/hosts.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import { type CachedLink, copyLink } from "./cache/record.ts";
 import { decide, type Decision, type ShortRequest } from "./decision.ts";
-import { type ErrorPages, FAVICON, redirectResponse, ROBOTS } from "./error-pages.ts";
+import { type ErrorPages, FAVICON, HEALTHY, redirectResponse, ROBOTS } from "./error-pages.ts";
 import { forwardQuery } from "./forward-query.ts";
 import { decodeLatin1 } from "./http/bytes.ts";
 import { normalizePath } from "./http/path.ts";
@@ -168,6 +168,8 @@ export function createHandler(deps: HandlerDeps) {
         return ROBOTS;
       case "favicon":
         return FAVICON;
+      case "healthy":
+        return HEALTHY;
       case "method_not_allowed":
         return pages.message("method_not_allowed", { allow: decision.allow });
       default:

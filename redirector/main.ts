@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
 import { CLICKS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
-import { loadConfig } from "../shared/env.ts";
+import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
@@ -19,7 +19,7 @@ import { runPreflight } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
-import { configSchema, getTlsFiles, loadErrorPages } from "./config.ts";
+import { configSchema, getTlsFiles, loadErrorPages, METRICS_PORTS } from "./config.ts";
 import { createHandler } from "./handler.ts";
 import { createConnectionCaps } from "./http/connection-caps.ts";
 import { createResponseWriter } from "./http/response-writer.ts";
@@ -153,7 +153,7 @@ async function serve(): Promise<void> {
 
   const internal = startInternalServer({
     host: config.REDIRECTOR_METRICS_HOST,
-    port: config.REDIRECTOR_METRICS_PORT,
+    port: metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
     registry: metrics.registry,
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { ConfigError, envUrl, loadConfig } from "./env.ts";
+import { ConfigError, envInstance, envUrl, loadConfig, metricsPort } from "./env.ts";
 
 const schema = z.object({
   SECRET: z.string().optional(),
@@ -58,5 +58,24 @@ describe("the configuration", () => {
     for (const secret of secrets) expect(() => load({})).toThrow(`${secret}: must not be`);
     const set = secrets.map((secret) => [secret, env[secret]?.replace("change-me", "8d1f0e3b")]);
     expect(() => load(Object.fromEntries(set))).not.toThrow();
+  });
+});
+
+describe("instances on one host", () => {
+  const ports = { single: 9102, instances: 9110 };
+
+  test("have a metrics port each, which a configured port replaces", () => {
+    expect(metricsPort(undefined, undefined, ports)).toBe(9102);
+    expect(metricsPort(undefined, 1, ports)).toBe(9111);
+    expect(metricsPort(undefined, 10, ports)).toBe(9120);
+    expect(metricsPort(7000, 10, ports)).toBe(7000);
+  });
+
+  test("have a number from 1 on", () => {
+    const numbered = z.object({ INSTANCE: envInstance() });
+    expect(loadConfig(numbered, { INSTANCE: "12" })).toEqual({ INSTANCE: 12 });
+    expect(loadConfig(numbered, {})).toEqual({});
+    for (const INSTANCE of ["0", "400", "one", "1.5"])
+      expect(() => loadConfig(numbered, { INSTANCE })).toThrow("INSTANCE:");
   });
 });

@@ -33,9 +33,30 @@ export function loadConfig<Schema extends z.ZodObject>(
   throw new ConfigError(`The configuration is not valid:\n${lines.join("\n")}`);
 }
 
+const port = z.coerce.number("must be a port number").int().min(0).max(65_535);
+
 /** A TCP port; with 0 the operating system chooses a free one. */
-export const envPort = (fallback: number) =>
-  z.coerce.number("must be a port number").int().min(0).max(65_535).default(fallback);
+export const envPort = (fallback: number) => port.default(fallback);
+
+/** A TCP port whose default depends on other variables. */
+export const envOptionalPort = () => port.optional();
+
+/** The most processes of a kind on one host, by their numbers: more than any host has cores. */
+const INSTANCES_MAX = 399;
+
+/** The number of this process among those of its kind on the host, from 1; undefined when it is the only one. */
+export const envInstance = () =>
+  z.coerce.number("must be a whole number").int().min(1).max(INSTANCES_MAX).optional();
+
+/** The metrics ports of a process: that of a single one, and the number that instances add theirs to. */
+type MetricsPorts = { single: number; instances: number };
+
+/** The metrics port: as configured, else a different one for each instance on the host. */
+export const metricsPort = (
+  configured: number | undefined,
+  instance: number | undefined,
+  { single, instances }: MetricsPorts,
+): number => configured ?? (instance === undefined ? single : instances + instance);
 
 /** A whole number within bounds. */
 export const envInteger = (fallback: number, min: number, max: number) =>

@@ -31,6 +31,8 @@ export function startInternalServer(options: InternalServerOptions) {
     hostname: options.host,
     port: options.port,
     development: false,
+    // Bun shares ports silently outside development, and a scrape would get either process's metrics.
+    reusePort: false,
     routes: {
       ...options.routes,
       "/healthz": () => Response.json({ status: "ok" }),

@@ -20,6 +20,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   dashboard: ["dashboard", "shared", "clients"],
 };
 
+/** The executable of all processes, which imports their main modules. */
+const EXECUTABLE = "deploy/executable.ts";
+
 /** Packages that a folder must not import. */
 const FORBIDDEN_PACKAGES: Record<string, readonly string[]> = {
   redirector: ["elysia", "postgres", "@clickhouse/client"],
@@ -187,12 +190,21 @@ describe("the architecture", () => {
   });
 
   test("processes import only themselves and what they share", () => {
-    const broken = sources.flatMap((source) =>
+    const rest = sources.filter(({ path }) => path !== EXECUTABLE);
+    const broken = rest.flatMap((source) =>
       targetsOf(source)
         .filter((target) => !MAY_IMPORT[source.folder]?.includes(target.split("/")[0] ?? ""))
         .map((target) => `${source.path} -> ${target}`),
     );
     expect(broken).toEqual([]);
+  });
+
+  test("the executable imports only main modules, each when it is called", () => {
+    const executable = sources.find(({ path }) => path === EXECUTABLE);
+    expect(executable).toBeDefined();
+    if (executable === undefined) return;
+    expect(targetsOf(executable).filter((target) => !target.endsWith("/main.ts"))).toEqual([]);
+    expect(executable.text).not.toMatch(/^import .*main\.ts/m);
   });
 
   test("the client that others install depends on nothing", () => {

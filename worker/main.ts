@@ -31,13 +31,14 @@ import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
+import { requirePrivileges } from "./privileges.ts";
 import { insertRows } from "./store.ts";
 
-/** Connects to PostgreSQL and runs an empty query; throws when that fails. */
+/** Connects to PostgreSQL and checks the privileges there; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
   const sql = openPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
-    await sql`select 1`;
+    await requirePrivileges(sql);
   } finally {
     await sql.end({ timeout: 1 });
   }

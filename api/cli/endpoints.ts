@@ -3,19 +3,26 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { openEnvironmentFiles } from "./environment-files.ts";
+
 const stackFile = z.record(z.string(), z.unknown());
 
 type Env = Record<string, string | undefined>;
 
 type Variable = "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_METRICS_URL";
 
+/** Processes whose environment files name the stores, the one with the least rights first. */
+const INSTALLED = ["api", "worker"];
+
 /**
- * Returns the environment variable if set, else the URL from the running local stack (`stack.json`, under the
+ * Returns the environment variable if set, else that of an installation's files, else the URL from the running local stack (`stack.json`, under the
  * variable's name in lower case). Throws an error that says what to do if there is neither.
  */
 export async function findUrl(env: Env, variable: Variable): Promise<string> {
-  const value = env[variable] ?? "";
-  if (value !== "") return value;
+  const files = openEnvironmentFiles(env);
+  const sources = [env, ...INSTALLED.map(files.read)];
+  const value = sources.map((source) => source[variable] ?? "").find((url) => url !== "");
+  if (value !== undefined) return value;
   const root = join(import.meta.dir, "../..");
   const path = join(env["SHORTHOP_DATA_DIR"] ?? join(root, ".local"), "stack.json");
   const file = Bun.file(path);

@@ -11,6 +11,7 @@ import { addClickCommands } from "./clicks.ts";
 import { createWithClickHouse, createWithDatabase, createWithNats } from "./context.ts";
 import { addDlqCommands } from "./dlq.ts";
 import { findUrl } from "./endpoints.ts";
+import { openEnvironmentFiles } from "./environment-files.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addLinkCommands } from "./links.ts";
 import { addProcessCommands } from "./processes.ts";
@@ -19,7 +20,10 @@ import { addUserCommands } from "./users.ts";
 // Commands inherit these settings when they are added, so this comes first.
 const program = new Command("shorthop")
   .version(version)
-  .description("Manage a Shorthop installation. The word `admin` before a command is optional.")
+  .description(
+    "Manage a Shorthop installation. The word `admin` before a command is optional. " +
+      "`shorthop api`, `worker` and `redirector` run the processes, which systemd does.",
+  )
   .showHelpAfterError()
   .exitOverride();
 const withDatabase = createWithDatabase(process.env);
@@ -36,7 +40,7 @@ addClickCommands(program, {
   defaultRedirectors: () => findUrl(process.env, "REDIRECTOR_METRICS_URL"),
 });
 
-addProcessCommands(program);
+addProcessCommands(program, process.env, openEnvironmentFiles(process.env));
 
 /** `admin` is optional: `shorthop admin …` and `bun run admin -- …` are equivalent. */
 const args = process.argv.slice(2);

@@ -1,38 +1,58 @@
 /**
- * `shorthop migrate` and `shorthop config check`: run the subcommand of each process. A process is an
- * executable in the same directory as this one or, in the source tree, a main module.
+ * `shorthop migrate` and `shorthop config check`: run the subcommand of each process, with the environment files of the
+ * installation if it has any, else with this process's environment.
  */
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 import type { Command } from "commander";
+
+import type { EnvironmentFiles } from "./environment-files.ts";
+
+type Env = Record<string, string | undefined>;
 
 /** The processes that own a database schema. */
 const MIGRATING = ["api", "worker"];
 const PROCESSES = ["api", "worker", "redirector"];
 
-export function addProcessCommands(program: Command): void {
+/** What units set themselves. The directory of all journals stands for those of the instances. */
+const SET_BY_UNITS = { JOURNAL_DIR: "/var/lib" };
+
+export function addProcessCommands(program: Command, env: Env, files: EnvironmentFiles): void {
   program
     .command("migrate")
     .description(
-      "Bring the schemas of PostgreSQL and ClickHouse up to date; workers must be stopped",
+      "Bring the schemas of PostgreSQL and ClickHouse up to date; workers must be stopped. Reads migrate.env",
     )
-    .action(() => runAll(MIGRATING, "migrate"));
+    .action(() => runAll(MIGRATING, "migrate", () => ({ ...env, ...files.read("migrate") })));
 
   program
     .command("config")
     .description("Configuration")
     .command("check")
-    .description("Report every invalid variable and every server that cannot be reached")
-    .argument("[processes...]", "only these: api, worker, redirector", PROCESSES)
-    .action((names: string[]) => runAll(names, "check"));
+    .description(
+      "Report every invalid variable, every server that cannot be reached and every missing privilege, by the files in /etc/shorthop or, without them, by the environment",
+    )
+    .argument("[processes...]", "only these: api, worker, redirector")
+    .action((names: string[]) => {
+      const installed = PROCESSES.filter(files.has);
+      const checked = names.length > 0 ? names : installed;
+      return runAll(checked.length > 0 ? checked : PROCESSES, "check", (name) =>
+        files.has(name) ? { ...SET_BY_UNITS, ...env, ...files.read(name) } : env,
+      );
+    });
 }
 
-async function runAll(names: readonly string[], subcommand: string): Promise<void> {
+async function runAll(
+  names: readonly string[],
+  subcommand: string,
+  environmentOf: (name: string) => Env,
+): Promise<void> {
   let failed = false;
   for (const name of names) {
     console.log(`${name}:`);
-    const child = Bun.spawn([...findExecutable(name), subcommand], {
+    const child = Bun.spawn([...commandOf(name), subcommand], {
+      env: environmentOf(name),
       stdio: ["ignore", "inherit", "inherit"],
     });
     failed = (await child.exited) !== 0 || failed;
@@ -40,10 +60,9 @@ async function runAll(names: readonly string[], subcommand: string): Promise<voi
   if (failed) process.exit(1);
 }
 
-function findExecutable(name: string): string[] {
-  const executable = join(dirname(process.execPath), `shorthop-${name}`);
-  if (existsSync(executable)) return [executable];
+/** A process is a word of the executable (deploy/executable.ts) or, in the source tree, a main module. */
+function commandOf(name: string): string[] {
+  if (!PROCESSES.includes(name)) throw new Error(`There is no process "${name}".`);
   const main = join(import.meta.dir, `../../${name}/main.ts`);
-  if (!existsSync(main)) throw new Error(`There is no ${executable}.`);
-  return [process.execPath, main];
+  return existsSync(main) ? [process.execPath, main] : [process.execPath, name];
 }

@@ -12,6 +12,7 @@ import { domainRoutes } from "../domains/routes.ts";
 import { requireSameOrigin } from "../http/csrf.ts";
 import { errorPlugin } from "../http/error-plugin.ts";
 import { notFound } from "../http/errors.ts";
+import { healthPlugin } from "../http/health-plugin.ts";
 import { metricsPlugin } from "../http/metrics-plugin.ts";
 import { requestContextPlugin } from "../http/request-context.ts";
 import { siteHeaders } from "../http/site-headers.ts";
@@ -77,6 +78,7 @@ export function createDashboardApp(deps: DashboardDeps) {
       Object.assign(set.headers, headers);
       requireSameOrigin(request, origin);
     })
+    .use(healthPlugin(deps.isStopping))
     .use(metricsPlugin(observe))
     .use(
       errorPlugin({

@@ -1,6 +1,6 @@
 /** Starts the dashboard's site in this process, if it is configured. */
 import type { AnalyticsService, IsAlive } from "../analytics/service.ts";
-import { LISTEN_OPTIONS } from "../http/listen-options.ts";
+import { listenOptions, stopSite } from "../http/site-server.ts";
 import { createMemberService } from "../members/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
@@ -19,6 +19,7 @@ type DashboardConfig = {
   DASHBOARD_HOST: string;
   DASHBOARD_PORT: number;
   DASHBOARD_DIR: string;
+  INSTANCE?: number | undefined;
 };
 
 type ServerDeps = Omit<
@@ -34,7 +35,7 @@ type ServerDeps = Omit<
 export function startDashboard(
   config: DashboardConfig,
   { analyticsFor, passwords, ...deps }: ServerDeps,
-): { url: string; stop: () => Promise<void> | undefined } | undefined {
+): { url: string; stop: () => Promise<void> } | undefined {
   const { DASHBOARD_URL: url, DASHBOARD_SECRET: secret } = config;
   if (url === undefined || secret === undefined) return undefined;
   const { sql } = deps;
@@ -53,6 +54,8 @@ export function startDashboard(
     assets: readAssets(config.DASHBOARD_DIR),
     origin,
   });
-  app.listen({ hostname: config.DASHBOARD_HOST, port: config.DASHBOARD_PORT, ...LISTEN_OPTIONS });
-  return { url: origin, stop: () => app.server?.stop() };
+  const shared = config.INSTANCE !== undefined;
+  const { DASHBOARD_HOST: hostname, DASHBOARD_PORT: port } = config;
+  app.listen({ hostname, port, ...listenOptions(shared) });
+  return { url: origin, stop: () => stopSite(app.server, shared) };
 }

@@ -1,6 +1,16 @@
 /** Goal: the shipped executables start and serve without the project's other files. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,6 +21,9 @@ import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
 const START_MS = 20_000;
 
+/** Each executable has the runtime in it, of 100 MiB. */
+const EXECUTABLE_BYTES_MAX = 130 * 1024 ** 2;
+
 let stack: Stack;
 let dir: string;
 const children: Bun.Subprocess[] = [];
@@ -20,7 +33,10 @@ beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-empty-"));
   run([process.execPath, join(PROJECT_DIR, "deploy/build.ts"), "--only-binaries"], PROJECT_DIR);
   for (const folder of ["bin", "dashboard"])
-    cpSync(join(PROJECT_DIR, "dist", folder), join(dir, folder), { recursive: true });
+    cpSync(join(PROJECT_DIR, "dist", folder), join(dir, folder), {
+      recursive: true,
+      verbatimSymlinks: true,
+    });
   rmSync(join(PROJECT_DIR, "dist"), { recursive: true });
 });
 afterAll(async () => {
@@ -93,6 +109,8 @@ describe("the executables", () => {
     for (const name of ["shorthop", "shorthop-api", "shorthop-redirector", "shorthop-worker"]) {
       expect(run([join(dir, "bin", name), "--version"]).trim()).toBe(version);
     }
+    for (const process of ["api", "redirector", "worker"])
+      expect(run([join(dir, "bin/shorthop"), process, "--version"]).trim()).toBe(version);
     expect(existsSync(join(dir, "node_modules"))).toBe(false);
   });
 
@@ -151,6 +169,38 @@ describe("the executables", () => {
     expect(() =>
       run([join(dir, "bin/shorthop-api")], dir, { ...environment(), DASHBOARD_URL: origin }),
     ).toThrow("DASHBOARD_SECRET: must be set with DASHBOARD_URL");
+  });
+
+  test("together take the place of one", () => {
+    const files = readdirSync(join(dir, "bin")).map((name) => lstatSync(join(dir, "bin", name)));
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    expect(bytes).toBeLessThan(EXECUTABLE_BYTES_MAX);
+  });
+
+  test("take the configuration of an installation from its files", () => {
+    const etc = join(dir, "etc");
+    mkdirSync(etc);
+    const { DATABASE_URL, CLICKHOUSE_URL, ...others } = environment();
+    const database = new URL(CLICKHOUSE_URL);
+    database.pathname = "/created_by_migrate";
+    const lines = Object.entries(others).map(([name, value]) => `${name}=${value}\n`);
+    writeFileSync(join(etc, "redirector.env"), lines.join(""));
+    writeFileSync(
+      join(etc, "migrate.env"),
+      `DATABASE_URL=${DATABASE_URL}\nCLICKHOUSE_URL=${database.href}\n`,
+    );
+    const shorthop = (...args: string[]) =>
+      run([join(dir, "bin/shorthop"), ...args], dir, { SHORTHOP_CONFIG_DIR: etc });
+    // Creates the database as well.
+    shorthop("migrate");
+    const checked = shorthop("config", "check");
+    expect(checked).toContain("redirector:\nok\tconfiguration\nok\tNATS_URL");
+    expect(checked).not.toContain("api:");
+    writeFileSync(
+      join(etc, "api.env"),
+      "DATABASE_URL=postgres://shorthop_api:change-me@db/shorthop\n",
+    );
+    expect(() => shorthop("config", "check")).toThrow("DATABASE_URL: must not be the placeholder");
   });
 
   test("report unknown commands and invalid settings without starting", () => {

@@ -180,6 +180,7 @@ describe("the short domain", () => {
     ["GET", "/", 200],
     ["GET", "/robots.txt", 200],
     ["GET", "/favicon.ico", 204],
+    ["GET", "/healthz", 200],
     ["DELETE", "/nothing-here", 405],
   ])("responds to %s %s with %i", async (method, path, status) => {
     const response = await call(short(path), { method });

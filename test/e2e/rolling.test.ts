@@ -172,3 +172,30 @@ test("API processes behind a proxy are replaced without a failed request", async
   await proxy.stop(true);
   await Promise.all(running.map((process) => process.stop()));
 });
+
+test("API processes that share a port are replaced without a failed request", async () => {
+  const { key } = await createAccount(stack, "enterprise", {
+    minute: 10_000_000,
+    burst: 10_000_000,
+    day: 100_000_000,
+  });
+  const port = freePort();
+  const start = (i: number): Promise<ExtraProcess> =>
+    startApi(stack, { API_PORT: String(port), INSTANCE: String(i + 1) });
+  const running = [await start(0), await start(1)];
+  const origin = `http://127.0.0.1:${port}`;
+  const results = await sendDuring(
+    [`${origin}/v1/links?limit=1`, `${origin}/healthz`],
+    async () => {
+      for (let i = 0; i < running.length; i++) {
+        await running[i]?.stop();
+        running[i] = await start(i);
+      }
+    },
+    { authorization: `Bearer ${key}` },
+  );
+  console.log(`${results.statuses.get(200)} requests`);
+  expect(results.failures).toEqual([]);
+  expect([...results.statuses.keys()]).toEqual([200]);
+  await Promise.all(running.map((process) => process.stop()));
+});

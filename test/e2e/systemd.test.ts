@@ -15,6 +15,8 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { parseEnvironment } from "../../api/cli/environment-files.ts";
+import { readBlocks } from "../boot/document.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const UNITS = join(PROJECT_DIR, "deploy/systemd");
@@ -28,7 +30,7 @@ test.skipIf(!hasSystemd)("the systemd units are valid, with a low exposure level
   cpSync(UNITS, dir, { recursive: true });
   mkdirSync(join(dir, "bin"));
   const services = readdirSync(dir).filter((name) => name.endsWith(".service"));
-  expect(services).toHaveLength(3);
+  expect(services).toHaveLength(4);
   for (const name of services) {
     // The executables are not installed on this machine.
     const path = join(dir, name);
@@ -37,16 +39,14 @@ test.skipIf(!hasSystemd)("the systemd units are valid, with a low exposure level
       readFileSync(path, "utf8").replaceAll(/\/opt\/shorthop\/bin\/\S+/g, "/bin/true"),
     );
   }
-  const instances = services.map((name) => join(dir, name.replace("@.", "@1.")));
-  const verified = Bun.spawnSync([
-    "systemd-analyze",
-    "verify",
-    ...instances,
-    join(dir, "shorthop.target"),
-  ]);
+  const instances = [...services, "shorthop-tls.path", "shorthop.target"].map((name) =>
+    join(dir, name.replace("@.", "@1.")),
+  );
+  const verified = Bun.spawnSync(["systemd-analyze", "verify", ...instances]);
   expect(verified.stderr.toString()).toBe("");
   expect(verified.exitCode).toBe(0);
-  for (const name of services) {
+  // shorthop-tls restarts units, for which it is root.
+  for (const name of services.filter((service) => service !== "shorthop-tls.service")) {
     const { stdout } = Bun.spawnSync([
       "systemd-analyze",
       "security",
@@ -73,6 +73,27 @@ test("every variable of the example configurations exists in its process's schem
     const known = Object.keys(configSchema.shape ?? configSchema.def.in?.shape ?? {});
     expect(Object.keys(env).filter((key) => !known.includes(key))).toEqual([]);
   }
+});
+
+test("the example configuration of migrations has what both schemas need", async () => {
+  const variables = parseEnvironment(readFileSync(join(UNITS, "migrate.env"), "utf8"));
+  for (const name of ["api", "worker"]) {
+    const { migrateConfigSchema } = await import(join(PROJECT_DIR, name, "config.ts"));
+    expect(migrateConfigSchema.safeParse(variables).error?.issues ?? []).toEqual([]);
+  }
+});
+
+test("the commands of docs/operations.md are valid shell, and all but one are run by test:boot", () => {
+  const blocks = readBlocks(join(PROJECT_DIR, "docs/operations.md"));
+  const sources = readdirSync(join(PROJECT_DIR, "test/boot")).map((name) =>
+    readFileSync(join(PROJECT_DIR, "test/boot", name), "utf8"),
+  );
+  const untested: string[] = [];
+  for (const [name, script] of blocks) {
+    expect([name, Bun.spawnSync(["bash", "-n", "-c", script]).exitCode]).toEqual([name, 0]);
+    if (!sources.some((text) => text.includes(`"${name}"`))) untested.push(name);
+  }
+  expect(untested).toEqual(["clickhouse-manual"]);
 });
 
 test("docs/configuration.md lists exactly the variables that each process reads", async () => {

@@ -109,6 +109,7 @@ export function createFakeApi(services: Services = {}): FakeApi {
     keys: completeService("keys", services.keys),
     domains: completeService("domains", services.domains),
     shortUrl: SHORT_URL,
+    isStopping: () => false,
     observe: () => undefined,
   });
 

@@ -92,6 +92,7 @@ const OTHERS: readonly Route[] = [
   get("redirector", "/"),
   get("redirector", "/robots.txt"),
   get("redirector", "/favicon.ico"),
+  get("redirector", "/healthz"),
   get("redirector", "/:plain", ["utm_source"]),
   get("redirector", "/:forwarding", ["utm_source", "q"]),
   get("redirector", "/:protected"),

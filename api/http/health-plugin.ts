@@ -1,0 +1,17 @@
+/** What load balancers and clients are told about this process: that it is alive, and that it is stopping. */
+import { Elysia } from "elysia";
+
+const HEALTHY = JSON.stringify({ status: "ok" });
+
+/**
+ * Answers `GET /healthz`, for load balancers: without a store, a limit or a key. While the process stops, every
+ * response closes its connection.
+ */
+export const healthPlugin = (isStopping: () => boolean) =>
+  new Elysia({ name: "health" }).onRequest(({ request, set }) => {
+    if (isStopping()) set.headers["connection"] = "close";
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (!isRead || URL.parse(request.url)?.pathname !== "/healthz") return undefined;
+    set.headers["content-type"] = "application/json";
+    return new Response(HEALTHY);
+  });

@@ -1,0 +1,77 @@
+/** Goal: the packages contain what an installation needs, with secrets that only root can read. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { buildPackages } from "./packages.ts";
+import { run } from "./run.ts";
+
+const hasDpkg = Bun.which("dpkg-deb") !== null;
+if (!hasDpkg) console.warn("\n!!! dpkg-deb is not installed: the packages are NOT TESTED\n");
+
+const ROOT = join(import.meta.dir, "../..");
+
+describe.skipIf(!hasDpkg)("the packages", () => {
+  let dist: string;
+  let files: string[];
+
+  beforeAll(() => {
+    dist = mkdtempSync(join(tmpdir(), "shorthop-packages-"));
+    const tree = join(dist, "tree");
+    for (const name of ["bin", "dashboard"]) mkdirSync(join(tree, name), { recursive: true });
+    // Instead of the executable and the dashboard, whose builds have tests of their own.
+    writeFileSync(join(tree, "bin/shorthop"), "", { mode: 0o755 });
+    symlinkSync("shorthop", join(tree, "bin/shorthop-api"));
+    for (const name of ["systemd", "postgres", "nats", "clickhouse", "caddy", "monitoring"])
+      cpSync(join(ROOT, "deploy", name), join(tree, name), { recursive: true });
+    cpSync(join(ROOT, "docs"), join(tree, "docs"), { recursive: true });
+    for (const name of ["CHANGELOG.md", "LICENSE"]) cpSync(join(ROOT, name), join(tree, name));
+    writeFileSync(join(tree, "sbom.cdx.json"), "{}");
+    files = buildPackages(dist, { tree, version: "1.2.3-4" });
+  });
+  afterAll(() => rmSync(dist, { recursive: true }));
+
+  const list = (): string[] =>
+    files.flatMap((file) => run(["dpkg-deb", "--contents", file], dist).trim().split("\n"));
+
+  test("have every unit, and each file once", () => {
+    const paths = list()
+      .filter((line) => !line.startsWith("d"))
+      .map((line) => line.split(/\s+/)[5] ?? "");
+    expect(new Set(paths).size).toBe(paths.length);
+    for (const name of run(["ls", "deploy/systemd"], ROOT).trim().split("\n")) {
+      const folder = name.endsWith(".env")
+        ? "etc/shorthop"
+        : `usr/lib/${name.endsWith(".conf") ? "sysctl.d" : "systemd/system"}`;
+      expect(paths).toContain(`./${folder}/${name}`);
+    }
+    expect(list().join("\n")).toContain("./usr/bin/shorthop -> /opt/shorthop/bin/shorthop");
+    expect(list().join("\n")).toContain("./opt/shorthop/bin/shorthop-api -> shorthop");
+  });
+
+  test("belong to root, with configuration that only root can read and upgrades keep", () => {
+    for (const line of list()) {
+      const [mode = "", owner, , , , path = ""] = line.split(/\s+/);
+      expect(owner).toBe("root/root");
+      if (path.endsWith(".env")) expect(mode).toBe("-rw-------");
+      else if (!mode.startsWith("l")) expect(mode.slice(7)).toMatch(/^r-[x-]$/);
+    }
+    for (const file of files) {
+      const kept = run(["dpkg-deb", "--info", file, "conffiles"], dist);
+      expect(kept).toMatch(/^\/etc\/shorthop\/\w+\.env\n$/);
+    }
+  });
+
+  test("have scripts that are valid shell, and need at least their own version of the executable", () => {
+    for (const file of files) {
+      for (const script of ["postinst", "prerm", "postrm"]) {
+        const path = join(dist, script);
+        writeFileSync(path, run(["dpkg-deb", "--info", file, script], dist));
+        run(["sh", "-n", path], dist);
+      }
+    }
+    const depends = run(["dpkg-deb", "--field", files[1] ?? "", "Depends"], dist);
+    expect(depends.trim()).toBe("shorthop (>= 1.2.3-4)");
+  });
+});

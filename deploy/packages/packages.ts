@@ -1,0 +1,169 @@
+/**
+ * The Debian packages: `shorthop` with the executable, the command line and the examples, and a package with units and
+ * configuration for each process. Built by `dpkg-deb` alone (deb-control(5), deb-conffiles(5)).
+ */
+import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { postinst, postrm, prerm } from "./maintainer-scripts.ts";
+import { run } from "./run.ts";
+
+const MAINTAINER = "Shorthop <packages@shorthop.example>";
+const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = {
+  x64: "amd64",
+  arm64: "arm64",
+};
+
+const UNITS = "usr/lib/systemd/system";
+const SYSCTL = "60-shorthop.conf";
+
+export type PackageSpec = {
+  name: string;
+  description: string;
+  /** What is installed: from a path in the tree to a path in the file system, without leading slashes. */
+  files: Record<string, string>;
+  links?: Record<string, string>;
+  directories?: string[];
+  /** Names of files in /etc/shorthop, which hold secrets. */
+  configuration: string[];
+  /** Units to enable with the installation; services are enabled by the operator. */
+  enabled: string[];
+  /** Running units that are replaced by an upgrade, one by one, and stopped by a removal. */
+  services: string[];
+  sysctl?: string;
+};
+
+const PACKAGES: readonly PackageSpec[] = [
+  {
+    name: "shorthop",
+    description: "URL shortener: executable and command line",
+    files: {
+      bin: "opt/shorthop/bin",
+      postgres: "usr/share/shorthop/postgres",
+      nats: "usr/share/shorthop/nats",
+      clickhouse: "usr/share/shorthop/clickhouse",
+      caddy: "usr/share/shorthop/caddy",
+      monitoring: "usr/share/shorthop/monitoring",
+      docs: "usr/share/doc/shorthop/docs",
+      "CHANGELOG.md": "usr/share/doc/shorthop/CHANGELOG.md",
+      "sbom.cdx.json": "usr/share/doc/shorthop/sbom.cdx.json",
+      LICENSE: "usr/share/doc/shorthop/copyright",
+      "systemd/shorthop.target": `${UNITS}/shorthop.target`,
+    },
+    links: { "usr/bin/shorthop": "/opt/shorthop/bin/shorthop" },
+    configuration: ["migrate.env"],
+    enabled: ["shorthop.target"],
+    services: [],
+  },
+  {
+    name: "shorthop-api",
+    description: "URL shortener: API and dashboard",
+    files: {
+      dashboard: "opt/shorthop/dashboard",
+      "systemd/shorthop-api@.service": `${UNITS}/shorthop-api@.service`,
+    },
+    configuration: ["api.env"],
+    enabled: [],
+    services: ["shorthop-api@*.service"],
+  },
+  {
+    name: "shorthop-worker",
+    description: "URL shortener: storage of clicks",
+    files: { "systemd/shorthop-worker.service": `${UNITS}/shorthop-worker.service` },
+    configuration: ["worker.env"],
+    enabled: [],
+    services: ["shorthop-worker.service"],
+  },
+  {
+    name: "shorthop-redirector",
+    description: "URL shortener: redirects",
+    files: {
+      "systemd/shorthop-redirector@.service": `${UNITS}/shorthop-redirector@.service`,
+      "systemd/shorthop-tls.path": `${UNITS}/shorthop-tls.path`,
+      "systemd/shorthop-tls.service": `${UNITS}/shorthop-tls.service`,
+      [`systemd/${SYSCTL}`]: `usr/lib/sysctl.d/${SYSCTL}`,
+    },
+    directories: ["etc/shorthop/tls"],
+    configuration: ["redirector.env"],
+    enabled: ["shorthop-tls.path"],
+    services: ["shorthop-redirector@*.service"],
+    sysctl: `/usr/lib/sysctl.d/${SYSCTL}`,
+  },
+];
+
+/** Builds all packages from a tree of `deploy/build.ts` into `dist`; returns their file names. */
+export function buildPackages(
+  dist: string,
+  { tree, version }: { tree: string; version: string },
+): string[] {
+  const architecture = ARCHITECTURES[process.arch];
+  if (architecture === undefined) throw new Error(`No Debian package for ${process.arch}.`);
+  return PACKAGES.map((spec) => {
+    const root = join(dist, "deb", spec.name);
+    layOut(spec, tree, root);
+    writeControl(spec, root, { version, architecture });
+    const file = `${spec.name}_${version}_${architecture}.deb`;
+    run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", root, file], dist);
+    rmSync(root, { recursive: true });
+    return file;
+  });
+}
+
+function layOut(
+  { files, links = {}, directories = [], configuration }: PackageSpec,
+  tree: string,
+  root: string,
+): void {
+  for (const [from, to] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, to)), { recursive: true });
+    cpSync(join(tree, from), join(root, to), { recursive: true, verbatimSymlinks: true });
+  }
+  for (const [path, target] of Object.entries(links)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    symlinkSync(target, join(root, path));
+  }
+  for (const path of directories) mkdirSync(join(root, path), { recursive: true });
+  mkdirSync(join(root, "etc/shorthop"), { recursive: true });
+  // What the build machine's umask may have withheld.
+  run(["chmod", "--recursive", "u=rwX,go=rX", "."], root);
+  for (const name of configuration) {
+    const path = join(root, "etc/shorthop", name);
+    cpSync(join(tree, "systemd", name), path);
+    chmodSync(path, 0o600);
+  }
+}
+
+function writeControl(
+  spec: PackageSpec,
+  root: string,
+  { version, architecture }: { version: string; architecture: string },
+): void {
+  const [size = "0"] = run(
+    ["du", "--summarize", "--apparent-size", "--block-size=1024", "."],
+    root,
+  ).split("\t");
+  // The executable may be newer, so that it can migrate before the processes are replaced.
+  const depends = spec.name === "shorthop" ? "libc6 (>= 2.36)" : `shorthop (>= ${version})`;
+  const control = [
+    `Package: ${spec.name}`,
+    `Version: ${version}`,
+    `Architecture: ${architecture}`,
+    `Maintainer: ${MAINTAINER}`,
+    `Installed-Size: ${size}`,
+    `Depends: ${depends}`,
+    "Section: net",
+    "Priority: optional",
+    "Homepage: https://github.com/shorthop/shorthop",
+    `Description: ${spec.description}`,
+  ];
+  const dir = join(root, "DEBIAN");
+  mkdirSync(dir);
+  writeFileSync(join(dir, "control"), `${control.join("\n")}\n`);
+  writeFileSync(
+    join(dir, "conffiles"),
+    spec.configuration.map((name) => `/etc/shorthop/${name}\n`).join(""),
+  );
+  const scripts = { postinst: postinst(spec), prerm: prerm(spec), postrm: postrm() };
+  for (const [name, text] of Object.entries(scripts))
+    writeFileSync(join(dir, name), text, { mode: 0o755 });
+}

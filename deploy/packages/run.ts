@@ -1,0 +1,6 @@
+/** Runs a command in a directory and returns its standard output; throws if it fails. */
+export function run([command = "", ...args]: string[], cwd: string): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([command, ...args], { cwd });
+  if (exitCode !== 0) throw new Error(`${command} ${args.join(" ")}:\n${stderr.toString()}`);
+  return stdout.toString();
+}

@@ -1,0 +1,8 @@
+-- Grants on single tables, which exist after `shorthop migrate`. Run it with psql as a superuser or the owner, in the
+-- database `shorthop`; running it again changes nothing.
+\set ON_ERROR_STOP on
+
+-- Only the owner migrates.
+revoke insert, update, delete on schema_migrations from shorthop_api;
+-- The worker writes the totals of links, and reads nothing else.
+grant select, update on link_counters to shorthop_worker;

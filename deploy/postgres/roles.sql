@@ -1,0 +1,27 @@
+-- Creates the database and its users, whose passwords are taken from the environment. Run it with psql as a superuser;
+-- again, to change the passwords.
+\set ON_ERROR_STOP on
+\getenv owner_password OWNER_PASSWORD
+\getenv api_password API_PASSWORD
+\getenv worker_password WORKER_PASSWORD
+
+-- The owner migrates the schema (migrate.env); the others have only the rights that their processes need.
+select format('create role %I login', name)
+  from unnest(array['shorthop', 'shorthop_api', 'shorthop_worker']) as name
+ where not exists (select from pg_roles where rolname = name) \gexec
+alter role shorthop password :'owner_password';
+alter role shorthop_api password :'api_password';
+alter role shorthop_worker password :'worker_password';
+
+select 'create database shorthop owner shorthop'
+ where not exists (select from pg_database where datname = 'shorthop') \gexec
+revoke all on database shorthop from public;
+grant connect on database shorthop to shorthop_api, shorthop_worker;
+
+\connect shorthop
+revoke all on schema public from public;
+grant usage on schema public to shorthop_api, shorthop_worker;
+-- Also for tables of later migrations, so that the API works as soon as they are applied.
+alter default privileges for role shorthop in schema public
+  grant select, insert, update, delete on tables to shorthop_api;
+alter default privileges for role shorthop in schema public grant usage on sequences to shorthop_api;

@@ -1,0 +1,116 @@
+/** Goal: each process has the rights in PostgreSQL that it needs, and no more. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { migratePostgres } from "../../api/migrations/migrate.ts";
+import {
+  openPostgres,
+  requirePrivileges as requireApiPrivileges,
+  type Sql,
+} from "../../api/postgres.ts";
+import { createLog } from "../../shared/log.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { requirePrivileges as requireWorkerPrivileges } from "../../worker/privileges.ts";
+
+const psql = Bun.which("psql");
+if (psql === null) console.warn("\n!!! psql is not installed: roles and grants are NOT TESTED\n");
+
+const PASSWORDS = { API_PASSWORD: "of the api", WORKER_PASSWORD: "of the worker" };
+
+describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
+  let postgres: TestPostgres;
+  let api: Sql;
+  let worker: Sql;
+
+  /** Runs one of the shipped files, as an operator does. */
+  function runFile(name: string): void {
+    const { password } = new URL(postgres.url);
+    const file = join(import.meta.dir, name);
+    const { exitCode, stderr } = Bun.spawnSync(
+      [psql ?? "", postgres.url, "--no-psqlrc", "--quiet", "--file", file],
+      { env: { ...process.env, OWNER_PASSWORD: decodeURIComponent(password), ...PASSWORDS } },
+    );
+    expect([exitCode, stderr.toString()]).toEqual([0, ""]);
+  }
+
+  const openAs = (role: string, password: string): Sql => {
+    const url = new URL(postgres.url);
+    url.username = role;
+    url.password = password;
+    return openPostgres(url.href, 1);
+  };
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    // As on a new server: the roles come before the tables.
+    await postgres.sql`drop schema public cascade`;
+    await postgres.sql`create schema public`;
+    runFile("roles.sql");
+    api = openAs("shorthop_api", PASSWORDS.API_PASSWORD);
+    worker = openAs("shorthop_worker", PASSWORDS.WORKER_PASSWORD);
+    expect(requireApiPrivileges(api)).rejects.toThrow("has no schema");
+    expect(requireWorkerPrivileges(worker)).rejects.toThrow("has no schema");
+    await migratePostgres(postgres.sql, createLog("test", "silent"));
+    expect(requireWorkerPrivileges(worker)).rejects.toThrow("lacks SELECT and UPDATE");
+    runFile("grants.sql");
+  });
+  afterAll(async () => {
+    await api.end();
+    await worker.end();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  test("the check of privileges names what is missing", async () => {
+    await requireApiPrivileges(api);
+    await requireWorkerPrivileges(worker);
+    await postgres.sql`revoke delete on links from shorthop_api`;
+    expect(requireApiPrivileges(api)).rejects.toThrow("lacks privileges on links:");
+    await postgres.sql`grant delete on links to shorthop_api`;
+  });
+
+  test("running the files again changes nothing", async () => {
+    runFile("roles.sql");
+    runFile("grants.sql");
+    await requireApiPrivileges(api);
+  });
+
+  test("the API can do its work, and cannot change the schema", async () => {
+    const id = await postgres.addAccount();
+    const rows = await api`select id from accounts where id = ${id}`;
+    expect(rows).toHaveLength(1);
+    await api`select nextval('link_version')`;
+    await expectDenied(api, [
+      "create table mine ()",
+      "create temporary table mine ()",
+      "truncate links",
+      "drop table links",
+      "alter table links add column mine text",
+      "delete from schema_migrations",
+      "create role mine",
+    ]);
+  });
+
+  test("the worker writes counters of links, and reads nothing else", async () => {
+    await worker`update link_counters set clicks = greatest(clicks, 1) where clicks >= 0`;
+    await expectDenied(worker, [
+      "select 1 from links",
+      "select 1 from api_keys",
+      "select 1 from accounts",
+      "insert into link_counters default values",
+      "delete from link_counters",
+      "create table mine ()",
+      "select nextval('link_version')",
+    ]);
+  });
+});
+
+async function expectDenied(sql: Sql, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) {
+    const error = await sql.unsafe(statement).then(
+      () => undefined,
+      (cause: unknown) => cause,
+    );
+    // 42501: insufficient privilege.
+    expect([statement, error]).toEqual([statement, expect.objectContaining({ code: "42501" })]);
+  }
+}

@@ -1,0 +1,103 @@
+/** Requests to the installation, sent on the machine itself. */
+import { strict as assert } from "node:assert";
+
+import * as z from "zod";
+
+import { eventually } from "../harness/eventually.ts";
+import type { Context } from "./install.ts";
+
+/** The units that the document starts, with their metrics ports. */
+const METRICS_PORTS = {
+  "shorthop-api@1": 9511,
+  "shorthop-api@2": 9512,
+  "shorthop-worker": 9103,
+  "shorthop-redirector@1": 9111,
+  "shorthop-redirector@2": 9112,
+};
+
+export const SERVICES = Object.keys(METRICS_PORTS);
+
+/** Clicks of programs are counted apart. */
+export const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+/** The short domain that the document configures. */
+export const SHORT_HOST = "sho.rt";
+
+export const API_URL = "http://127.0.0.1:3000";
+
+const READY_MS = 30_000;
+const CLICKS_MS = 20_000;
+
+const linkSchema = z.object({ id: z.string(), alias: z.string(), clicks: z.number() });
+type Link = z.output<typeof linkSchema>;
+
+const analyticsSchema = z.object({ summary: z.object({ total_clicks: z.number() }) });
+
+type Response = { status: number; location: string; body: string };
+
+export function createCalls({ machine, key }: Pick<Context, "machine" | "key">) {
+  async function curl(url: string, ...options: string[]): Promise<Response> {
+    const format = "\\n%{http_code} %{redirect_url}";
+    const words = [
+      "--silent",
+      "--show-error",
+      "--max-time",
+      "30",
+      "--write-out",
+      format,
+      ...options,
+      url,
+    ];
+    const output = await machine.run(`curl ${words.map(quote).join(" ")}`);
+    const end = output.lastIndexOf("\n");
+    const [status = "", location = ""] = output.slice(end + 1).split(" ");
+    return { status: Number(status), location, body: output.slice(0, end) };
+  }
+
+  const get = (url: string) =>
+    curl(url, "--header", `Host: ${SHORT_HOST}`, "--user-agent", BROWSER);
+  const api = (path: string, ...options: string[]) =>
+    curl(`${API_URL}${path}`, "--header", `Authorization: Bearer ${key}`, ...options);
+
+  return {
+    get,
+
+    async waitUntilReady(): Promise<void> {
+      for (const [service, port] of Object.entries(METRICS_PORTS)) {
+        await eventually(async () => {
+          const { status, body } = await curl(`http://127.0.0.1:${port}/readyz`);
+          assert.equal(status, 200, `${service}: ${body}`);
+        }, READY_MS);
+      }
+    },
+
+    async createLink(alias: string): Promise<Link> {
+      const body = JSON.stringify({ url: destinationOf(alias), alias });
+      const response = await api("/v1/links", "--json", body);
+      assert.equal(response.status, 201, response.body);
+      return linkSchema.parse(JSON.parse(response.body));
+    },
+
+    /** Follows a link once: a click. */
+    async follow({ alias }: Link): Promise<void> {
+      const { status, location } = await get(`http://127.0.0.1/${alias}`);
+      assert.deepEqual([status, location], [302, destinationOf(alias)]);
+    },
+
+    /** Waits until a link has exactly so many clicks. */
+    expectClicks: ({ id }: Link, expected: number): Promise<void> =>
+      eventually(async () => {
+        const { body } = await api(`/v1/links/${id}`);
+        assert.equal(linkSchema.parse(JSON.parse(body)).clicks, expected);
+      }, CLICKS_MS),
+
+    async readAnalytics({ id }: Link): Promise<z.output<typeof analyticsSchema>> {
+      return analyticsSchema.parse(JSON.parse((await api(`/v1/analytics/${id}?period=24h`)).body));
+    },
+  };
+}
+
+const destinationOf = (alias: string): string => `https://example.com/${alias}`;
+
+/** Quotes a word for the shell. */
+const quote = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;

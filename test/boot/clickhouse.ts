@@ -1,0 +1,31 @@
+/** Instead of a ClickHouse server: the engine of the local stack, as a service of the machine. */
+import { eventually } from "../harness/eventually.ts";
+import { type Machine, PROJECT_MOUNT } from "./machine.ts";
+
+const PASSWORD = "engine-of-the-boot-test";
+const START_MS = 30_000;
+
+const UNIT = `[Unit]
+Description=ClickHouse engine of the local stack
+
+[Service]
+Environment=CLICKHOUSE_GATEWAY_DATA_DIR=/var/lib/clickhouse-engine
+Environment=CLICKHOUSE_GATEWAY_PASSWORD=${PASSWORD}
+ExecStart=${PROJECT_MOUNT}/node_modules/.bin/bun ${PROJECT_MOUNT}/deploy/local/clickhouse/main.ts
+Restart=always
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** Stands for what step 5 of docs/operations.md leaves in the secrets. */
+export const CLICKHOUSE_SECRETS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER"]
+  .map((name) => `export ${name}=http://shorthop:${PASSWORD}@127.0.0.1:8123/shorthop\n`)
+  .join("");
+
+export async function startGateway(machine: Machine): Promise<void> {
+  await machine.run(`cat > /etc/systemd/system/clickhouse-engine.service <<'END'
+${UNIT}END
+systemctl enable --quiet --now clickhouse-engine`);
+  await eventually(() => machine.run("curl --fail --silent localhost:8123/ping"), START_MS);
+}

@@ -1,0 +1,52 @@
+/** Builds releases, and installs them with the commands of docs/operations.md. */
+import { cpSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { run } from "../../deploy/packages/run.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
+import { CLICKHOUSE_SECRETS } from "./clickhouse.ts";
+import { readBlocks } from "./document.ts";
+import type { Machine } from "./machine.ts";
+
+export type Context = {
+  machine: Machine;
+  /** The account's key. */
+  key: string;
+  /** Runs a named block of the document, in a folder with the files of the release if it needs them. */
+  runBlock(name: string, revision?: number): Promise<string>;
+  /** Builds a release, and copies its files to the machine. */
+  addRelease(revision: number): void;
+};
+
+const folderOf = (revision: number): string => `/root/release-${revision}`;
+
+const account = z.object({ id: z.string(), key: z.string() });
+
+/** Installs the first release and starts all services. */
+export async function installRelease(machine: Machine, root: string): Promise<Context> {
+  const blocks = readBlocks(join(PROJECT_DIR, "docs/operations.md"));
+
+  function addRelease(revision: number): void {
+    run([process.execPath, "deploy/build.ts", "--revision", String(revision)], PROJECT_DIR);
+    const dist = join(PROJECT_DIR, "dist");
+    const folder = join(root, folderOf(revision));
+    mkdirSync(folder);
+    for (const name of readdirSync(dist).filter((file) => /\.deb$|^SHA256SUMS$/.test(file)))
+      cpSync(join(dist, name), join(folder, name));
+  }
+
+  function runBlock(name: string, revision = 1): Promise<string> {
+    const script = blocks.get(name);
+    if (script === undefined) throw new Error(`docs/operations.md has no block ${name}.`);
+    return machine.run(`cd ${folderOf(revision)}\n${script}`);
+  }
+
+  addRelease(1);
+  for (const name of ["packages", "secrets", "postgresql", "nats"]) await runBlock(name);
+  await machine.run(`cat >> /root/shorthop.secrets <<'END'\n${CLICKHOUSE_SECRETS}END`);
+  for (const name of ["configuration", "start"]) await runBlock(name);
+  const { key } = account.parse(JSON.parse(await runBlock("account")));
+  return { machine, key, runBlock, addRelease };
+}

@@ -1,0 +1,61 @@
+/**
+ * `bun run test:boot`: installs the packages on a Debian machine with the commands of docs/operations.md, and operates
+ * them: reboots, kills, upgrades, removals, a restore. Needs root and `systemd-nspawn`; `debootstrap` and a mirror of
+ * Debian to build the machine's file system, which is kept in `SHORTHOP_BOOT_CACHE`.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { startGateway } from "./clickhouse.ts";
+import { installRelease } from "./install.ts";
+import { bootMachine } from "./machine.ts";
+import { createRoot } from "./root.ts";
+import { SCENARIO } from "./scenario.ts";
+
+const missing = [
+  ...(process.getuid?.() === 0 ? [] : ["root"]),
+  ...["systemd-nspawn", "debootstrap", "dpkg-deb", "nsenter"].filter(
+    (name) => Bun.which(name) === null,
+  ),
+];
+if (missing.length > 0) {
+  console.warn(`\n!!! No ${missing.join(", ")} on this machine: the packages are NOT TESTED\n`);
+  process.exit(0);
+}
+
+const dir = mkdtempSync(join(tmpdir(), "shorthop-boot-"));
+const root = join(dir, "root");
+let failed = false;
+
+/** Runs a step and prints how long it took. */
+async function step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+  const start = performance.now();
+  const result = await work();
+  console.log(`ok  ${name} (${((performance.now() - start) / 1_000).toFixed(1)} s)`);
+  return result;
+}
+
+try {
+  await step("a Debian file system", () => createRoot(root));
+  await using machine = await step("it boots", () => bootMachine(root));
+  try {
+    await step("ClickHouse's engine runs on it", () => startGateway(machine));
+    const context = await step("the documented commands install and start everything", () =>
+      installRelease(machine, root),
+    );
+    for (const [name, work] of SCENARIO) await step(name, () => work(context));
+  } catch (error) {
+    failed = true;
+    console.error(error);
+    console.error(
+      await machine.run("journalctl --no-pager --lines=80").catch(() => machine.console()),
+    );
+  }
+} catch (error) {
+  failed = true;
+  console.error(error);
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}
+process.exit(failed ? 1 : 0);
