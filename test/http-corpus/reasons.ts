@@ -28,5 +28,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   normalized_path:
     "Slashes are not merged and `.` is not resolved: there is no link at such a path.",
   fragment: "`#` is not special in a request's target; clients never send it.",
+  health_check: "`/healthz` is for load balancers.",
   trailing_slash: "One trailing slash is dropped.",
 };
