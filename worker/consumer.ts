@@ -26,7 +26,9 @@ import { createIntake } from "./intake.ts";
 import { type Count, createOutcomes } from "./outcomes.ts";
 import { storeBatches } from "./storing.ts";
 
-/** How often the server is told that segments are being worked on; a third of the time after which it redelivers them. */
+/**
+ * How often the server is told that segments are being worked on; a third of the time after which it redelivers them.
+ */
 const PROGRESS_INTERVAL_MS = 3_000;
 
 /** Segments of one fetch: 24 MiB at most wait for room in a batch. */

@@ -181,7 +181,9 @@ async function holdOwner(
   }
 }
 
-/** Kills the owner at a point of a batch. What it has sent takes effect at once, when others have taken over, or never. */
+/**
+ * Kills the owner at a point of a batch. What it has sent takes effect at once, when others have taken over, or never.
+ */
 export async function killOwner(
   workers: Workers,
   point: keyof typeof POINTS,

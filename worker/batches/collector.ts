@@ -1,6 +1,6 @@
 /**
- * Collects delivered segments into the next batch. While a batch is being inserted the next one is collected, so batches
- * grow with the load instead of getting more frequent.
+ * Collects delivered segments into the next batch. While a batch is being inserted the next one is collected, so
+ * batches grow with the load instead of getting more frequent.
  */
 import type { JsMsg } from "nats";
 

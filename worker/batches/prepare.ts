@@ -12,8 +12,8 @@ export type PreparedSegment<Rows> = BatchSegment<Rows> & {
 };
 
 /**
- * Says why ClickHouse could never accept a segment, or would change its clicks; undefined when nothing is wrong. What is
- * found here spoils no batch.
+ * Says why ClickHouse could never accept a segment, or would change its clicks; undefined when nothing is wrong. What
+ * is found here spoils no batch.
  */
 export const findFlaw = ({ clicks }: ClickSegment): string | undefined =>
   clicks.every(({ time }) => Number.isSafeInteger(time) && time >= 0 && time < TIME_MAX)
