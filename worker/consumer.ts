@@ -25,12 +25,16 @@ import { createIntake } from "./intake.ts";
 import { type Count, createOutcomes } from "./outcomes.ts";
 import { storeBatches } from "./storing.ts";
 
-/** How often the server is told that segments are being worked on; a third of the time after which it redelivers them. */
+/**
+ * How often the server is told that segments are being worked on; a third of the time after which it redelivers them.
+ */
 const PROGRESS_INTERVAL_MS = 3_000;
 
 /** How often an owner asks whether it still is: without traffic it would not notice that another took over. */
 const CONFIRM_INTERVAL_MS = 5_000;
 
+/** Segments of one fetch: 24 MiB at most wait for room in a batch. */
+const FETCH_MAX = 32;
 const FETCH_EXPIRES_MS = 1_000;
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
@@ -199,7 +203,7 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
     forAll(outcomes.returned);
   }
 
-  /** Fetches as many segments as the next batch has room for, until the collector is closed. */
+  /** Fetches segments while the next batch has room, until the collector is closed. */
   async function fetchSegments(
     connection: NatsConnection,
     collector: Collector<Rows>,
@@ -209,11 +213,11 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
     for (;;) {
       await collector.waitForRoom();
       if (collector.isClosed()) return;
-      const max_messages = collector.room();
-      const messages = await consumer.fetch({ max_messages, expires: FETCH_EXPIRES_MS });
+      const messages = await consumer.fetch({ max_messages: FETCH_MAX, expires: FETCH_EXPIRES_MS });
       state = "ok";
       for await (const message of messages) {
         pending = message.info.pending;
+        await collector.waitForRoom();
         await receive(message);
       }
     }

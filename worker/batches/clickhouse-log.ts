@@ -39,7 +39,10 @@ const entryRow = z.object({
 
 const OF_OWNER = "epoch = {epoch: UInt64} AND owner = {owner: String}";
 
-/** Creates the log. A read sees every entry that was appended before: on replicas that takes settings, see docs/batches.md. */
+/**
+ * Creates the log. A read sees every entry that was appended before: on replicas that takes settings, see
+ * docs/batches.md.
+ */
 export function createBatchLog(client: ClickHouseClient): BatchLog {
   async function append(row: Row): Promise<void> {
     await client.insert({

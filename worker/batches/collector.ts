@@ -1,6 +1,6 @@
 /**
- * Collects delivered segments into the next batch. While a batch is being inserted the next one is collected, so batches
- * grow with the load instead of getting more frequent.
+ * Collects delivered segments into the next batch. While a batch is being inserted the next one is collected, so
+ * batches grow with the load instead of getting more frequent.
  */
 import type { JsMsg } from "nats";
 
@@ -33,8 +33,8 @@ export type HeldSegment<Rows> = BatchSegment<Rows> & {
 };
 
 export type Collector<Rows> = {
-  /** How many segments may be fetched so that the batch keeps its bounds whatever they contain; 0 when it is full. */
-  room(): number;
+  /** Whether a segment may be added: the batch keeps its bounds whatever that contains. */
+  hasRoom(): boolean;
   /** Resolves when there is room. */
   waitForRoom(): Promise<void>;
   add(segment: HeldSegment<Rows>): void;
@@ -64,27 +64,22 @@ export function createCollector<Rows>(): Collector<Rows> {
     changed = Promise.withResolvers();
   }
 
-  const room = (): number =>
-    Math.max(
-      0,
-      Math.min(
-        SEGMENTS_MAX - batch.length,
-        Math.floor((ROWS_MAX - rows) / SEGMENT_CLICKS_MAX),
-        Math.floor((BYTES_MAX - bytes) / SEGMENT_BYTES_MAX),
-      ),
-    );
+  const hasRoom = (): boolean =>
+    batch.length < SEGMENTS_MAX &&
+    rows + SEGMENT_CLICKS_MAX <= ROWS_MAX &&
+    bytes + SEGMENT_BYTES_MAX <= BYTES_MAX;
 
   /** Milliseconds until the batch is due. */
   function dueIn(): number {
-    if (room() === 0) return 0;
+    if (!hasRoom()) return 0;
     const now = performance.now();
     return Math.max(startedAt + AGE_MS, closedAt + INTERVAL_MS) - now;
   }
 
   return {
-    room,
+    hasRoom,
     async waitForRoom() {
-      while (room() === 0 && !closed) await changed.promise;
+      while (!hasRoom() && !closed) await changed.promise;
     },
     add(segment) {
       if (batch.length === 0) startedAt = performance.now();

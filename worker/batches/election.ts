@@ -7,8 +7,8 @@ import type { ConsumerInfo } from "nats";
 const POLL_MS = 500;
 
 /**
- * How long nobody must have fetched. An owner has a fetch waiting at nearly all times; only while its next batch is full
- * and the insert takes long does it have none.
+ * How long nobody must have fetched. An owner has a fetch waiting at nearly all times; only while its next batch is
+ * full and the insert takes long does it have none.
  */
 const QUIET_MS = 3_000;
 

@@ -30,7 +30,10 @@ export type BatchEntry =
   /** Says which segments of a batch are stored, if not all, or if the owner has stopped after it. */
   | { kind: "settled"; number: number; segments: string };
 
-/** The whole state after the batch `number`; entries of the same owner before it are without meaning, and all of others. */
+/**
+ * The whole state after the batch `number`; entries of the same owner before it are without meaning, and all of
+ * others.
+ */
 export type Checkpoint = {
   number: number;
   /** All segments that are stored. */

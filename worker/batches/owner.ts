@@ -1,7 +1,7 @@
 /**
  * The owner of the clicks: the only worker that inserts, and how it stores each batch exactly once (docs/batches.md).
- * Everything rests on the log of batches: an owner writes a manifest, and then inserts only if nobody has claimed
- * the log since; a new owner writes its claim, and then reads the manifests. So either the old one sees the claim, or the
+ * Everything rests on the log of batches: an owner writes a manifest, and then inserts only if nobody has claimed the
+ * log since; a new owner writes its claim, and then reads the manifests. So either the old one sees the claim, or the
  * new one the manifest.
  */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";

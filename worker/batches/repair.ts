@@ -20,7 +20,9 @@ const RETRY_MS = 10_000;
 const WAITING_MAX = 100;
 
 export type Repairs = {
-  /** Repairs what waits, and this span. When PostgreSQL is down it waits, because two repairs at once would be wrong. */
+  /**
+   * Repairs what waits, and this span. When PostgreSQL is down it waits, because two repairs at once would be wrong.
+   */
   repair(span?: ClickSpan): Promise<void>;
   /** Buckets that were rebuilt. */
   rebuilt(): number;

@@ -4,7 +4,9 @@ import type { BatchSegment, OwnerDeps } from "./deps.ts";
 import type { Manifest } from "./entries.ts";
 import { listSegments, parseSegments, type SegmentIndex } from "./segment-index.ts";
 
-/** Age of the clicks among which the first owner looks for half-done inserts; the consistency check covers older ones. */
+/**
+ * Age of the clicks among which the first owner looks for half-done inserts; the consistency check covers older ones.
+ */
 const HALF_DONE_AGE_MS = 3_600_000;
 
 export type SettleDeps<Rows> = Pick<
@@ -32,9 +34,9 @@ export async function findOut<Rows>(
 }
 
 /**
- * Finds out which segments of a batch in doubt are stored, after inserting those at hand under its token. ClickHouse drops
- * what it has, and an insert under this token that is still on its way, or sent by a worker that wakes up, has no effect
- * any more. Returns whether that is so; it is not when nothing is at hand, and nothing is stored.
+ * Finds out which segments of a batch in doubt are stored, after inserting those at hand under its token. ClickHouse
+ * drops what it has, and an insert under this token that is still on its way, or sent by a worker that wakes up, has
+ * no effect any more. Returns whether that is so; it is not when nothing is at hand, and nothing is stored.
  */
 export async function settle<Rows>(
   deps: SettleDeps<Rows>,

@@ -26,8 +26,8 @@ import { parseRanges } from "./ranges.ts";
 const ACK_WAIT_MS = 10_000;
 
 /**
- * Most segments delivered but not acknowledged: those of an owner's two batches, and as many that workers before it left
- * (worker/batches/collector.ts).
+ * Most segments delivered but not acknowledged: those of an owner's two batches, and as many that workers before it
+ * left (worker/batches/collector.ts).
  */
 const ACK_PENDING_MAX = 10_000;
 
