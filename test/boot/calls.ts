@@ -25,8 +25,8 @@ export const SHORT_HOST = "sho.rt";
 
 export const API_URL = "http://127.0.0.1:3000";
 
-const READY_MS = 30_000;
-const CLICKS_MS = 20_000;
+const READY_MS = 60_000;
+const CLICKS_MS = 60_000;
 
 const linkSchema = z.object({ id: z.string(), alias: z.string(), clicks: z.number() });
 type Link = z.output<typeof linkSchema>;
