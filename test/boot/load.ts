@@ -10,6 +10,9 @@ import { BROWSER } from "./calls.ts";
 /** After this, a request counts as failed. */
 const RESPONSE_MS_MAX = 10_000 * SLOWDOWN_MAX;
 
+/** Longer than any upgrade takes. */
+const DURATION_MS_MAX = 900_000;
+
 const [url = "", host = "", perSecond, key] = process.argv.slice(2);
 const headers = {
   host,
@@ -21,6 +24,10 @@ let stopping = false;
 process.on("SIGTERM", () => {
   stopping = true;
 });
+// Its parent may have been killed.
+setTimeout(() => {
+  stopping = true;
+}, DURATION_MS_MAX).unref();
 
 const send = (agent: Agent): Promise<string> =>
   new Promise((resolve) => {
