@@ -44,10 +44,12 @@ import { newUuid, type Uuid } from "../shared/ids.ts";
 import { createLog } from "../shared/log.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
+import type { RowsOf } from "./batches/deps.ts";
 import type { BatchLog } from "./batches/entries.ts";
 import { createSegmentIndex } from "./batches/segment-index.ts";
 import { isRejected } from "./clickhouse.ts";
 import { type Consumer, type ConsumerDeps, startConsumer } from "./consumer.ts";
+import { createRowsOf } from "./segment-rows.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -106,12 +108,18 @@ function createMemoryLog(): BatchLog {
   };
 }
 
+/** Rows are the segment's id. */
+const rowsOf: RowsOf<string> = async (bytes) => {
+  const segment = await createRowsOf(() => [])(bytes);
+  return segment === undefined ? undefined : { ...segment, rows: formatSegmentId(segment) };
+};
+
 function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer {
   const consumer = startConsumer<string>({
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
     log: createLog("test", "silent"),
-    rowsOf: async (segment) => formatSegmentId(segment),
+    rowsOf,
     batches: {
       log,
       async insert(_, ids) {

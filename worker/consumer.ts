@@ -6,7 +6,6 @@
 import type { JetStreamManager, NatsConnection } from "nats";
 
 import { createBackoff } from "../shared/backoff.ts";
-import type { ClickSegment } from "../shared/contracts/click-segment.ts";
 import {
   CLICKS_STREAM,
   CLICKS_WORKER,
@@ -17,10 +16,10 @@ import {
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { type Collector, createCollector } from "./batches/collector.ts";
-import { LostOwnershipError, type OwnerDeps } from "./batches/deps.ts";
+import { LostOwnershipError, type OwnerDeps, type RowsOf } from "./batches/deps.ts";
 import { waitUntilQuiet } from "./batches/election.ts";
 import { type Owner, takeOver } from "./batches/owner.ts";
-import { prepareWanted } from "./batches/prepare.ts";
+import { convertWanted } from "./batches/prepare.ts";
 import { ensureConsumer, readConsumer, readSequences } from "./batches/stream.ts";
 import { createIntake } from "./intake.ts";
 import { type Count, createOutcomes } from "./outcomes.ts";
@@ -43,8 +42,7 @@ export type ConsumerDeps<Rows> = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   log: Log;
-  /** Makes the rows of a segment. */
-  rowsOf: (segment: ClickSegment) => Promise<Rows>;
+  rowsOf: RowsOf<Rows>;
   /** The log of batches, and their storage. */
   batches: Omit<OwnerDeps<Rows>, "retry" | "findInStream">;
   /** Called with the links of stored segments: their figures have changed. */
@@ -151,7 +149,7 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
     ...batches,
     retry,
     findInStream: (segments, sequences) =>
-      prepareWanted(readSequences(connection, sequences), segments, rowsOf),
+      convertWanted(readSequences(connection, sequences), segments, rowsOf),
     onSettled() {
       settled++;
       batches.onSettled();

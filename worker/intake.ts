@@ -1,22 +1,18 @@
 /** The intake: decides what becomes of each delivered message, and collects new segments. */
 import type { JsMsg } from "nats";
 
-import {
-  type ClickSegment,
-  decodeSegment,
-  readSegmentId,
-} from "../shared/contracts/click-segment.ts";
+import { readSegmentId } from "../shared/contracts/click-segment.ts";
 import type { Collector } from "./batches/collector.ts";
+import type { RowsOf } from "./batches/deps.ts";
 import type { Owner } from "./batches/owner.ts";
-import { findFlaw, prepareSegment } from "./batches/prepare.ts";
+import { findFlaw } from "./batches/prepare.ts";
 import type { Outcomes } from "./outcomes.ts";
 
 type IntakeDeps<Rows> = {
   owner: Pick<Owner<Rows>, "has">;
   collector: Collector<Rows>;
   outcomes: Outcomes;
-  /** Makes the rows of a segment. */
-  rowsOf: (segment: ClickSegment) => Promise<Rows>;
+  rowsOf: RowsOf<Rows>;
 };
 
 /** Creates the function that takes in one message after the other. */
@@ -32,14 +28,16 @@ export const createIntake =
       held.messages.set(message.seq, message);
       return;
     }
-    const segment = decodeSegment(data);
-    const flaw = segment === undefined ? "not a segment of clicks" : findFlaw(segment);
-    if (segment === undefined || flaw !== undefined) {
-      const clicks = segment?.clicks.length ?? 0;
-      return await outcomes.refused([message], { id: segment, clicks, reason: flaw ?? "" });
+    const segment = await rowsOf(data);
+    if (segment === undefined) {
+      const reason = "not a segment of clicks";
+      return await outcomes.refused([message], { id: undefined, clicks: 0, reason });
     }
-    if (segment.clicks.length === 0) return outcomes.stored([message], segment.whole, 0);
-    const prepared = await prepareSegment(segment, message.seq, rowsOf);
+    const { clicks, whole } = segment;
+    if (clicks === 0) return outcomes.stored([message], whole, 0);
+    const reason = findFlaw(segment);
+    if (reason !== undefined)
+      return await outcomes.refused([message], { id: segment, clicks, reason });
     const messages = new Map([[message.seq, message]]);
-    collector.add({ ...prepared, bytes: data.length, whole: segment.whole, messages });
+    collector.add({ ...segment, sequence: message.seq, bytes: data.length, messages });
   };

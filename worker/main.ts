@@ -20,7 +20,7 @@ import { configSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
 import { startConsumer } from "./consumer.ts";
 import { startCounters } from "./counters.ts";
-import { createEnrich, enrichInTurns } from "./enrich/enrich.ts";
+import { createEnrich } from "./enrich/enrich.ts";
 import { openGeo } from "./enrich/geo.ts";
 import { createAgentParser } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
@@ -29,6 +29,7 @@ import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
+import { createRowsOf } from "./segment-rows.ts";
 
 /** Connects to PostgreSQL and runs an empty query; throws when that fails. */
 const probePostgres = (url: string) => async (): Promise<void> => {
@@ -89,7 +90,7 @@ async function runWorker(): Promise<void> {
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
     log,
-    rowsOf: (segment) => enrichInTurns(enrich, segment),
+    rowsOf: createRowsOf(enrich),
     batches: {
       log: createBatchLog(clickhouse),
       insert: (token, rows) => metrics.timeInsert(() => insertBatch(clickhouse, token, rows)),

@@ -21,7 +21,7 @@ const createSegment = (segment: number, clicks: number, bytes: number): HeldSegm
   sequence: segment,
   firstClick: segment,
   lastClick: segment,
-  links: new Set(),
+  links: [],
   whole: true,
   messages: new Map(),
 });

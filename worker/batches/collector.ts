@@ -10,8 +10,7 @@ import {
   SEGMENT_CLICKS_MAX,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
-import type { Uuid } from "../../shared/ids.ts";
-import type { BatchSegment } from "./deps.ts";
+import type { SegmentRows } from "./deps.ts";
 
 /** A batch is closed by any of these. ClickHouse recommends 10,000 to 100,000 rows an insert. */
 const ROWS_MAX = 20_000;
@@ -23,11 +22,10 @@ const AGE_MS = 300;
 const INTERVAL_MS = 1_000;
 
 /** A segment in the worker's hands: its messages are acknowledged when it is stored. */
-export type HeldSegment<Rows> = BatchSegment<Rows> & {
-  clicks: number;
+export type HeldSegment<Rows> = SegmentRows<Rows> & {
+  /** Its first sequence in the stream, and its bytes. */
+  sequence: number;
   bytes: number;
-  links: ReadonlySet<Uuid>;
-  whole: boolean;
   /** One, or more if a segment is in the stream more than once; by sequence. */
   messages: Map<number, JsMsg>;
 };

@@ -1,12 +1,27 @@
 /** What an owner of the clicks works with: the log of batches, ClickHouse and the stream. */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import type { BatchLog } from "./entries.ts";
 import type { SegmentIndex } from "./segment-index.ts";
 
 /** A time span of clicks in Unix milliseconds, inclusive. */
 export type ClickSpan = { firstClick: number; lastClick: number };
 
-/** A segment whose rows can be inserted. It has at least one click; the span is that of its clicks. */
+/** A segment as rows; the span is that of its clicks. */
+export type SegmentRows<Rows> = SegmentId &
+  ClickSpan & {
+    rows: Rows;
+    /** The number of its clicks. */
+    clicks: number;
+    links: readonly Uuid[];
+    /** False when bytes that are not a valid record follow the last valid one. */
+    whole: boolean;
+  };
+
+/** Converts the bytes of a segment; undefined when they are not a segment of clicks. */
+export type RowsOf<Rows> = (bytes: Buffer) => Promise<SegmentRows<Rows> | undefined>;
+
+/** A segment of a batch. It has at least one click. */
 export type BatchSegment<Rows> = SegmentId &
   ClickSpan & {
     rows: Rows;
