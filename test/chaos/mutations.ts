@@ -12,7 +12,7 @@ type Mutation = { file: string; replace: [from: string, to: string][] };
 const MUTATIONS: Record<string, Mutation> = {
   "dedup-id": {
     file: "redirector/journal/publisher.ts",
-    replace: [["msgID: formatSegmentId(segment)", ""]],
+    replace: [["msgID: formatSegmentId(segment),", ""]],
   },
   token: {
     file: "worker/store.ts",
