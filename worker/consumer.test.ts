@@ -136,7 +136,7 @@ function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer 
       isRejected,
       findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
       readHistory: async () => createSegmentIndex(),
-      repair: async () => undefined,
+      repair: async () => true,
       onSettled: () => undefined,
       ...change,
     },

@@ -23,7 +23,7 @@ export async function storeBatches<Rows>(deps: StoringDeps<Rows>): Promise<void>
     const batch = await collector.take();
     if (collector.isClosed()) break;
     // Between two inserts, when clicks and rollups are equal.
-    await repair();
+    await repair(owner.confirm);
     await finishBatch(deps, batch, await owner.store(batch));
     collector.drop(batch);
   }

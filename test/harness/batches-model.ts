@@ -4,7 +4,11 @@
  */
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { BatchSegment, OwnerDeps } from "../../worker/batches/deps.ts";
+import {
+  type BatchSegment,
+  LostOwnershipError,
+  type OwnerDeps,
+} from "../../worker/batches/deps.ts";
 import type { BatchEntry, Checkpoint, Claim } from "../../worker/batches/entries.ts";
 import { inRanges, parseRanges } from "../../worker/batches/ranges.ts";
 import { createSegmentIndex } from "../../worker/batches/segment-index.ts";
@@ -148,7 +152,16 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
         const once = new Map(found.map((message) => [formatSegmentId(message[1]), message]));
         return [...once.values()].map(([sequence, id]) => toBatchSegment(sequence, id));
       }),
-    repair: () => send(worker, repair),
+    async repair(confirm) {
+      try {
+        await confirm();
+        await send(worker, repair);
+        return true;
+      } catch (error) {
+        if (error instanceof LostOwnershipError) throw error;
+        return false;
+      }
+    },
     async retry(operation, isFinal = () => false) {
       for (;;) {
         try {

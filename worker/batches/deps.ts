@@ -28,9 +28,9 @@ export type OwnerDeps<Rows> = {
   findInStream: (segments: SegmentIndex, sequences: string) => Promise<BatchSegment<Rows>[]>;
   /**
    * Compares the rollups of the span with its clicks and rebuilds what differs, and what could not be repaired before.
-   * Nothing must be inserted meanwhile.
+   * Nothing must be inserted meanwhile: `confirm` throws when another worker may. Returns whether all is repaired.
    */
-  repair: (span?: ClickSpan) => Promise<void>;
+  repair: (confirm: () => Promise<void>, span?: ClickSpan) => Promise<boolean>;
   /** Repeats an operation until it succeeds. Throws what is final, or anything when the worker stops. */
   retry: <T>(operation: () => Promise<T>, isFinal?: (error: unknown) => boolean) => Promise<T>;
   /** Called when it was found out what of a batch is stored, which may be clicks that no worker has counted. */

@@ -7,7 +7,7 @@
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { type BatchSegment, LostOwnershipError, type OwnerDeps } from "./deps.ts";
-import { type Claim, isSameClaim, type Manifest, replayLog } from "./entries.ts";
+import { type BatchLog, type Claim, isSameClaim, type Manifest, replayLog } from "./entries.ts";
 import { addToRanges, formatRanges, type Ranges } from "./ranges.ts";
 import {
   addSegments,
@@ -16,7 +16,7 @@ import {
   parseSegments,
   type SegmentIndex,
 } from "./segment-index.ts";
-import { findOut, readClickHouse, settle } from "./settle.ts";
+import { findOut, readClickHouse, settle, toUnrepaired } from "./settle.ts";
 
 /** Batches after which an owner writes a checkpoint: about eight minutes of a full load. */
 const CHECKPOINT_BATCHES = 500;
@@ -62,7 +62,10 @@ export async function takeOver<Rows>(deps: OwnerDeps<Rows>): Promise<Owner<Rows>
   const found = await log.read();
   const { index, inDoubt } =
     found === undefined
-      ? { index: await readClickHouse(deps), inDoubt: [] }
+      ? {
+          index: await readClickHouse({ ...deps, confirm: () => confirmClaim(log, claim) }),
+          inDoubt: [],
+        }
       : replayLog(found.checkpoint, found.entries);
   const writer = createWriter(deps, claim, index, inDoubt.slice(-OPEN_MAX));
   // Before anything is inserted: what others write in the log from now on has no meaning, and whoever comes next knows
@@ -98,12 +101,9 @@ function createWriter<Rows>(
   /** The last batch, until a later entry implies or says that it is stored. */
   let unsaid: string | undefined;
 
-  async function checkMine(): Promise<void> {
-    if (!isSameClaim(await log.readHighestClaim(), claim))
-      throw new LostOwnershipError("Another worker has taken over.");
-  }
+  const checkMine = (): Promise<void> => confirmClaim(log, claim);
   const ensureMine = (): Promise<void> => retry(checkMine, isLost);
-  const settling = { ...deps, ensureMine };
+  const settling = { ...deps, confirm: checkMine };
 
   async function writeCheckpoint(): Promise<void> {
     number++;
@@ -120,13 +120,18 @@ function createWriter<Rows>(
     if (isDue) await writeCheckpoint();
   }
 
+  /** Replaces an open manifest by what is left of it. */
+  function keepOpen(manifest: Manifest, rest: Manifest | undefined): void {
+    open.splice(open.indexOf(manifest), 1, ...(rest === undefined ? [] : [rest]));
+  }
+
   /** Settles the manifests that the owners before left open, as far as their segments are in the stream. */
   async function settleFromStream(): Promise<void> {
     if (open.length === 0) return;
     for (const manifest of open.slice()) {
       const segments = parseSegments(manifest.segments);
       const atHand = await retry(() => findInStream(segments, manifest.sequences));
-      if (await settle(settling, index, manifest, atHand)) open.splice(open.indexOf(manifest), 1);
+      keepOpen(manifest, await settle(settling, index, manifest, atHand));
     }
     await writeCheckpoint();
   }
@@ -138,8 +143,7 @@ function createWriter<Rows>(
       const atHand = segments.filter((segment) => named.has(segment));
       if (atHand.length === 0) continue;
       await ensureMine();
-      await settle(settling, index, manifest, atHand);
-      open.splice(open.indexOf(manifest), 1);
+      keepOpen(manifest, await settle(settling, index, manifest, atHand));
       await writeCheckpoint();
     }
   }
@@ -178,7 +182,12 @@ function createWriter<Rows>(
     reason: string,
   ): Promise<Refused<Segment>[]> {
     // A refusal does not prove that nothing was stored: it may come from a view.
-    const stored = formatSegmentIds(await findOut(settling, index, manifest));
+    const found = await findOut(settling, index, manifest);
+    if (!found.isRepaired) {
+      open.push(toUnrepaired(manifest));
+      await writeCheckpoint();
+    }
+    const stored = formatSegmentIds(found.stored);
     await retry(() => log.append(claim, { kind: "settled", number: batch, segments: stored }));
     const rest = segments.filter((segment) => !index.has(segment));
     const [only] = rest;
@@ -204,6 +213,12 @@ function createWriter<Rows>(
     release,
     open: () => open.length,
   };
+}
+
+/** Throws {@link LostOwnershipError} unless the claim is the highest. */
+async function confirmClaim(log: BatchLog, claim: Claim): Promise<void> {
+  if (!isSameClaim(await log.readHighestClaim(), claim))
+    throw new LostOwnershipError("Another worker has taken over.");
 }
 
 const isLost = (error: unknown): boolean => error instanceof LostOwnershipError;

@@ -8,7 +8,7 @@ import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
 import { type ClickHouse, findDifferences, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
-import type { ClickSpan } from "./deps.ts";
+import { type ClickSpan, LostOwnershipError } from "./deps.ts";
 
 /** A PostgreSQL that does not respond must not delay clicks for longer. */
 const LOCK_TIMEOUT_MS = 3_000;
@@ -22,8 +22,10 @@ const WAITING_MAX = 100;
 export type Repairs = {
   /**
    * Repairs what waits, and this span. When PostgreSQL is down it waits, because two repairs at once would be wrong.
+   * Returns whether nothing waits any more. Throws {@link LostOwnershipError} when `confirm` does: the clicks that
+   * another owner is inserting would look like differences.
    */
-  repair(span?: ClickSpan): Promise<void>;
+  repair(confirm: () => Promise<void>, span?: ClickSpan): Promise<boolean>;
   /** Buckets that were rebuilt. */
   rebuilt(): number;
 };
@@ -36,20 +38,26 @@ export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
   let retryAt = 0;
   let rebuilt = 0;
 
-  async function repairSpan({ firstClick, lastClick }: ClickSpan): Promise<void> {
+  async function repairSpan(
+    { firstClick, lastClick }: ClickSpan,
+    confirm: () => Promise<void>,
+  ): Promise<void> {
+    await confirm();
     const range = { from: Math.floor(firstClick / 1_000), to: Math.floor(lastClick / 1_000) + 1 };
     const differences = await findDifferences(clickhouse, range, "touched");
     if (differences.length === 0) return;
+    // The comparison takes long enough for another worker to take over and insert.
+    await confirm();
     log.warn({ differences: differences.length }, "half_done_insert_repaired");
     await rebuildBuckets(clickhouse, differences);
     rebuilt += differences.length;
   }
 
-  async function repairWaiting(): Promise<void> {
+  async function repairWaiting(confirm: () => Promise<void>): Promise<void> {
     const release = await takeLock(sql);
     try {
       for (let span = waiting[0]; span !== undefined; span = waiting[0]) {
-        await repairSpan(span);
+        await repairSpan(span, confirm);
         waiting.shift();
       }
     } finally {
@@ -58,18 +66,22 @@ export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
   }
 
   return {
-    async repair(span) {
+    async repair(confirm, span) {
       if (span !== undefined) {
         waiting.push(span);
         if (waiting.length > WAITING_MAX) waiting.shift();
         retryAt = 0;
       }
-      if (waiting.length === 0 || performance.now() < retryAt) return;
+      if (waiting.length === 0) return true;
+      if (performance.now() < retryAt) return false;
       try {
-        await repairWaiting();
+        await repairWaiting(confirm);
+        return true;
       } catch (error) {
+        if (error instanceof LostOwnershipError) throw error;
         retryAt = performance.now() + RETRY_MS;
         log.warn({ error, waiting: waiting.length }, "repair_postponed");
+        return false;
       }
     },
     rebuilt: () => rebuilt,

@@ -14,36 +14,47 @@ export type SettleDeps<Rows> = Pick<
   "insert" | "isRejected" | "findStored" | "repair" | "retry" | "onSettled"
 > & {
   /** Throws unless this worker is the owner: a repair during another owner's insert would be wrong. */
-  ensureMine: () => Promise<void>;
+  confirm: () => Promise<void>;
 };
 
-/** Adds to the index which segments of a batch are stored, and repairs their rollups. Returns them. */
+/**
+ * Adds to the index which segments of a batch are stored, and repairs their rollups. Returns them, and whether the rollups
+ * are repaired.
+ */
 export async function findOut<Rows>(
-  { findStored, repair, retry, ensureMine }: SettleDeps<Rows>,
+  { findStored, repair, confirm, retry }: SettleDeps<Rows>,
   index: SegmentIndex,
   manifest: Manifest,
-): Promise<SegmentId[]> {
+): Promise<{ stored: SegmentId[]; isRepaired: boolean }> {
   const ids = [...listSegments(parseSegments(manifest.segments))];
   const stored = await retry(() => findStored(ids, manifest));
-  if (stored.length > 0) {
-    await ensureMine();
-    await retry(() => repair(manifest));
-  }
+  const needsRepair = stored.length > 0 || isOnlyUnrepaired(manifest);
+  const isRepaired = !needsRepair || (await repair(confirm, manifest));
   for (const id of stored) index.add(id);
-  return stored;
+  return { stored, isRepaired };
 }
+
+/** What is left of a manifest whose segments are settled, while its rollups wait for a repair. */
+export const toUnrepaired = (manifest: Manifest): Manifest => ({
+  ...manifest,
+  segments: "",
+  sequences: "",
+});
+
+const isOnlyUnrepaired = ({ segments }: Manifest): boolean => segments === "";
 
 /**
  * Finds out which segments of a batch in doubt are stored, after inserting those at hand under its token. ClickHouse
  * drops what it has, and an insert under this token that is still on its way, or sent by a worker that wakes up, has
- * no effect any more. Returns whether that is so; it is not when nothing is at hand, and nothing is stored.
+ * no effect any more. Returns what of the manifest stays open: all of it when nothing is at hand and nothing is stored,
+ * the repair when that could not be done, else nothing.
  */
 export async function settle<Rows>(
   deps: SettleDeps<Rows>,
   index: SegmentIndex,
   manifest: Manifest,
   atHand: readonly BatchSegment<Rows>[],
-): Promise<boolean> {
+): Promise<Manifest | undefined> {
   const { insert, isRejected, retry, onSettled } = deps;
   if (atHand.length > 0) {
     const rows = atHand.map((segment) => segment.rows);
@@ -54,9 +65,11 @@ export async function settle<Rows>(
       if (!isRejected(error)) throw error;
     }
   }
-  const stored = await findOut(deps, index, manifest);
+  const { stored, isRepaired } = await findOut(deps, index, manifest);
   onSettled();
-  return atHand.length > 0 || stored.length > 0;
+  const isSettled = atHand.length > 0 || stored.length > 0 || isOnlyUnrepaired(manifest);
+  if (!isSettled) return manifest;
+  return isRepaired ? undefined : toUnrepaired(manifest);
 }
 
 /**
@@ -66,9 +79,12 @@ export async function settle<Rows>(
 export async function readClickHouse<Rows>({
   readHistory,
   repair,
-}: Pick<OwnerDeps<Rows>, "readHistory" | "repair">): Promise<SegmentIndex> {
+  confirm,
+}: Pick<SettleDeps<Rows>, "repair" | "confirm"> &
+  Pick<OwnerDeps<Rows>, "readHistory">): Promise<SegmentIndex> {
   const index = await readHistory();
   const now = Date.now();
-  if (index.size() > 0) await repair({ firstClick: now - HALF_DONE_AGE_MS, lastClick: now });
+  if (index.size() > 0)
+    await repair(confirm, { firstClick: now - HALF_DONE_AGE_MS, lastClick: now });
   return index;
 }
