@@ -4,6 +4,9 @@ import { Elysia } from "elysia";
 import type { ClientAddress } from "../shared/client-address.ts";
 import type { Log } from "../shared/log.ts";
 import { version } from "../shared/version.ts";
+import { backtestRoutes } from "./analytics/backtest/routes.ts";
+import { failureRoutes } from "./analytics/failures/routes.ts";
+import type { FailureService } from "./analytics/failures/service.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
 import type { AnalyticsService } from "./analytics/service.ts";
 import { requireAccessRules } from "./auth/access-rules.ts";
@@ -11,11 +14,17 @@ import { carriesVerifiedKey, createApiKeyAuth, createVerifiedKeys } from "./auth
 import { createAuthorizer } from "./auth/authorizer.ts";
 import { authPlugin } from "./auth/plugin.ts";
 import { createRejectionCache } from "./auth/rejection-cache.ts";
+import { clicksRoutes } from "./clicks/routes.ts";
+import type { ClicksService } from "./clicks/service.ts";
 import { domainRoutes } from "./domains/routes.ts";
 import type { DomainService } from "./domains/service.ts";
+import { compressReads } from "./http/compression.ts";
+import { corsPlugin } from "./http/cors-plugin.ts";
+import { createDocUrl, createOriginOf } from "./http/doc-url.ts";
 import { errorPlugin } from "./http/error-plugin.ts";
 import { healthPlugin } from "./http/health-plugin.ts";
 import { metricsPlugin, type Observe } from "./http/metrics-plugin.ts";
+import { createParameterLookup } from "./http/query.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
 import { siteHeaders } from "./http/site-headers.ts";
 import { installValidation } from "./http/validation.ts";
@@ -23,10 +32,16 @@ import { createIdempotent } from "./idempotency/idempotent.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
 import { createAnonymousLimit, createUnknownKeyLimit } from "./limits/anonymous.ts";
+import { bulkLinkRoutes } from "./links/bulk/routes.ts";
+import { explainRoutes } from "./links/explain/routes.ts";
 import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
 import { createOpenApiDocument } from "./openapi/document.ts";
 import { openApiRoutes } from "./openapi/routes.ts";
+import { sharedRoutes } from "./shares/public/routes.ts";
+import type { SharedService } from "./shares/reading.ts";
+import { shareRoutes } from "./shares/routes.ts";
+import type { ShareService } from "./shares/service.ts";
 import { type AppStores, isStoreUnavailable } from "./stores.ts";
 import { limitRoutes } from "./usage/routes.ts";
 
@@ -36,10 +51,16 @@ export type AppDeps = {
   clientAddress: ClientAddress;
   links: LinkService;
   analytics: AnalyticsService;
+  failures: FailureService;
+  clicks: ClicksService;
   keys: KeyService;
   domains: DomainService;
+  shares: ShareService;
+  shared: SharedService;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
+  /** The origins whose pages may call the API from a browser; none by default. */
+  corsOrigins?: readonly string[];
   /** Whether the process is stopping: clients shall connect to another one. */
   isStopping: () => boolean;
   /** Called for every completed request. */
@@ -47,12 +68,14 @@ export type AppDeps = {
 };
 
 export function createApp(deps: AppDeps) {
-  const { log, stores, clientAddress, links, analytics, keys, domains, shortUrl, observe } = deps;
+  const { log, stores, clientAddress, links, analytics, clicks, keys, domains, shortUrl, observe } =
+    deps;
+  const { shares, shared, failures } = deps;
   const anonymousLimit = createAnonymousLimit();
   const requestContext = requestContextPlugin(clientAddress);
   const rejections = createRejectionCache();
-  const authorize = createAuthorizer((id, key, rule, wanted) =>
-    stores.authorize(key, rule, wanted, rejections.drain(id)),
+  const authorize = createAuthorizer((groups) =>
+    stores.authorize(groups.map((group) => ({ ...group, rejected: rejections.drain(group.id) }))),
   );
   const verifiedKeys = createVerifiedKeys();
   const authenticate = createApiKeyAuth({
@@ -62,12 +85,15 @@ export function createApp(deps: AppDeps) {
     verifiedKeys,
     rejections,
   });
-  const auth = authPlugin({ authenticate, requestContext });
+  let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
+  const parametersOf = createParameterLookup(() => routes);
+  const auth = authPlugin({ authenticate, requestContext, parametersOf });
   const idempotent = createIdempotent(stores.requests);
-  let routes: { method: string; path: string }[] = [];
   const headers = siteHeaders(shortUrl);
   const app = new Elysia({ name: "api", normalize: false })
+    .wrap(compressReads)
     .onRequest(({ set }) => void Object.assign(set.headers, headers))
+    .use(corsPlugin(deps.corsOrigins ?? []))
     .use(healthPlugin(deps.isStopping))
     .use(metricsPlugin(observe))
     .use(
@@ -78,12 +104,20 @@ export function createApp(deps: AppDeps) {
         isStoreUnavailable,
         clientAddress,
         routes: () => routes,
+        docUrl: createDocUrl(shortUrl),
       }),
     )
     .use(linkRoutes({ auth, idempotent, consumeMany: stores.consumeMany, links, shortUrl }))
+    .use(bulkLinkRoutes({ auth, idempotent, consumeMany: stores.consumeMany, links, shortUrl }))
+    .use(explainRoutes({ auth, links }))
+    .use(backtestRoutes({ auth, analytics }))
     .use(analyticsRoutes({ auth, analytics }))
-    .use(domainRoutes({ auth, idempotent, domains }))
+    .use(failureRoutes({ auth, failures }))
+    .use(clicksRoutes({ auth, clicks }))
+    .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
     .use(keyRoutes({ auth, idempotent, keys }))
+    .use(shareRoutes({ auth, idempotent, shares, originOf: createOriginOf(shortUrl) }))
+    .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
     .use(limitRoutes({ auth, listWindows: stores.listWindows, listQuotas: stores.listQuotas }))
     .use(openApiRoutes({ auth, document: () => reference }));
   requireAccessRules(app.routes);

@@ -4,6 +4,7 @@ import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
 import type { ClickHouse } from "../shared/clicks/rollups.ts";
+import type { ClickTexts } from "./clicks/single-clicks.ts";
 import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
 import { unavailable } from "./http/errors.ts";
 
@@ -47,7 +48,7 @@ const summary = z.object({ read_rows: z.coerce.number(), read_bytes: z.coerce.nu
 export function countReads(
   client: ReturnType<typeof openClickHouse>,
   registry: Registry,
-): ClickHouse {
+): ClickHouse & ClickTexts {
   const counter = (name: string, help: string) =>
     new Counter({ name: `shorthop_api_clickhouse_${name}_total`, help, registers: [registry] });
   const queries = counter("queries", "Queries that ClickHouse executed");

@@ -22,6 +22,11 @@ const variables = z.object({
   /** Address and port of /v1. */
   API_HOST: z.string().default("0.0.0.0"),
   API_PORT: envPort(3000),
+  /** Origins, such as https://app.example.com, whose pages may call /v1 from a browser; `*` for all. */
+  API_CORS_ORIGINS: envList().refine(
+    (origins) => origins.every((origin) => origin === "*" || URL.parse(origin)?.origin === origin),
+    "must be origins such as https://app.example.com, without a path, or *",
+  ),
   /** Address and port of health and metrics; must not be reachable from outside. */
   API_METRICS_HOST: z.string().default("127.0.0.1"),
   API_METRICS_PORT: envOptionalPort(),

@@ -8,36 +8,48 @@ import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog, type Log } from "../shared/log.ts";
-import { openNats, probeNats } from "../shared/nats.ts";
-import { runPreflight } from "../shared/preflight.ts";
+import { createLog } from "../shared/log.ts";
+import { openNats } from "../shared/nats.ts";
+import { createCheckCommands } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { version } from "../shared/version.ts";
 import { createClickPoller } from "./analytics/click-poller.ts";
+import { createFailureService } from "./analytics/failures/service.ts";
 import { createLiveRowReader } from "./analytics/live-rows.ts";
 import { createLiveClicks } from "./analytics/live.ts";
 import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
+import { checks, migrateChecks } from "./checks.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
+import { createClicksService } from "./clicks/service.ts";
 import { configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
+import { startProofChecks } from "./domains/proof-checks.ts";
 import { createDomainService } from "./domains/service.ts";
 import { startHeartbeat } from "./feed/heartbeat.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
+import { createSpentClicksReader } from "./feed/spent-clicks.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
 import { listenOptions, stopSite } from "./http/site-server.ts";
+import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
+import { startRepublishing } from "./links/republish/job.ts";
+import { startUtmRepublishing } from "./links/republish/utm.ts";
 import { createLinkService } from "./links/service.ts";
+import { requireDestination } from "./links/validation.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
 import { schemaState } from "./migrations/applied.ts";
 import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
-import { openPostgres, requirePrivileges } from "./postgres.ts";
+import { openPostgres } from "./postgres.ts";
+import { createSharedService } from "./shares/reading.ts";
+import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
 
@@ -78,6 +90,7 @@ async function serve(): Promise<void> {
   });
   lifecycle.onStop("replica watch", replicas.stop);
 
+  lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
   const { registry, observe, watchLoad } = createMetrics(feed);
@@ -94,9 +107,26 @@ async function serve(): Promise<void> {
     ownHosts: hosts,
   };
   const readTxt = createTxtReader(config.DNS_SERVERS);
-  const domains = createDomainService({ sql, readTxt, ownHosts: hosts });
+  const domains = createDomainService({
+    sql,
+    feed,
+    readTxt,
+    ownHosts: hosts,
+    checkDestination: async (url) =>
+      (await requireDestination(url, { destinationRules, domains })).original,
+  });
   const passwords = createPasswordHashing();
-  const links = createLinkService({ sql, feed, domains, destinationRules, passwords });
+  const readSpentClicks = createSpentClicksReader(nats, log);
+  const links = createLinkService({
+    sql,
+    feed,
+    domains,
+    destinationRules,
+    passwords,
+    readSpentClicks,
+  });
+  lifecycle.onStop("proof checks", startProofChecks(domains, log));
+  lifecycle.onStop("republishing", startRepublishing({ sql, feed, domains, log }));
   const keys = createKeyService({ sql });
   const reads = countReads(clickhouse, registry);
   const leases = createStreamLeases({ sql, log });
@@ -104,6 +134,15 @@ async function serve(): Promise<void> {
   const poller = createClickPoller({ readRows: createLiveRowReader(reads), log });
   const live = createLiveClicks({ poller, leases });
   watchLoad({ passwords, poller, live });
+  const analyticsFor = (isAlive: IsAlive) =>
+    createAnalyticsService({
+      clickhouse: reads,
+      links,
+      live,
+      isAlive,
+      clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
+    });
+  const analytics = analyticsFor(keys.isAlive);
   const common = {
     log,
     stores: createStores(sql),
@@ -112,14 +151,11 @@ async function serve(): Promise<void> {
     domains,
     keys,
     passwords,
-    analyticsFor: (isAlive: IsAlive) =>
-      createAnalyticsService({
-        clickhouse: reads,
-        links,
-        live,
-        isAlive,
-        clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
-      }),
+    analyticsFor,
+    failures: createFailureService({ clickhouse: reads, links, domains }),
+    clicks: createClicksService({ clickhouse: reads, analytics }),
+    shares: createShareService({ sql, links, passwords }),
+    shared: createSharedService({ sql, analytics, links, passwords, shortUrl: shortUrl.origin }),
     shortUrl: shortUrl.origin,
     isStopping: lifecycle.stopping,
     observe(completed: CompletedRequest) {
@@ -127,7 +163,11 @@ async function serve(): Promise<void> {
       tracing?.observe(completed);
     },
   };
-  const app = createApp({ ...common, analytics: common.analyticsFor(keys.isAlive) });
+  const app = createApp({
+    ...common,
+    analytics,
+    corsOrigins: config.API_CORS_ORIGINS,
+  });
   const shared = config.INSTANCE !== undefined;
   app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
   lifecycle.onStop("server", () => stopSite(app.server, shared));
@@ -136,16 +176,27 @@ async function serve(): Promise<void> {
   // Stops before the servers, which wait for their open connections.
   lifecycle.onStop("live streams", live.stop);
 
-  const internal = startInternalServer({
-    host: config.API_METRICS_HOST,
-    port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
-    registry,
+  const health = {
     readiness: async () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
       postgres: await schemaState(sql).catch(() => "unreachable"),
       links_feed: feed.connected() ? "ok" : "not connected yet",
     }),
     warnings: () => ({ replicas: replicas.warning() }),
+  };
+  answerStatus({
+    nats: nats.connection,
+    process: "api",
+    instance: config.INSTANCE,
+    health,
+    figures: async () => ({ outbox_pending: (await feed.outboxStats()).pending }),
+    log,
+  });
+  const internal = startInternalServer({
+    host: config.API_METRICS_HOST,
+    port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
+    registry,
+    health,
     // Caddy queries it before it issues a certificate.
     routes: {
       "/domains/ask": async (request) => {
@@ -170,31 +221,10 @@ async function serve(): Promise<void> {
   notifier.ready();
 }
 
-/** Logs once that a proxy may be missing from TRUSTED_PROXIES: all its clients then share one rate limit. */
-function warnOfUntrustedProxy(log: Log): () => void {
-  let warned = false;
-  return () => {
-    if (warned) return;
-    warned = true;
-    log.warn({ variable: "TRUSTED_PROXIES" }, "forwarded_for_from_untrusted_peer");
-  };
-}
+const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
+const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);
 
-async function check(): Promise<void> {
-  const code = await runPreflight(configSchema, process.env, (config) => ({
-    DATABASE_URL: async () => {
-      const sql = openPostgres(config.DATABASE_URL, 1);
-      try {
-        await requirePrivileges(sql);
-      } finally {
-        await sql.end({ timeout: 1 });
-      }
-    },
-    NATS_URL: probeNats(config.NATS_URL),
-    CLICKHOUSE_URL: () => openClickHouse(config.CLICKHOUSE_URL).query({ query: "SELECT 1" }),
-  }));
-  // Does not wait for the connections that the checks opened.
-  process.exit(code);
-}
-
-await runMain({ "": serve, migrate, check }, process.argv.slice(2));
+await runMain(
+  { "": serve, migrate, check, doctor, "doctor-migrate": migrating.doctor },
+  process.argv.slice(2),
+);

@@ -30,7 +30,7 @@ export const openPostgres = (
     connection: { application_name: "shorthop-api", statement_timeout: STATEMENT_TIMEOUT_MS },
   });
 
-/** Throws an error that says what to do when the API lacks a right on one of its tables or sequences. */
+/** Throws an error that names what is missing when the API lacks a right on one of its tables or sequences. */
 export async function requirePrivileges(sql: Sql): Promise<void> {
   const rows = await sql<{ name: string; permitted: boolean }[]>`
     select relname as name,
@@ -43,10 +43,36 @@ export async function requirePrivileges(sql: Sql): Promise<void> {
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'S')
        and relname <> 'schema_migrations'
      order by relname`;
-  if (rows.length === 0) throw new Error("has no schema: run `shorthop migrate`");
+  if (rows.length === 0) throw new Error("has no schema");
   const missing = rows.filter(({ permitted }) => !permitted).map(({ name }) => name);
-  if (missing.length > 0)
-    throw new Error(`lacks privileges on ${missing.join(", ")}: see deploy/postgres/roles.sql`);
+  if (missing.length > 0) throw new Error(`lacks privileges on ${missing.join(", ")}`);
+}
+
+/** Why the role may do more than the API needs; undefined when it may not. */
+export async function findExcessPrivilege(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<[{ role: string; superuser: boolean; owner: boolean }]>`
+    select rolname as role, rolsuper as superuser,
+           exists (select from pg_class where relname = 'links' and relowner = pg_roles.oid) as owner
+      from pg_roles where rolname = current_user`;
+  if (row.superuser) return `the role ${row.role} is a superuser`;
+  return row.owner ? `the role ${row.role} owns the tables` : undefined;
+}
+
+/** Whether the role can change the schema: it owns the tables, or may create them where there are none. */
+export async function requireOwnership(sql: Sql): Promise<void> {
+  const [row] = await sql<[{ role: string; permitted: boolean }]>`
+    select current_user as role,
+           coalesce((select pg_has_role(relowner, 'USAGE') from pg_class
+                      where relname = 'schema_migrations' and relnamespace = 'public'::regnamespace),
+                    has_schema_privilege('public', 'CREATE')) as permitted`;
+  if (!row.permitted) throw new Error(`the role ${row.role} does not own the tables`);
+}
+
+/** The server's time in milliseconds since the epoch. */
+export async function readTime(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ ms: number }]>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
+  return row.ms;
 }
 
 /**

@@ -1,26 +1,50 @@
 /** `bun run openapi`: prints the OpenAPI document. Opens no connections, because generating it needs no database. */
 import { createLog } from "../shared/log.ts";
+import { createFailureService } from "./analytics/failures/service.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { openClickHouse } from "./clickhouse.ts";
+import { createClicksService } from "./clicks/service.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createLinkService } from "./links/service.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import { openPostgres } from "./postgres.ts";
+import { createSharedService } from "./shares/reading.ts";
+import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
 
 const sql = openPostgres("postgres://localhost", 1);
 const clickhouse = openClickHouse("http://localhost");
 const ownHosts = new Set<string>();
-const domains = createDomainService({ sql, readTxt: createTxtReader([]), ownHosts });
+const feed = {
+  publish: () => Promise.resolve(false),
+  publishMany: () => Promise.resolve(false),
+};
+const domains = createDomainService({
+  sql,
+  feed,
+  readTxt: createTxtReader([]),
+  ownHosts,
+  checkDestination: (url) => Promise.resolve(url),
+});
+const passwords = createPasswordHashing();
 const links = createLinkService({
   sql,
   domains,
-  feed: { publish: () => Promise.resolve(false) },
-  passwords: createPasswordHashing(),
+  feed,
+  passwords,
   destinationRules: { allowPrivate: false, shortUrl: new URL("http://localhost"), ownHosts },
+  readSpentClicks: () => Promise.resolve(undefined),
+});
+
+const analytics = createAnalyticsService({
+  clickhouse,
+  links,
+  live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
+  isAlive: async () => true,
+  clicksRetentionDays: 0,
 });
 
 const app = createApp({
@@ -30,13 +54,11 @@ const app = createApp({
   links,
   domains,
   keys: createKeyService({ sql }),
-  analytics: createAnalyticsService({
-    clickhouse,
-    links,
-    live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
-    isAlive: async () => true,
-    clicksRetentionDays: 0,
-  }),
+  shares: createShareService({ sql, links, passwords }),
+  shared: createSharedService({ sql, analytics, links, passwords, shortUrl: "http://localhost" }),
+  analytics,
+  failures: createFailureService({ clickhouse, links, domains }),
+  clicks: createClicksService({ clickhouse, analytics }),
   isStopping: () => false,
   observe: () => undefined,
   shortUrl: "http://localhost",

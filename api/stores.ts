@@ -1,7 +1,6 @@
 /** The app's own queries of PostgreSQL, as functions: a test can run the app without a database. */
-import type { AccessRule } from "./auth/access-rules.ts";
-import type { KeyParts } from "./auth/api-key.ts";
-import { authorizeBatch, type BatchResult } from "./auth/authorize.ts";
+import { authorizeAll, type BatchResult } from "./auth/authorize.ts";
+import type { WantedRequests } from "./auth/sql.ts";
 import { isClickHouseUnavailable } from "./clickhouse.ts";
 import type { AccountScope } from "./http/principal.ts";
 import type { LimitWindow } from "./http/rate-limit.ts";
@@ -12,13 +11,8 @@ import { listQuotas, listWindows } from "./limits/sql.ts";
 import { isUnavailable, type Sql } from "./postgres.ts";
 
 export type AppStores = {
-  /** Authenticates a key and consumes `wanted` requests from its limits; undefined for an unknown key. */
-  authorize(
-    key: KeyParts,
-    rule: AccessRule,
-    wanted: number,
-    rejected: number,
-  ): Promise<BatchResult | undefined>;
+  /** Authenticates keys and consumes requests from their limits; undefined for an unknown key. */
+  authorize(requests: readonly WantedRequests[]): Promise<(BatchResult | undefined)[]>;
   requests: IdempotencyStore;
   consumeMany: ConsumeMany;
   /** Lists every rate-limit window of an account and mode; consumes nothing. */
@@ -28,7 +22,7 @@ export type AppStores = {
 };
 
 export const createStores = (sql: Sql): AppStores => ({
-  authorize: (key, rule, wanted, rejected) => authorizeBatch(sql, key, rule, wanted, rejected),
+  authorize: (requests) => authorizeAll(sql, requests),
   requests: createIdempotencyStore(sql),
   consumeMany: createConsumeMany(sql),
   listWindows: (scope) => listWindows(sql, scope),

@@ -6,6 +6,7 @@ import type { Browser } from "playwright-core";
 import * as z from "zod";
 
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../test/harness/browser.ts";
+import { startDns } from "../test/harness/dns.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { seedAccount, type SeededAccount } from "../test/harness/seeded-account.ts";
 import { type Stack, startStack } from "../test/harness/stack.ts";
@@ -42,9 +43,10 @@ const resources = z.array(z.object({ name: z.string(), encodedBodySize: z.number
 type Loaded = { paintMs: number; blockingMs: number; readyMs: number; scriptKb: number };
 
 if (chromiumPath === undefined) process.exit(1);
-await using stack = await startStack();
+await using dns = await startDns();
+await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
 await using browser = await openBrowser();
-const seeded = await seedAccount(stack);
+const seeded = await seedAccount(stack, dns);
 const rows: Record<string, string | number>[] = [];
 let firstLoadKb = 0;
 for (const [machine, limits] of Object.entries(MACHINES)) {

@@ -1,6 +1,6 @@
 /**
  * `bun run bench:links [LARGE] [SMALL]`: listing and searching links in an account with a million of them, against one
- * with ten thousand, over HTTP on one API process. Pages of 100.
+ * with ten thousand, over HTTP on one API process, by page and by cursor. Pages of 100.
  */
 import postgres from "postgres";
 
@@ -17,7 +17,10 @@ const TARGET_MS = 50;
 
 const UNLIMITED = { minute: 1_000_000_000, day: 1_000_000_000, burst: 1_000_000_000 };
 
-/** The measured queries; `{last}` is the last page, `{deep}` one in the middle. */
+/**
+ * The measured queries; `{last}` is the last page, `{deep}` one in the middle. By cursor, a list is measured from its
+ * start and from the middle, whose cursor the page in the middle gives.
+ */
 const QUERIES: [string, string][] = [
   ["list", "page=1"],
   ["list, page 50", "page=50"],
@@ -47,9 +50,15 @@ await sql.end();
 
 const rows = [];
 const targets = [];
-for (const [name, query] of QUERIES) {
-  const atLarge = await time(accounts.large, query);
-  const atSmall = await time(accounts.small, query);
+const byCursor = QUERIES.filter(([, query]) => !/page=(50|\{last\})/.test(query)).map(
+  ([name, query]): [string, string] => [
+    `${name}, by cursor`,
+    query.includes("{deep}") ? query : `${query.replace("page=1", "")}&starting_after=`,
+  ],
+);
+for (const [name, query] of [...QUERIES, ...byCursor]) {
+  const atLarge = await time(accounts.large, query, name.endsWith("by cursor"));
+  const atSmall = await time(accounts.small, query, name.endsWith("by cursor"));
   const ratio = round(atLarge.p50 / atSmall.p50);
   rows.push({
     query: name,
@@ -82,12 +91,22 @@ async function fill(name: string, count: number): Promise<{ key: string; pages: 
 }
 
 /** Response times of a query in milliseconds, sent over a few connections; the first requests warm up. */
-async function time({ key, pages }: { key: string; pages: number }, query: string) {
+async function time(
+  { key, pages }: { key: string; pages: number },
+  query: string,
+  isByCursor: boolean,
+) {
   const page = query
     .replace("{deep}", String(Math.ceil(pages / 2)))
     .replace("{last}", String(pages));
-  const url = `${api_url}/v1/links?limit=100&${page}`;
   const headers = { authorization: `Bearer ${key}` };
+  let url = `${api_url}/v1/links?limit=100&${page}`;
+  if (isByCursor && query.includes("{deep}")) {
+    const { next_cursor } = (await (await fetch(url, { headers })).json()) as {
+      next_cursor: string;
+    };
+    url = url.replace(/page=\d+/, `starting_after=${next_cursor}`);
+  }
   const times: number[] = [];
   const deadline = performance.now() + 20_000;
   const sendTimed = async () => {

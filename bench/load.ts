@@ -1,5 +1,6 @@
 /** Loads an HTTP server and measures the cost. Loopback only, bounded in time. */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -25,7 +26,14 @@ export type Load = {
   seconds: number;
   /** Total requests per second; unlimited if left out. */
   rate?: number;
+  /** Sent as JSON by POST. */
+  body?: unknown;
+  /** Several clients, whose requests take turns. */
+  clients?: readonly Client[];
 };
+
+/** A client's request. */
+export type Client = { path: string; headers: Record<string, string> };
 
 export type Measured = {
   requestsPerSecond: number;
@@ -35,22 +43,19 @@ export type Measured = {
   cpuMicrosPerRequest: number;
 };
 
-/** Runs a load against the server with process id `pid`; throws if any request fails. */
-export async function measure(
-  pid: number,
-  { url, headers = {}, connections, seconds, rate }: Load,
-): Promise<Measured> {
-  const args = ["-j", "-c", String(connections), "-d", String(seconds)];
-  if (rate !== undefined) args.push("-R", String(rate));
-  for (const [name, value] of Object.entries(headers)) args.push("-H", `${name}=${value}`);
-  const before = cpuSeconds(pid);
-  const child = Bun.spawn(["node", AUTOCANNON, ...args, url], { stdout: "pipe", stderr: "ignore" });
-  const text = await new Response(child.stdout).text();
-  const cpu = cpuSeconds(pid) - before;
+/**
+ * Runs a load against a server and measures the CPU time of `pids` and of the processes that they have started, as
+ * PostgreSQL has one for each connection; throws if any request fails.
+ */
+export async function measure(pids: number | readonly number[], load: Load): Promise<Measured> {
+  const trees = [pids].flat();
+  const before = cpuSeconds(trees);
+  const text = load.clients === undefined ? await runOne(load) : await runMany(load, load.clients);
+  const cpu = cpuSeconds(trees) - before;
   const result = report.parse(JSON.parse(text));
   const failed = result.non2xx + result.errors;
   if (failed > 0 || result["2xx"] === 0)
-    throw new Error(`${failed} of ${result.requests.total} requests to ${url} failed.`);
+    throw new Error(`${failed} of ${result.requests.total} requests to ${load.url} failed.`);
   return {
     requestsPerSecond: result["2xx"] / result.duration,
     p50Ms: result.latency.p50,
@@ -59,10 +64,53 @@ export async function measure(
   };
 }
 
-/** User and system time of a process so far (fields 14 and 15 of proc(5) stat). */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
-    .replace(/^.*\) /s, "")
-    .split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+function runOne({ url, headers = {}, connections, seconds, rate, body }: Load): Promise<string> {
+  const args = ["-j", "-c", String(connections), "-d", String(seconds)];
+  if (rate !== undefined) args.push("-R", String(rate));
+  if (body !== undefined) {
+    args.push("-m", "POST", "-b", JSON.stringify(body), "-H", "content-type=application/json");
+  }
+  for (const [name, value] of Object.entries(headers)) args.push("-H", `${name}=${value}`);
+  return run([AUTOCANNON, ...args, url]);
+}
+
+async function runMany(
+  { url, connections, seconds }: Load,
+  clients: readonly Client[],
+): Promise<string> {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-load-"));
+  const file = join(dir, "load.json");
+  writeFileSync(file, JSON.stringify({ url, connections, duration: seconds, clients }));
+  try {
+    return await run([join(import.meta.dir, "load-many.mjs"), file]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+const run = (command: readonly string[]): Promise<string> =>
+  new Response(Bun.spawn(["node", ...command], { stdout: "pipe", stderr: "ignore" }).stdout).text();
+
+/** User and system time so far of processes and their children (fields 4, 14 and 15 of proc(5) stat). */
+function cpuSeconds(pids: readonly number[]): number {
+  const roots = new Set(pids);
+  let ticks = 0;
+  for (const entry of readdirSync("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const fields = readStat(entry);
+    if (!roots.has(Number(entry)) && !roots.has(Number(fields[1]))) continue;
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks / TICKS_PER_SECOND;
+}
+
+/** The fields after the name of a process; none when it has ended. */
+function readStat(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "latin1")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+  } catch {
+    return [];
+  }
 }

@@ -1,23 +1,37 @@
 /**
- * `bun run bench:redirect [SECONDS] [ROUNDS] [LETTERS]`: the CPU cost of a redirect by our redirector, including its
- * journal, against nginx with the same links and against `Bun.serve`. The servers alternate on one core, the load
- * comes from the other: 64 connections, headers of a browser, 100,000 links.
+ * `bun run bench:redirect [--seconds N] [--rounds N] [--servers abcdefghij] [--links N]`: the CPU cost of a redirect by our
+ * redirector, including its journal, against nginx with the same links and against `Bun.serve`. The servers alternate on
+ * one core, the load comes from the other: 64 connections, headers of a browser, 100,000 links.
+ *
+ * In rows f to i every link has extras. Of 100,000 such links only some stay compiled (`EXTRAS_BYTES_MAX` in
+ * redirector/cache/extras.ts: some 12,000 with 5 rules), so most redirects compile their link's; with `--links 10000` none.
+ * A click limit (j) leases clicks for two seconds: with `--links 100`, nearly every click has a lease in hand.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 
+import type { LinkExtras } from "../shared/contracts/link-extras.ts";
 import { startStack } from "../test/harness/stack.ts";
+import { limitOf, rulesOf, SPLIT } from "./redirect/extras.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, SERVER_CORE, threadTicks, TICKS_PER_SECOND } from "./redirect/server.ts";
 import { median, publish, round } from "./report.ts";
 
-const [SECONDS = 8, ROUNDS = 3] = process.argv.slice(2, 4).map(Number);
-/** The servers to measure. */
-const LETTERS = process.argv[4] ?? "abcde";
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "8" },
+    rounds: { type: "string", default: "3" },
+    servers: { type: "string", default: "abcdefghi" },
+    links: { type: "string", default: "100000" },
+  },
+});
+const SECONDS = Number(options.seconds);
+const ROUNDS = Number(options.rounds);
 const CONNECTIONS = 64;
-const LINKS = 100_000;
+const LINKS = Number(options.links);
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const links = generateLinks(LINKS);
@@ -31,25 +45,27 @@ await using stack = await startStack();
 for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
   if (pid !== null) process.kill(pid, "SIGSTOP");
 }
-await publishLinks(stack.info().nats_url, links);
+/** Versions that have been published. */
+let published = 0;
 
 type Server = {
   name: string;
   command: string[];
   env?: Record<string, string>;
   port: number;
+  /** The extras of a link; undefined for a server that reads no feed. */
+  extrasOf?: () => LinkExtras | undefined;
   settle?: () => Promise<void>;
 };
 
 const port = (n: number) => 18_400 + n;
 const servers: Server[] = [
-  {
-    name: "(a) redirector, clicks in its journal",
-    command: [process.execPath, "redirector/main.ts"],
-    port: port(0),
-    env: redirectorEnv(stack.info().nats_url, port(0), join(dir, "journal")),
-    settle: () => warmCache(port(0), links),
-  },
+  redirector("(a) redirector, clicks in its journal", 0, () => undefined),
+  redirector("(f) redirector, links with 1 rule", 5, () => rulesOf(1)),
+  redirector("(g) redirector, links with 5 rules", 6, () => rulesOf(5)),
+  redirector("(h) redirector, links with 20 rules", 7, () => rulesOf(20)),
+  redirector("(i) redirector, links with a split", 8, () => SPLIT),
+  redirector("(j) redirector, links with a limit", 9, limitOf),
   plain("(b) Bun.serve, Map, Response, log", "plain"),
   ...(hasNginx()
     ? [
@@ -66,7 +82,21 @@ const servers: Server[] = [
       ]
     : []),
   plain("(e) Bun.serve, one constant route", "constant"),
-].filter(({ name }) => LETTERS.includes(name.charAt(1)));
+].filter(({ name }) => options.servers.includes(name.charAt(1)));
+
+function redirector(name: string, n: number, extrasOf: () => LinkExtras | undefined): Server {
+  return {
+    name,
+    extrasOf,
+    command: [process.execPath, "redirector/main.ts"],
+    port: port(n),
+    env: redirectorEnv(stack.info().nats_url, port(n), join(dir, `journal-${n}`)),
+    async settle() {
+      await warmCache(port(n), links);
+      await waitUntilLeading(port(n));
+    },
+  };
+}
 
 function plain(name: string, mode: string): Server {
   return {
@@ -90,6 +120,8 @@ const collected: Record<string, Record<"uniform" | "zipf", Cost[]>> = {};
 for (let turn = 0; turn < ROUNDS; turn++) {
   for (const server of servers) {
     const runs = (collected[server.name] ??= { uniform: [], zipf: [] });
+    if (server.extrasOf !== undefined)
+      await publishLinks(stack.info().nats_url, links, (published += LINKS), server.extrasOf);
     await runServer(server, async (pid, at) => {
       for (const distribution of ["uniform", "zipf"] as const)
         runs[distribution].push(await measure(pid, at, distribution));
@@ -129,10 +161,13 @@ const own = findCost("a");
 const targets = (
   [
     ["whole process : (c)", own?.micros, findCost("c")?.micros, 0.95],
-    ["request thread : (c)", own?.hotMicros, findCost("c")?.micros, 0.8],
+    ["request thread : (c)", own?.hotMicros, findCost("c")?.micros, 0.85],
     ["request thread : (d)", own?.hotMicros, findCost("d")?.micros, 1],
     ["request thread : (b)", own?.hotMicros, findCost("b")?.micros, 0.6],
     ["request thread : (e)", own?.hotMicros, findCost("e")?.micros, 1.25],
+    ["(g) 5 rules : (a)", findCost("g")?.micros, own?.micros, 1.5],
+    ["(j) limit, leases in hand : (a)", findCost("j")?.micros, own?.micros, 2],
+    ["(i) split : (a)", findCost("i")?.micros, own?.micros, 1.5],
   ] as const
 ).flatMap(([name, ours, theirs, max]) => {
   if (ours === undefined || theirs === undefined) return [];
@@ -170,6 +205,12 @@ async function runServer(
   await use(child.pid, listening);
   child.kill("SIGTERM");
   await child.exited;
+}
+
+/** Limits are kept from some seconds after a start, when all that was leased before is known. */
+async function waitUntilLeading(at: number): Promise<void> {
+  const url = `http://127.0.0.1:${at}/${links[0]?.alias}`;
+  while ((await fetch(url, { redirect: "manual" })).status !== 302) await Bun.sleep(100);
 }
 
 async function measure(pid: number, at: number, distribution: "uniform" | "zipf"): Promise<Cost> {

@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } fr
 import { join } from "node:path";
 
 import { version } from "../shared/version.ts";
+import { createManPage } from "./packages/man-page.ts";
 import { buildPackages } from "./packages/packages.ts";
 import { run } from "./packages/run.ts";
 
@@ -21,6 +22,8 @@ const SHIPPED = [
   "deploy/nats",
   "deploy/clickhouse",
   "deploy/caddy",
+  "deploy/certbot",
+  "deploy/haproxy",
   "deploy/monitoring",
 ];
 
@@ -45,7 +48,8 @@ function buildExecutable(dir: string): void {
   const outfile = join(dir, "shorthop");
   run([process.execPath, "build", ...options, ...entries, "--outfile", outfile], ROOT);
   for (const name of LINKS) symlinkSync("shorthop", join(dir, name));
-  cpSync(join(ROOT, "deploy/packages/shorthop-restart"), join(dir, "shorthop-restart"));
+  for (const name of ["shorthop-restart", "shorthop-tls-restart"])
+    cpSync(join(ROOT, "deploy/packages", name), join(dir, name));
 }
 
 function pack(): void {
@@ -73,6 +77,10 @@ function buildTree(): string {
     cpSync(join(ROOT, path), join(folder, path.replace("deploy/", "")), options);
   for (const file of ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"])
     cpSync(join(ROOT, file), join(folder, file));
+  writeFileSync(
+    join(folder, "shorthop.1"),
+    createManPage(version, (words) => run([join(DIST, "bin/shorthop"), ...words, "--help"], ROOT)),
+  );
   const sbom = ["sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"];
   writeFileSync(join(folder, "sbom.cdx.json"), run(["npm", ...sbom], ROOT));
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })

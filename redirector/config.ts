@@ -39,6 +39,8 @@ const settings = z.object({
   SHORT_HOSTS: envList(),
   /** Destination of `/`; without it, `/` is a plain page. */
   ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
+  /** Hosts of short links without pages about them (`/alias+`). */
+  ABOUT_PAGE_OFF_HOSTS: envList(),
   /** Directory of the click journal. Each process needs a directory of its own. */
   JOURNAL_DIR: z.string("must be set to a directory"),
   /** The most bytes of the journal; beyond it, redirects continue, and clicks are dropped and counted. */
@@ -47,7 +49,9 @@ const settings = z.object({
   CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, CACHE_BYTES_LIMIT),
   /** The most bytes of the stream in which clicks wait for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
-  /** Open connections; further ones are closed at once. */
+  /** Seconds between two reports of failed requests, each of which is an insert into ClickHouse. */
+  FAILURES_INTERVAL_SECONDS: envInteger(60, 1, 900),
+  /** Open connections; a further one takes the place of an idle one. Lowered to what the limit of open files allows. */
   CONNECTIONS_MAX: envInteger(50_000, 1, 10_000_000),
   /** Open connections of one address (in IPv6, of one /64), except trusted proxies; further ones are closed at once. */
   CONNECTIONS_PER_ADDRESS_MAX: envInteger(1_000, 1, 10_000_000),
@@ -62,6 +66,8 @@ const settings = z.object({
   PROXY_PROTOCOL: envBoolean(false),
   /** HTML template of the error pages, with `{{title}}` and `{{content}}`. */
   PAGE_TEMPLATE_FILE: z.string().optional(),
+  /** City databases in MMDB format, for rules by country and continent; without one, such rules never match. */
+  GEOIP_DATABASES: envList(),
   /** Addresses and CIDR blocks of trusted proxies, or their number. */
   TRUSTED_PROXIES: envList(),
 });

@@ -1,4 +1,4 @@
-/** The error pages and the password form: small, accessible, without external assets. */
+/** The error pages, the password form and the confirmation: small, accessible, without external assets. */
 
 /** Any response but the redirect of a link. Its body is rendered once and reused. */
 export type PageResponse = { status: number; headers: Record<string, string>; body: Buffer };
@@ -31,6 +31,8 @@ label{display:block;font-weight:600;margin-bottom:.25rem}
 input,button{font:inherit;padding:.5rem .75rem;box-sizing:border-box;width:100%}
 button{margin-top:.75rem;cursor:pointer}
 [role=alert]{color:#b00020;font-weight:600}
+dt{font-weight:600}
+dd{margin:0 0 .75rem;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){[role=alert]{color:#ff8a80}}
 </style>
 </head>
@@ -79,6 +81,21 @@ const MESSAGES = {
   bad_request: { status: 400, title: "Bad request", text: "This address is malformed." },
   not_found: { status: 404, title: "Link not found", text: "There is no link at this address." },
   expired: { status: 410, title: "Link expired", text: "This link is no longer available." },
+  limit_reached: {
+    status: 410,
+    title: "Link used up",
+    text: "This link has been opened as often as it may be.",
+  },
+  busy: {
+    status: 503,
+    title: "Please try again",
+    text: "Others are opening this link right now. Please try again in a moment.",
+  },
+  taken_down: {
+    status: 451,
+    title: "Link taken down",
+    text: "The operator of this service has taken this link down.",
+  },
   method_not_allowed: {
     status: 405,
     title: "Method not allowed",
@@ -144,6 +161,12 @@ const PASSWORD_FORM = `<form method="post">
 <button type="submit">Continue</button>
 </form>`;
 
+/** Programs follow links, but do not press buttons. */
+const CONFIRM_FORM = `<p>The link leads to another site.</p>
+<form method="post">
+<button type="submit" name="confirm" value="yes" autofocus>Open the link</button>
+</form>`;
+
 export type ErrorPages = ReturnType<typeof createErrorPages>;
 
 /**
@@ -153,11 +176,11 @@ export type ErrorPages = ReturnType<typeof createErrorPages>;
 export function createErrorPages(template: string = TEMPLATE) {
   const pageHeaders = createHeaders(template);
 
+  const fill = (title: string, content: string): string =>
+    template.replaceAll("{{title}}", () => title).replaceAll("{{content}}", () => content);
+
   function render(title: string, content: string): Buffer {
-    const text = template
-      .replaceAll("{{title}}", () => title)
-      .replaceAll("{{content}}", () => content);
-    const body = Buffer.from(text);
+    const body = Buffer.from(fill(title, content));
     if (body.length > PAGE_BYTES_MAX) {
       throw new TemplateError(
         `makes a page of ${body.length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
@@ -175,11 +198,21 @@ export function createErrorPages(template: string = TEMPLATE) {
     return { status, body: render("This link needs a password", alertHtml + PASSWORD_FORM) };
   });
 
+  const confirmation = { status: 200, body: render("Open this link?", CONFIRM_FORM) };
+
   return {
+    /** Returns the page on which a visitor confirms to follow a link. */
+    confirmation: (): PageResponse => ({ ...confirmation, headers: pageHeaders }),
     /** Returns an error page; `headers` are added to those of every page. */
     message: (name: keyof typeof MESSAGES, headers: Record<string, string> = {}): PageResponse => ({
       ...messages[name],
       headers: { ...pageHeaders, ...headers },
+    }),
+    /** Renders a page of its own. `content` is HTML of some 60 KiB at most, for which responses have room. */
+    page: (title: string, content: string): PageResponse => ({
+      status: 200,
+      headers: pageHeaders,
+      body: Buffer.from(fill(title, content)),
     }),
     /** Returns the password form. */
     password: (

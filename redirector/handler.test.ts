@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
+import fc from "fast-check";
+
 import { sliceToString } from "../shared/bytes.ts";
 import { createClientAddress } from "../shared/client-address.ts";
 import {
@@ -9,12 +11,15 @@ import {
   encodeSegmentHeader,
   RECORD_BYTES_MAX,
 } from "../shared/contracts/click-segment.ts";
+import { domainNotice, type DomainSettings } from "../shared/contracts/feed-notices.ts";
 import type { ActiveLink } from "../shared/contracts/link-record.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
+import { createDomainAnswers } from "./domain-settings.ts";
 import { createErrorPages } from "./error-pages.ts";
 import { createHandler } from "./handler.ts";
 import { createRequestHeadParser } from "./http/request-head-parser.ts";
 import type { RedirectorResponse } from "./http/response-writer.ts";
+import type { Taken } from "./limits/click-limits.ts";
 import { createLookups } from "./lookups.ts";
 import { createUnlockCookies } from "./unlock-cookie.ts";
 
@@ -33,16 +38,21 @@ const link: ActiveLink = {
 };
 
 let clicks: Click[];
+let failures: string[][];
 let fetched: string[];
 let inStream: ActiveLink[];
 let broken: boolean;
 /** Every fetch waits for this. */
 let fetchGate: Promise<void>;
+/** What the limits of links leave. */
+let takeClick: (limit: string) => Taken | Promise<Taken> = () => "taken";
 let cache: ReturnType<typeof createLinkCache>;
+let settingsInStream: Map<string, DomainSettings>;
 
 /** Creates a handler whose links are all in the stream, and none is cached. */
 function createTestHandler() {
   cache = createLinkCache(1024 ** 2);
+  const domains = createDomainAnswers();
   const handle = createHandler({
     cache,
     feed: {
@@ -52,9 +62,18 @@ function createTestHandler() {
         if (broken) throw new Error("NATS is away.");
         const found = inStream.find((known) => known.domain === domain && known.alias === alias);
         if (found !== undefined) cache.put(found);
-        return found !== undefined;
+        return found;
+      },
+      async fetchDomain(domain) {
+        fetched.push(`${domain} settings`);
+        await fetchGate;
+        if (broken) throw new Error("NATS is away.");
+        const settings = settingsInStream.get(domain);
+        domains.apply(domain, settings && domainNotice(1, domain, settings));
+        return settings !== undefined;
       },
     },
+    domains,
     journal: {
       append(click) {
         const record = Buffer.alloc(RECORD_BYTES_MAX);
@@ -69,9 +88,17 @@ function createTestHandler() {
     checkPassword: async (_link, { password }) => (password === "right" ? "right" : "wrong"),
     unlockCookies: createUnlockCookies("a secret of the test", true),
     lookups: createLookups(),
+    limits: { take: (limit) => takeClick(limit.id), look: () => false, isSpent: () => false },
+    failures: {
+      countLink: ({ reason, mode, domain }) => void failures.push([reason, mode, domain]),
+      countUnknownAlias: (domain, alias) => void failures.push(["unknown_alias", domain, alias]),
+    },
     pages: createErrorPages(),
     hosts: new Set(["sho.rt"]),
     rootRedirectUrl: undefined,
+    scheme: "https:",
+    aboutOffHosts: new Set(["off.example.com"]),
+    locate: () => undefined,
     onResponse: () => undefined,
   });
   return (
@@ -114,6 +141,64 @@ describe("a path that is not a cached alias byte by byte", () => {
   });
 });
 
+describe("a path beyond an alias", () => {
+  const forwarding: ActiveLink = { ...link, extras: { forward_path: "append" } };
+
+  test("is forwarded, and its link fetched once", async () => {
+    const request = createTestHandler();
+    inStream = [forwarding];
+    expect(locationOf(await request("/abc/d/e"))).toBe("https://example.com/a/d/e");
+    const response = request("/abc/f");
+    expect(response instanceof Promise ? undefined : locationOf(response)).toBe(
+      "https://example.com/a/f",
+    );
+    expect(fetched).toEqual(["/abc"]);
+    expect(clicks).toHaveLength(2);
+  });
+
+  test("of a cached link that does not forward it is 404 without a look-up", async () => {
+    const request = createTestHandler();
+    await request("/abc");
+    const response = request("/abc/d");
+    expect(response instanceof Promise ? undefined : statusOf(response)).toBe(404);
+    expect(fetched).toEqual(["/abc"]);
+  });
+
+  test("the page about a link reads the feed, and is 503 without it", async () => {
+    const request = createTestHandler();
+    inStream = [{ ...link, title: "<Sale>" }];
+    await request("/abc");
+    const response = await request("/abc+");
+    expect("body" in response ? response.body.toString() : "").toContain("&lt;Sale&gt;");
+    expect(fetched).toEqual(["/abc", "/abc"]);
+    broken = true;
+    expect(statusOf(await request("/abc+"))).toBe(503);
+    expect(clicks).toHaveLength(1);
+  });
+
+  test("there is no page about links of a host without them", async () => {
+    const request = createTestHandler();
+    inStream = [{ ...link, domain: "off.example.com" }];
+    expect(statusOf(await request("/abc+", { host: "OFF.example.com:443" }))).toBe(404);
+    // What the domain wants shown instead, and no link.
+    expect(fetched).toEqual(["off.example.com settings"]);
+    expect(statusOf(await request("/abc", { host: "off.example.com" }))).toBe(302);
+  });
+});
+
+test("an agent gets the card of a link with its short URL, which is no click", async () => {
+  const request = createTestHandler();
+  inStream = [{ ...link, extras: { preview: { title: "Card" } } }];
+  const fields = { "user-agent": "Twitterbot/1.0" };
+  const response = await request("/abc/", { fields });
+  const html = "body" in response ? response.body.toString() : "";
+  expect(html).toContain('content="https://sho.rt/abc"');
+  // Beyond what a click keeps of it, a user agent says nothing.
+  const late = { "user-agent": `${"x ".repeat(300)}Twitterbot/1.0` };
+  expect(statusOf(await request("/abc", { fields: late }))).toBe(302);
+  expect(clicks).toHaveLength(1);
+});
+
 type RequestOptions = {
   method: string;
   host: string;
@@ -135,7 +220,10 @@ const statusOf = (response: RedirectorResponse): number =>
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 beforeEach(() => {
+  settingsInStream = new Map();
+  failures = [];
   clicks = [];
+  takeClick = () => "taken";
   fetched = [];
   inStream = [link];
   broken = false;
@@ -221,6 +309,65 @@ describe("the handler", () => {
     expect(policy).toContain("form-action http: https:");
   });
 
+  const limited: ActiveLink = {
+    ...link,
+    extras: {
+      limit: { id: link.account_id, max: 5, before: 0, stored: 0, humans: true },
+      expired_url: "https://example.com/over",
+    },
+  };
+  const CONFIRMED = { method: "POST", body: "confirm=yes", fields: FORM };
+
+  test("a click of a limit in hand is taken at once, others are awaited, and each is one click", async () => {
+    inStream = [limited];
+    const request = createTestHandler();
+    const agent = { fields: { "user-agent": "curl/8.0" } };
+    await request("/abc", agent);
+    expect(request("/abc", agent)).not.toBeInstanceOf(Promise);
+    takeClick = async () => Promise.resolve("taken");
+    expect(locationOf(await request("/abc", agent))).toBe(link.destination);
+    expect(clicks).toHaveLength(3);
+    takeClick = () => "spent";
+    expect(locationOf(await request("/abc", agent))).toBe("https://example.com/over");
+    takeClick = () => "busy";
+    expect(await request("/abc", agent)).toMatchObject({
+      status: 503,
+      headers: { "retry-after": "2" },
+    });
+    expect(clicks).toHaveLength(3);
+  });
+
+  test("HEAD, programs and unpressed buttons take no click of a limit for people", async () => {
+    inStream = [limited];
+    const request = createTestHandler();
+    takeClick = () => {
+      throw new Error("No click may be taken.");
+    };
+    for (const options of [
+      { method: "HEAD" },
+      { fields: { "user-agent": "Googlebot/2.1" } },
+      { fields: { "user-agent": "curl/8.0", "sec-purpose": "prefetch" } },
+      { method: "POST" },
+      { ...CONFIRMED, body: "confirm=no" },
+      { ...CONFIRMED, fields: { "content-type": "text/plain" } },
+    ])
+      expect(statusOf(await request("/abc", options))).toBe(200);
+    takeClick = () => "taken";
+    const pressed = { ...CONFIRMED, fields: { ...FORM, "user-agent": "Googlebot/2.1" } };
+    expect(locationOf(await request("/abc", pressed))).toBe(link.destination);
+    expect(clicks).toHaveLength(1);
+  });
+
+  test("an address that is too long to be passed on takes no click of the limit", async () => {
+    inStream = [{ ...limited, forward_query: true }];
+    const request = createTestHandler();
+    takeClick = () => {
+      throw new Error("No click may be taken.");
+    };
+    const path = `/abc?x=${"ü".repeat(3_000)}`;
+    expect(statusOf(await request(path, CONFIRMED))).toBe(414);
+  });
+
   test("a custom domain has its own links", async () => {
     inStream = [{ ...link, domain: "go.example.com", destination: "https://example.com/custom" }];
     const request = createTestHandler();
@@ -250,6 +397,17 @@ describe("the handler", () => {
     expect(responses.map(locationOf)).toEqual(
       inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q=" : "")),
     );
+  });
+
+  test("a click has the UTM parameters of its link after those of the short URL", async () => {
+    const utm = "utm_source=newsletter&utm_medium=email";
+    inStream = [link, { ...link, alias: "tagged", utm, extras: { starts_at: 0 } }];
+    const request = createTestHandler();
+    for (const path of ["/tagged", "/tagged?utm_source=own&x=1", "/abc", "/tagged"])
+      expect(locationOf(await request(path))).toBe(link.destination);
+    const sources = clicks.map(({ query }) => new URLSearchParams(query).get("utm_source"));
+    expect(sources).toEqual(["newsletter", "own", null, "newsletter"]);
+    expect(new URLSearchParams(clicks[1]?.query).get("utm_medium")).toBe("email");
   });
 
   test("a link that cannot be fetched is 503, not 404", async () => {
@@ -331,5 +489,185 @@ describe("the handler", () => {
     resolve();
     expect(new Set((await Promise.all(waiting)).map(statusOf))).toEqual(new Set([404]));
     expect(statusOf(await request("/one-more", { peer: "198.51.100.1" }))).toBe(404);
+  });
+});
+
+describe("a custom domain", () => {
+  const HOST = "go.example.com";
+  const own: ActiveLink = { ...link, domain: HOST, alias: "own" };
+
+  test("answers as it has set it, from its second request on at once; its settings are read once", async () => {
+    settingsInStream.set(HOST, {
+      root_url: "https://example.com/root",
+      not_found_url: "https://example.com/not-found",
+      expired_url: "https://example.com/over",
+      assetlinks: [1],
+    });
+    inStream = [{ ...own, expires_at: 1 }];
+    const request = createTestHandler();
+    const get = (path: string) => request(path, { host: HOST });
+    expect(locationOf(await get("/"))).toBe("https://example.com/root");
+    expect(locationOf(await get("/own"))).toBe("https://example.com/over");
+    const again = get("/own");
+    expect(again instanceof Promise).toBe(false);
+    expect(locationOf(await get("/nothing"))).toBe("https://example.com/not-found");
+    expect(await get("/.well-known/assetlinks.json")).toMatchObject({ status: 200 });
+    expect(statusOf(await get("/.well-known/apple-app-site-association"))).toBe(404);
+    expect(statusOf(await request("/nothing", { host: HOST, method: "POST" }))).toBe(404);
+    expect(fetched.filter((name) => name.endsWith("settings"))).toEqual([`${HOST} settings`]);
+    expect(clicks).toEqual([]);
+  });
+
+  test("without settings is asked for them once, and never for a link that is cached", async () => {
+    inStream = [own];
+    const request = createTestHandler();
+    expect(statusOf(await request("/own", { host: HOST }))).toBe(302);
+    expect(statusOf(await request("/nothing", { host: HOST }))).toBe(404);
+    expect(statusOf(await request("/", { host: HOST }))).toBe(404);
+    expect(fetched).toEqual([`${HOST} settings`, `${HOST}/own`, `${HOST}/nothing`]);
+  });
+
+  test("has pages while its settings cannot be read, and its own answers afterwards", async () => {
+    settingsInStream.set(HOST, { root_url: "https://example.com/root" });
+    broken = true;
+    const request = createTestHandler();
+    expect(statusOf(await request("/", { host: HOST }))).toBe(404);
+    broken = false;
+    expect(locationOf(await request("/", { host: HOST }))).toBe("https://example.com/root");
+  });
+
+  test("that ignores case finds a link by any spelling of its alias, and no other link", async () => {
+    const letter = fc.constantFrom(...Array.from("aBcXyZ01_-"));
+    const alias = fc
+      .array(letter, { minLength: 1, maxLength: 8 })
+      .map((text) => `a${text.join("")}`);
+    const fold = fc.constantFrom("all", "switching", undefined);
+    await fc.assert(
+      fc.asyncProperty(
+        alias,
+        alias,
+        fold,
+        fc.boolean(),
+        fc.boolean(),
+        async (stored, typed, folding, asTyped, formerIsDeleted) => {
+          settingsInStream.set(HOST, folding === undefined ? {} : { fold: folding });
+          // While a domain switches, some links are still under their aliases as typed.
+          const isFolded = folding === "all" || (folding === "switching" && !asTyped);
+          const name = isFolded ? stored.toLowerCase() : stored;
+          inStream = [{ ...own, alias: name }];
+          const request = createTestHandler();
+          if (formerIsDeleted && isFolded && name !== stored)
+            cache.put({ state: "deleted", version: 1, domain: HOST, alias: stored });
+          const expected =
+            folding === undefined || !isFolded
+              ? typed === stored || (folding === "switching" && typed.toLowerCase() === name)
+              : typed.toLowerCase() === name;
+          for (let i = 0; i < 2; i++) {
+            const response = await request(`/${typed}`, { host: HOST });
+            expect(statusOf(response)).toBe(expected ? 302 : 404);
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+test("a link that is taken down is 451 to everybody, and no click", async () => {
+  const secret = { ...link, alias: "secret", password_hash: "hash" };
+  const taken = [
+    { ...link, extras: { taken_down: true as const } },
+    { ...secret, extras: { taken_down: true as const, disabled: true as const } },
+  ];
+  inStream = taken;
+  const request = createTestHandler();
+  for (const { alias } of taken)
+    for (const method of ["GET", "HEAD"])
+      expect(statusOf(await request(`/${alias}`, { method }))).toBe(451);
+  const post = { method: "POST", body: "password=right", fields: FORM };
+  expect(statusOf(await request("/secret", post))).toBe(451);
+  expect(clicks).toEqual([]);
+});
+
+describe("a failed request", () => {
+  const HOST = "go.example.com";
+  const own: ActiveLink = { ...link, domain: HOST, alias: "own" };
+  const extras = { limit: { id: link.account_id, max: 5, before: 0, stored: 0 } };
+
+  test("counts once, also where the domain's settings had to be read first, and leads to another URL", async () => {
+    settingsInStream.set(HOST, { not_found_url: "https://example.com/", fold: "all" });
+    inStream = [{ ...own, expires_at: 1 }];
+    const request = createTestHandler();
+    expect(locationOf(await request("/Nothing", { host: HOST }))).toBe("https://example.com/");
+    for (let i = 0; i < 2; i++) await request("/own", { host: HOST });
+    expect(failures).toEqual([
+      ["unknown_alias", HOST, "nothing"],
+      ["expired", "test", HOST],
+      ["expired", "test", HOST],
+    ]);
+  });
+
+  test.each([
+    ["expired", { expires_at: 1 }],
+    ["expired", { expires_at: 1, extras: { expired_url: "https://example.com/over" } }],
+    ["disabled", { extras: { disabled: true as const } }],
+    ["not_started", { extras: { starts_at: 8e15 } }],
+    ["limit_reached", { extras }],
+    ["limit_reached", { extras: { ...extras, confirm: true as const } }],
+  ])("of a link counts as %s: %j", async (reason, part: Partial<ActiveLink>) => {
+    takeClick = () => "spent";
+    inStream = [{ ...link, ...part }];
+    const request = createTestHandler();
+    const method =
+      "confirm" in (part.extras ?? {}) ? { method: "POST", body: "confirm=yes", fields: FORM } : {};
+    await request("/abc", method);
+    await request("/abc", method);
+    expect(failures).toEqual([
+      [reason, "test", ""],
+      [reason, "test", ""],
+    ]);
+    await request("/abc", { method: "HEAD" });
+    await request("/abc+");
+    expect(failures).toHaveLength(2);
+    expect(clicks).toEqual([]);
+  });
+
+  test("with a password counts if that is wrong, and neither without one nor with the right one", async () => {
+    inStream = [{ ...link, password_hash: "hash" }];
+    const request = createTestHandler();
+    for (const body of ["password=wrong", "password=right", ""])
+      await request("/abc", { method: "POST", body, fields: FORM });
+    await request("/abc");
+    expect(failures).toEqual([["wrong_password", "test", ""]]);
+  });
+
+  test("for an unknown alias counts only on a custom domain, and only where the path begins with an alias", async () => {
+    inStream = [own];
+    const request = createTestHandler();
+    for (const path of ["/nothing", "/", "/robots.txt"]) await request(path);
+    for (const path of [
+      "/",
+      "/.env",
+      "/a.php",
+      "/favicon.ico",
+      "/own",
+      "/own/more",
+      "/own+",
+      "/no+",
+    ])
+      await request(path, { host: HOST });
+    expect(failures).toEqual([]);
+    for (const path of ["/n%6Fthing/", "/nothing", "/nothing/more"])
+      await request(path, { host: HOST });
+    cache.put({ state: "deleted", version: 2, domain: HOST, alias: "own" });
+    await request("/own", { host: HOST });
+    const names = failures.map(([, , alias]) => alias);
+    expect(names).toEqual(["nothing", "nothing", "nothing", "own"]);
+  });
+
+  test("that could not be looked up does not count", async () => {
+    broken = true;
+    expect(statusOf(await createTestHandler()("/nothing", { host: HOST }))).toBe(503);
+    expect(failures).toEqual([]);
   });
 });

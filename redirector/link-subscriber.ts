@@ -12,7 +12,12 @@ import {
   type NatsConnection,
 } from "nats";
 
-import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
+import { DOMAIN_ALIAS, isNotice, TAKEDOWNS_ALIAS } from "../shared/contracts/feed-notices.ts";
+import {
+  decodeLinkRecord,
+  DEFAULT_DOMAIN,
+  type LinkRecord,
+} from "../shared/contracts/link-record.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
@@ -22,9 +27,11 @@ import {
 import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
+import type { DomainAnswersCache } from "./domain-settings.ts";
 import { continues, type Cursor, resume } from "./feed-position.ts";
 import { createLinkFetch, type FeedMessage, readNextMessage } from "./link-fetch.ts";
 import { revalidate } from "./revalidation.ts";
+import type { Takedowns } from "./takedowns.ts";
 
 /**
  * How long one pull waits for changes, and so how often the cursor is compared with the stream. The client allows no
@@ -42,6 +49,7 @@ const PULL_GRACE_MS = 300;
  */
 const REQUEST_TIMEOUT_MS = 500;
 const RETRY_MS = 100;
+const POLL_MS = 10;
 
 /** The server deletes a consumer that has not pulled for this long; a new one resumes from the cursor. */
 const CONSUMER_INACTIVE_NS = 30_000_000_000;
@@ -49,17 +57,27 @@ const CONSUMER_INACTIVE_NS = 30_000_000_000;
 /** How long a redirector that has a snapshot waits for the feed before it counts as ready without it. */
 const START_GRACE_MS = 10_000;
 
+/**
+ * A new consumer begins so many messages before the cursor, as its server may number them differently (decision 17).
+ * Applying a change again does nothing.
+ */
+const OVERLAP_MESSAGES = 1_000;
+
 export type LinkSubscriber = {
   /**
-   * Fetches a short link into the cache; concurrent requests for a link are coalesced. Returns false when the link
-   * does not exist. Throws when NATS does not respond in time.
+   * Fetches a short link into the cache; concurrent requests for a link are coalesced. Returns its record; undefined when
+   * the link does not exist. Throws when NATS does not respond in time.
    */
-  fetch(domain: string, alias: string): Promise<boolean>;
+  fetch(domain: string, alias: string): Promise<LinkRecord | undefined>;
+  /** Reads the settings of a custom domain; false when it has none. Throws when NATS does not respond in time. */
+  fetchDomain(domain: string): Promise<boolean>;
   /**
    * `ok` once the cache was up to date with the feed, or when there is a snapshot and no feed; else the reason why
    * not. An outage of NATS later on is none: the cache can still answer.
    */
   readiness(): string;
+  /** Resolves when the cache was up to date with the feed, or after `withinMs`. */
+  waitUntilCurrent(withinMs: number): Promise<void>;
   /** `ok` when the cache is up to date with the feed, else the reason why not. */
   state(): string;
   /** Seconds since the last heartbeat of the feed was applied; since the start when there was none. */
@@ -78,6 +96,8 @@ type LinkSubscriberDeps = {
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
   cache: LinkCache;
+  takedowns: Takedowns;
+  domains: DomainAnswersCache;
   /** The position of the records that are in the cache already. */
   initialCursor: Cursor | undefined;
   log: Log;
@@ -88,11 +108,13 @@ export function startLinkSubscriber({
   nats,
   streamReplicas,
   cache,
+  takedowns,
+  domains,
   initialCursor,
   log,
 }: LinkSubscriberDeps): LinkSubscriber {
   const fetchLink = createLinkFetch(nats, streamReplicas > 1);
-  const fetching = new Map<string, Promise<boolean>>();
+  const fetching = new Map<string, Promise<LinkRecord | undefined>>();
   const startedAt = performance.now();
   let confirmedAt = startedAt;
   let cursor = initialCursor;
@@ -124,11 +146,13 @@ export function startLinkSubscriber({
   function apply({ subject, sequence, data }: FeedMessage, position: Cursor): void {
     const record = decodeLinkRecord(data);
     if (record !== undefined) {
-      store(record);
+      if (record.alias === TAKEDOWNS_ALIAS) takedowns.apply(record);
+      else if (isNotice(record)) domains.apply(record.domain, record);
+      else store(record);
       changes++;
     }
     if (subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
-    position.sequence = sequence;
+    position.sequence = Math.max(position.sequence, sequence);
   }
 
   function onLost(): void {
@@ -137,6 +161,18 @@ export function startLinkSubscriber({
     log.warn("feed_position_lost");
     const isCancelled = () => stopped || loss !== losses;
     void revalidate({ cache, fetchLink, isCancelled, log });
+    // What fails here is read when a request needs it, or delivered when it changes.
+    for (const domain of domains.domains()) void fetchDomain(domain).catch(() => undefined);
+  }
+
+  /** A feed that has no list any more does not lift takedowns: it was lost. */
+  const readTakedowns = async (): Promise<void> =>
+    takedowns.apply(await fetchLink(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS));
+
+  async function fetchDomain(domain: string): Promise<LinkRecord | undefined> {
+    const record = await fetchLink(domain, DOMAIN_ALIAS);
+    domains.apply(domain, record);
+    return record;
   }
 
   /** Follows the feed with one consumer, until the consumer or the position in the stream is lost. */
@@ -147,6 +183,8 @@ export function startLinkSubscriber({
     await ensureLinksStream(manager, streamReplicas);
     const position = await resume(cursor, readInfo, onLost);
     cursor = position;
+    // The cursor may lie behind the list, of which only the last version is in the stream.
+    await readTakedowns();
     const added = await addConsumer(manager, position);
     const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
     const consumer = stream.getConsumerFromInfo(added);
@@ -212,10 +250,12 @@ export function startLinkSubscriber({
     }
   }
 
-  async function fetchIntoCache(domain: string, alias: string): Promise<boolean> {
+  async function fetchIntoCache(domain: string, alias: string): Promise<LinkRecord | undefined> {
+    // Before the first link, so that none is followed that is taken down.
+    if (!takedowns.isKnown()) await readTakedowns();
     const record = await fetchLink(domain, alias);
     if (record !== undefined) cache.put(record);
-    return record !== undefined;
+    return record;
   }
 
   async function watchConnection(connection: NatsConnection): Promise<void> {
@@ -225,19 +265,32 @@ export function startLinkSubscriber({
     }
   }
 
+  /** Calls `read` unless the same is being fetched. */
+  function coalesce(
+    domain: string,
+    alias: string,
+    read: () => Promise<LinkRecord | undefined>,
+  ): Promise<LinkRecord | undefined> {
+    const subject = linkSubject(domain, alias);
+    const inFlight = fetching.get(subject);
+    if (inFlight !== undefined) return inFlight;
+    const fetched = read().finally(() => fetching.delete(subject));
+    fetching.set(subject, fetched);
+    return fetched;
+  }
+
   void run();
   return {
-    fetch(domain, alias) {
-      const subject = linkSubject(domain, alias);
-      const inFlight = fetching.get(subject);
-      if (inFlight !== undefined) return inFlight;
-      const fetched = fetchIntoCache(domain, alias).finally(() => fetching.delete(subject));
-      fetching.set(subject, fetched);
-      return fetched;
-    },
+    fetch: (domain, alias) => coalesce(domain, alias, () => fetchIntoCache(domain, alias)),
+    fetchDomain: async (domain) =>
+      (await coalesce(domain, DOMAIN_ALIAS, () => fetchDomain(domain))) !== undefined,
     readiness() {
       const waited = performance.now() - startedAt >= START_GRACE_MS;
       return wasUpToDate || (initialCursor !== undefined && waited) ? "ok" : state;
+    },
+    async waitUntilCurrent(withinMs) {
+      const deadline = performance.now() + withinMs;
+      while (!wasUpToDate && !stopped && performance.now() < deadline) await Bun.sleep(POLL_MS);
     },
     state: () => state,
     ageSeconds: () => (performance.now() - confirmedAt) / 1_000,
@@ -255,7 +308,7 @@ const addConsumer = (manager: JetStreamManager, { sequence }: Cursor): Promise<C
   manager.consumers.add(LINKS_STREAM, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: sequence + 1,
+    opt_start_seq: Math.max(1, sequence + 1 - OVERLAP_MESSAGES),
     inactive_threshold: CONSUMER_INACTIVE_NS,
     mem_storage: true,
     num_replicas: 1,

@@ -2,40 +2,52 @@
  * The redirector process: redirects short links from memory and journals each click. `check` reports whether it
  * could start.
  */
-import { accessSync, constants, mkdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
-import { CLICKS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { TAKEDOWNS_ALIAS } from "../shared/contracts/feed-notices.ts";
+import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
-import { ownHosts } from "../shared/hosts.ts";
+import { normalizeHost, ownHosts } from "../shared/hosts.ts";
 import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLimitedLog } from "../shared/limited-log.ts";
 import { createLog } from "../shared/log.ts";
-import { openNats, probeNats } from "../shared/nats.ts";
-import { runPreflight } from "../shared/preflight.ts";
+import { openNats } from "../shared/nats.ts";
+import { createCheckCommands } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
+import { checks } from "./checks.ts";
 import { configSchema, getTlsFiles, loadErrorPages, METRICS_PORTS } from "./config.ts";
+import { createDomainAnswers } from "./domain-settings.ts";
+import { startFailureReporter } from "./failures/reporter.ts";
+import { openRuleGeo } from "./geo.ts";
 import { createHandler } from "./handler.ts";
 import { createConnectionCaps } from "./http/connection-caps.ts";
 import { createResponseWriter } from "./http/response-writer.ts";
 import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
+import { openLimits } from "./limits/open-limits.ts";
 import { type LinkSubscriber, startLinkSubscriber } from "./link-subscriber.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
+import { readConnectionsLimit } from "./open-files.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
 import { startServer } from "./server.ts";
 import { loadSnapshot, startSnapshots } from "./snapshot.ts";
+import { createTakedowns } from "./takedowns.ts";
 import { createUnlockCookies } from "./unlock-cookie.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
+
+/** How long a start waits for the changes since the snapshot; without NATS, old links are better than none. */
+const CATCH_UP_MS = 3_000;
 
 /** As the alert ShorthopFeedStale: several heartbeats of the feed are missing. */
 const FEED_AGE_WARNING_SECONDS = 30;
@@ -52,26 +64,35 @@ async function serve(): Promise<void> {
 
   const nats = openNats({ url: config.NATS_URL, name: "redirector", log });
   lifecycle.onStop("nats", nats.close);
-  const cache = createLinkCache(config.CACHE_BYTES_MAX);
+  const takedowns = createTakedowns();
+  const domains = createDomainAnswers();
+  const cache = createLinkCache(config.CACHE_BYTES_MAX, takedowns.covers);
+  takedowns.onChange(() => void cache.remark());
   mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
   lockJournal(config.JOURNAL_DIR);
   const snapshotPath = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
-  const initialCursor = await loadSnapshot(snapshotPath, cache);
+  const initialCursor = await loadSnapshot(snapshotPath, cache, (notice) => {
+    if (notice.alias === TAKEDOWNS_ALIAS) takedowns.apply(notice);
+    else domains.apply(notice.domain, notice);
+  });
   const feed = startLinkSubscriber({
     nats,
     streamReplicas: config.NATS_REPLICAS,
     cache,
+    takedowns,
+    domains,
     initialCursor,
     log,
   });
   const replicas = watchReplicas({
     nats: nats.connection,
-    streams: [LINKS_STREAM, CLICKS_STREAM],
+    streams: [LINKS_STREAM, CLICKS_STREAM, LIMITS_STREAM],
     wanted: config.NATS_REPLICAS,
     log,
   });
   lifecycle.onStop("replica watch", replicas.stop);
-  const snapshots = startSnapshots({ path: snapshotPath, cache, feed, log });
+  const notices = () => [...takedowns.notices(), ...domains.notices()];
+  const snapshots = startSnapshots({ path: snapshotPath, cache, notices, feed, log });
   const publisher = startPublisherClient({
     workerUrl: new URL("./journal/publisher.worker.ts", import.meta.url),
     natsUrl: config.NATS_URL,
@@ -91,12 +112,32 @@ async function serve(): Promise<void> {
     onUnknownFile: (name) => log.warn({ name }, "journal_unknown_file"),
   });
   const lookups = createLookups();
+  const limits = openLimits({
+    dir: config.JOURNAL_DIR,
+    nats,
+    replicas: config.NATS_REPLICAS,
+    log,
+  });
+  lifecycle.onStop("click limits", limits.stop);
+  const failures = startFailureReporter({
+    nats,
+    log,
+    intervalMs: config.FAILURES_INTERVAL_SECONDS * 1_000,
+  });
+  lifecycle.onStop("failure reports", failures.stop);
+  const geo = await openRuleGeo(config.GEOIP_DATABASES, (path, error) =>
+    log.warn({ path, error }, "geoip_database_missing"),
+  );
   const metrics = createMetrics({
     cache,
     feed,
     journal,
     publishing: publisher,
     lookups,
+    geo,
+    limits,
+    failures,
+    setBacks: limits.setBacks,
     journalBytesMax: config.JOURNAL_BYTES_MAX,
   });
   lifecycle.onStop("journal", async () => {
@@ -109,6 +150,7 @@ async function serve(): Promise<void> {
   const handle = createHandler({
     cache,
     feed,
+    domains,
     journal,
     clientAddress,
     checkPassword: createPasswordCheck(),
@@ -117,11 +159,20 @@ async function serve(): Promise<void> {
       config.SHORT_URL.startsWith("https:"),
     ),
     lookups,
+    limits,
+    failures,
     hosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
     pages: await loadErrorPages(config),
     rootRedirectUrl: config.ROOT_REDIRECT_URL,
+    scheme: config.SHORT_URL.startsWith("https:") ? "https:" : "http:",
+    aboutOffHosts: new Set(config.ABOUT_PAGE_OFF_HOSTS.map(normalizeHost)),
+    locate: geo.locate,
     onResponse: metrics.onResponse,
   });
+  const connectionsMax = Math.min(config.CONNECTIONS_MAX, readConnectionsLimit());
+  if (connectionsMax < config.CONNECTIONS_MAX)
+    log.warn({ connections_max: connectionsMax }, "connections_max_lowered_to_open_files");
+  if (initialCursor !== undefined) await feed.waitUntilCurrent(CATCH_UP_MS);
   const logFailure = createLimitedLog(log, "connection_failed");
   const server = startServer(
     {
@@ -134,7 +185,7 @@ async function serve(): Promise<void> {
       writer: createResponseWriter(),
       commit: journal.commit,
       bodyBytesMax: FORM_BYTES_MAX,
-      connectionsMax: config.CONNECTIONS_MAX,
+      connectionsMax,
       caps: createConnectionCaps({
         perNetworkMax: config.CONNECTIONS_PER_ADDRESS_MAX,
         isExempt: createProxyTrust(config.TRUSTED_PROXIES),
@@ -151,15 +202,37 @@ async function serve(): Promise<void> {
   metrics.watchConnections(server.connections);
   lifecycle.onStop("server", () => server.stop());
 
-  const internal = startInternalServer({
-    host: config.REDIRECTOR_METRICS_HOST,
-    port: metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
-    registry: metrics.registry,
+  const health = {
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
       links_feed: feed.readiness(),
     }),
-    warnings: () => ({ links_feed: feedWarning(feed), replicas: replicas.warning() }),
+    warnings: () => ({
+      links_feed: feedWarning(feed),
+      replicas: replicas.warning(),
+      geoip: geo.warning(),
+      click_limits: limits.warning(),
+    }),
+  };
+  answerStatus({
+    nats: nats.connection,
+    process: "redirector",
+    instance: config.INSTANCE,
+    health,
+    figures: () => ({
+      connections: server.connections().open,
+      feed_age_seconds: feed.ageSeconds(),
+      feed_lag_messages: feed.lag(),
+      journal_bytes: journal.stats().pendingBytes,
+      segments_pending: publisher.pending(),
+    }),
+    log,
+  });
+  const internal = startInternalServer({
+    host: config.REDIRECTOR_METRICS_HOST,
+    port: metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
+    registry: metrics.registry,
+    health,
   });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
@@ -173,17 +246,6 @@ function feedWarning(feed: LinkSubscriber): string | undefined {
   return `${feed.state()}; last confirmed ${age} s ago`;
 }
 
-async function check(): Promise<void> {
-  const code = await runPreflight(configSchema, process.env, (config) => ({
-    NATS_URL: probeNats(config.NATS_URL),
-    JOURNAL_DIR: async () => {
-      mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
-      accessSync(config.JOURNAL_DIR, constants.W_OK);
-    },
-    PAGE_TEMPLATE_FILE: () => loadErrorPages(config),
-  }));
-  // Exits without closing what the checks opened.
-  process.exit(code);
-}
+const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
 
-await runMain({ "": serve, check }, process.argv.slice(2));
+await runMain({ "": serve, check, doctor }, process.argv.slice(2));

@@ -3,11 +3,14 @@ import { Histogram, type Registry } from "prom-client";
 
 import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
+import type { FailureReporter } from "./failures/reporter.ts";
+import type { RuleGeo } from "./geo.ts";
 import type { RejectionReason } from "./http/connection-caps.ts";
 import { CONNECTION_ERROR_REASONS, type ConnectionErrorReason } from "./http/connections.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { PublisherClient } from "./journal/publisher-client.ts";
 import { createLatencyHistogram, type LatencyHistogram } from "./latency.ts";
+import type { ClickLimits } from "./limits/click-limits.ts";
 import type { LinkSubscriber } from "./link-subscriber.ts";
 import type { Lookups } from "./lookups.ts";
 
@@ -17,12 +20,16 @@ type MetricsDeps = {
   journal: Journal;
   publishing: PublisherClient;
   lookups: Lookups;
+  geo: RuleGeo;
+  limits: Pick<ClickLimits, "stats">;
+  failures: Pick<FailureReporter, "stats">;
+  setBacks: () => number;
   journalBytesMax: number;
 };
 
 export function createMetrics(deps: MetricsDeps) {
   const metrics = createProcessMetrics("redirector");
-  const { registry, gauge, counterBy } = metrics;
+  const { registry, gauge, counter, counterBy } = metrics;
   const responses: Record<string, number> = { redirect: 0 };
   counterBy("outcome", "responses_total", "Responses, by outcome", () => responses);
   const latency = createLatencyHistogram();
@@ -37,6 +44,9 @@ export function createMetrics(deps: MetricsDeps) {
   counterBy("reason", "connection_errors_total", errorsHelp, () => errors);
   registerLinks(metrics, deps);
   registerClicks(metrics, deps);
+  registerGeo(metrics, deps);
+  registerLimits(metrics, deps);
+  registerFailures(metrics, deps);
   return {
     registry,
     onResponse: (outcome: string) => void (responses[outcome] = (responses[outcome] ?? 0) + 1),
@@ -44,10 +54,14 @@ export function createMetrics(deps: MetricsDeps) {
     onConnectionError: (reason: ConnectionErrorReason) =>
       void (errors[reason] = (errors[reason] ?? 0) + 1),
     /** Registers the metrics of the server's connections, once there is a server. */
-    watchConnections(read: () => { open: number; rejected: Record<RejectionReason, number> }) {
+    watchConnections(
+      read: () => { open: number; rejected: Record<RejectionReason, number>; evicted: number },
+    ) {
       gauge("connections_open", "Open connections", () => read().open);
       const help = "Connections closed as soon as they were opened, by reason";
       counterBy("reason", "connections_rejected_total", help, () => read().rejected);
+      const evictedHelp = "Idle connections closed to make room for new ones";
+      counter("connections_evicted_total", evictedHelp, () => read().evicted);
     },
   };
 }
@@ -90,6 +104,34 @@ function registerClicks(
     () => journal.stats().quarantined + publishing.quarantined(),
   );
   gauge("quarantined_segments", "Segments in the quarantine now", journal.countQuarantine);
+}
+
+function registerGeo({ gauge, counter }: ProcessMetrics, { geo }: MetricsDeps): void {
+  const help = "GeoIP databases in use for rules by country and continent";
+  gauge("geoip_databases", help, () => geo.stats().databases);
+  const undeterminedHelp = "Rules by country or continent that had no GeoIP database";
+  counter("geoip_undetermined_total", undeterminedHelp, () => geo.stats().undetermined);
+}
+
+function registerLimits(
+  { gauge, counter, counterBy }: ProcessMetrics,
+  { limits, setBacks }: MetricsDeps,
+): void {
+  const help = "Requests for limited links, by outcome";
+  counterBy("outcome", "limit_requests_total", help, () => limits.stats().outcomes);
+  const openHelp = "Limits of which the redirector holds, or may hold, leased clicks";
+  gauge("limit_leases_open", openHelp, () => limits.stats().open);
+  const setBacksHelp = "Times the ledgers of limits were found set back";
+  counter("limit_set_backs_total", setBacksHelp, setBacks);
+}
+
+function registerFailures({ gauge, counter }: ProcessMetrics, { failures }: MetricsDeps): void {
+  const help = "Reports of failed requests that no worker has stored yet";
+  gauge("failure_reports_pending", help, () => failures.stats().pending);
+  const entriesHelp = "Links, domains and unknown aliases in sums of failed requests";
+  gauge("failure_entries", entriesHelp, () => failures.stats().entries);
+  const droppedHelp = "Failed requests left out of statistics because of a bound";
+  counter("failures_dropped_total", droppedHelp, () => failures.stats().dropped);
 }
 
 /** Registers a {@link LatencyHistogram} as a Prometheus histogram. */

@@ -116,8 +116,12 @@ function createQueue() {
 }
 
 /** Reads the password from a posted form; undefined when the body is not a form or has no password. */
-export function readPassword(contentType: string, body: string): string | undefined {
+export const readPassword = (contentType: string, body: string): string | undefined =>
+  readFormField(contentType, body, "password");
+
+/** Reads a field of a posted form; undefined when the body is not a form or has no such field. */
+export function readFormField(contentType: string, body: string, name: string): string | undefined {
   const type = contentType.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/x-www-form-urlencoded") return undefined;
-  return new URLSearchParams(body).get("password") ?? undefined;
+  return new URLSearchParams(body).get(name) ?? undefined;
 }

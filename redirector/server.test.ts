@@ -1,5 +1,5 @@
 /** Goal: for any bytes on a connection, each request gets one response, in order, or is rejected. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 
@@ -249,16 +249,131 @@ describe("a connection", () => {
     const idle = await openMany(1_500);
     expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
     await eventually(async () => expect(server.connections().open).toBe(1_500), 10_000);
-    // Connections beyond the limit are closed at once.
+    // Connections beyond the limit are closed at once, or take the place of idle ones.
     const excess = await Promise.all(
       Array.from({ length: 600 }, () => open().catch(() => undefined)),
     );
-    await eventually(
-      async () => expect(server.connections().rejected.total).toBeGreaterThan(50),
-      5_000,
-    );
+    await eventually(async () => {
+      const { rejected, evicted } = server.connections();
+      expect(rejected.total + evicted).toBeGreaterThan(50);
+    }, 5_000);
+    expect(server.connections().open).toBeLessThanOrEqual(deps.connectionsMax);
     for (const socket of [...idle, ...excess]) socket?.destroy();
     await eventually(async () => expect(server.connections().open).toBe(0), 5_000);
+  });
+
+  describe("beyond the limit", () => {
+    let small: ReturnType<typeof startServer>;
+    let at: number;
+    let respond: () => void;
+    let sockets: Socket[];
+    beforeEach(() => {
+      const pending = new Promise<void>((resolve) => (respond = resolve));
+      const options = {
+        ...deps,
+        connectionsMax: 10,
+        handle: (incoming: IncomingRequest) => {
+          const response = handle(incoming);
+          return response instanceof Promise ? pending.then(() => response) : response;
+        },
+      };
+      small = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, options);
+      at = Number(small.url.port);
+      sockets = [];
+    });
+    afterEach(async () => {
+      respond();
+      for (const socket of sockets) socket.destroy();
+      await small.stop();
+    });
+
+    /** Opens a connection that sends `text`; `state` says what has become of it. */
+    async function openWith(text: string): Promise<{ received: string; closed: boolean }> {
+      const state = { received: "", closed: false };
+      const socket = await open(at);
+      sockets.push(socket);
+      socket.on("error", () => undefined);
+      socket.on("data", (data: Buffer) => void (state.received += data.toString("latin1")));
+      socket.on("close", () => void (state.closed = true));
+      socket.write(text);
+      return state;
+    }
+    const fill = async (text: string, count: number) => {
+      const states = [];
+      for (let i = 0; i < count; i++) states.push(await openWith(text));
+      return states;
+    };
+    const expectOpen = (count: number) =>
+      eventually(async () => expect(small.connections().open).toBe(count), 5_000);
+
+    test("takes the place of the oldest that is idle, and of none that awaits its response", async () => {
+      const [waiting] = await fill(get("/slow"), 1);
+      const idle = await fill("G", 9);
+      await expectOpen(10);
+      expect(parseResponses(await exchange([LAST], { at }))).toEqual(["302 /last"]);
+      await eventually(async () => expect(idle.map(({ closed }) => closed)).toContain(true), 5_000);
+      expect(idle.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(8).fill(false)]);
+      expect(small.connections()).toMatchObject({ evicted: 1, rejected: { total: 0 } });
+      respond();
+      await eventually(
+        async () => expect(parseResponses(waiting?.received ?? "")).toEqual(["302 /slow"]),
+        5_000,
+      );
+    });
+
+    test("takes the place of one in use only if none is without requests", async () => {
+      const used = await fill(get("/1"), 5);
+      await eventually(
+        async () => expect(used.every(({ received }) => received.includes("302"))).toBe(true),
+        5_000,
+      );
+      const unused = await fill("G", 5);
+      await expectOpen(10);
+      await fill(get("/slow"), 5);
+      await eventually(async () => expect(unused.every(({ closed }) => closed)).toBe(true), 5_000);
+      expect(used.some(({ closed }) => closed)).toBe(false);
+      await fill(get("/slow"), 5);
+      await eventually(async () => expect(used.every(({ closed }) => closed)).toBe(true), 5_000);
+    });
+
+    test("is closed at once when all others await their responses", async () => {
+      await fill(get("/slow"), 10);
+      await expectOpen(10);
+      await eventually(async () => expect(await exchange([LAST], { at })).toBe(""), 5_000);
+      expect(small.connections().evicted).toBe(0);
+      expect(small.connections().rejected.total).toBeGreaterThan(0);
+    });
+  });
+
+  test("is not reset by the response that ends it while its client goes on sending", async () => {
+    // Far more than fits into the buffers of both kernels.
+    const rest = Buffer.alloc(32 * 1024 * 1024, "x");
+    const tooLong = `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${rest.length}\r\n\r\n`;
+    for (const start of [tooLong, "GET / HTTP/9.9\r\n\r\n", LAST]) {
+      const socket = await open();
+      let received = "";
+      let error: Error | undefined;
+      socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
+      socket.on("error", (cause) => void (error = cause));
+      socket.write(start);
+      socket.end(rest);
+      await new Promise((resolve) => socket.on("close", resolve));
+      expect(error).toBeUndefined();
+      expect(parseResponses(received)).toHaveLength(1);
+    }
+  });
+
+  test("that its client never ends is closed some seconds after its last response", async () => {
+    const socket = await open();
+    socket.allowHalfOpen = true;
+    let ended = false;
+    socket.on("error", () => undefined);
+    socket.on("end", () => void (ended = true));
+    socket.resume();
+    socket.write("GET / HTTP/1.1\r\n\r\n");
+    await eventually(async () => expect(ended).toBe(true), 1_000);
+    await eventually(async () => expect(server.connections().open).toBe(0), 10_000);
+    socket.destroy();
   });
 
   test("that is slow to send its request is closed", async () => {

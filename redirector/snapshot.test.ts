@@ -3,10 +3,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { domainNotice, takedownNotice } from "../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
+import { createDomainAnswers } from "./domain-settings.ts";
 import { loadSnapshot, saveSnapshot } from "./snapshot.ts";
+import { createTakedowns } from "./takedowns.ts";
 
 let dir: string;
 let path: string;
@@ -33,6 +36,8 @@ const records: LinkRecord[] = Array.from({ length: 1_200 }, (_, i) =>
         expires_at: i % 7 === 0 ? i : null,
         password_hash: i % 11 === 0 ? "$argon2id$x" : null,
         forward_query: i % 13 === 0,
+        ...(i % 17 === 0 ? { extras: { starts_at: i } } : {}),
+        ...(i % 19 === 0 ? { utm: "utm_source=a" } : {}),
       },
 );
 
@@ -50,6 +55,27 @@ describe("a snapshot", () => {
     expect(await loadSnapshot(path, cache)).toEqual(CURSOR);
     expect([...cache.records()]).toEqual(records);
     expect(readdirSync(dir)).toEqual(["links.snapshot"]);
+  });
+
+  test("restores takedowns before links, so that without NATS none is followed that is taken down", async () => {
+    const link = records.find(({ state }) => state === "active");
+    if (link?.state !== "active") throw new Error("There is no link.");
+    const notices = [
+      takedownNotice(7, { accounts: [link.account_id], hosts: [] }),
+      domainNotice(8, "go.example.com", { root_url: "https://example.com/" }),
+    ];
+    await saveSnapshot(path, CURSOR, [...notices, ...createFilledCache().records()]);
+    const takedowns = createTakedowns();
+    const domains = createDomainAnswers();
+    const cache = createLinkCache(10_000_000, takedowns.covers);
+    await loadSnapshot(path, cache, (notice) => {
+      takedowns.apply(notice);
+      domains.apply(notice.domain, notice);
+    });
+    expect([...cache.records()]).toEqual(records);
+    expect([...takedowns.notices(), ...domains.notices()]).toEqual(notices);
+    const bytes = Buffer.from(`/${link.alias}`);
+    expect(cache.get(link.domain, bytes, { start: 0, end: bytes.length })).toBe("taken_down");
   });
 
   test("is ignored when it is truncated, foreign or missing", async () => {
@@ -71,5 +97,40 @@ describe("a snapshot", () => {
     }
     rmSync(path);
     expect(await loadSnapshot(path, createLinkCache(1_000))).toBeUndefined();
+  });
+
+  test("of a version that understands other extras: what it took for deleted is left out", async () => {
+    await saveSnapshot(path, CURSOR, createFilledCache().records());
+    const [header = "", ...lines] = readFileSync(path, "utf8").split("\n");
+    const { extras, ...old } = JSON.parse(header);
+    expect(extras).toContain("starts_at");
+    for (const written of [old, { ...old, extras: [...extras, "of_a_later_version"] }]) {
+      writeFileSync(path, [JSON.stringify(written), ...lines].join("\n"));
+      const cache = createLinkCache(10_000_000);
+      expect(await loadSnapshot(path, cache)).toEqual(CURSOR);
+      expect([...cache.records()]).toEqual(records.filter(({ state }) => state === "active"));
+    }
+  });
+
+  test("of a version without UTM parameters: links that may have some are left out, to be fetched", async () => {
+    const [plain, tagged] = records
+      .filter((record) => record.state === "active")
+      .map((record, i) =>
+        i === 1 ? { ...record, destination: "https://a.b/?utm_source=a" } : record,
+      );
+    if (plain === undefined || tagged === undefined) throw new Error("There are too few links.");
+    await saveSnapshot(path, CURSOR, [plain, tagged]);
+    const [header = "", ...lines] = readFileSync(path, "utf8").split("\n");
+    const { utm, ...old } = JSON.parse(header);
+    expect(utm).toBe(true);
+    for (const [written, loaded] of [
+      [{ ...old, utm }, [plain, tagged]],
+      [old, [plain]],
+    ]) {
+      writeFileSync(path, [JSON.stringify(written), ...lines].join("\n"));
+      const cache = createLinkCache(10_000_000);
+      expect(await loadSnapshot(path, cache)).toEqual(CURSOR);
+      expect([...cache.records()]).toEqual(loaded);
+    }
   });
 });

@@ -5,7 +5,9 @@
  */
 import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
 
-import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
+import { isNotice } from "../shared/contracts/feed-notices.ts";
+import { UNDERSTOOD } from "../shared/contracts/link-extras.ts";
+import { decodeLinkRecord, type LinkRecord, toMessage } from "../shared/contracts/link-record.ts";
 import type { Log } from "../shared/log.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import type { Cursor } from "./feed-position.ts";
@@ -18,21 +20,41 @@ const WRITE_CHUNK_LINKS = 500;
 
 const VERSION = 1;
 
-type Header = { version: number; cursor: Cursor };
+/**
+ * `extras` are those that the writer understood; a link with others is deleted in its snapshot. `utm` says that the writer
+ * kept the UTM parameters of links.
+ */
+type Header = { version: number; cursor: Cursor; extras?: readonly string[]; utm?: boolean };
 
-/** Loads a snapshot into the cache and returns its cursor; undefined when there is no readable snapshot. */
+/**
+ * Loads a snapshot into the cache and returns its cursor; undefined when there is no readable snapshot. Passes on notices,
+ * which come before the links.
+ */
 export async function loadSnapshot(
   path: string,
   cache: Pick<LinkCache, "put">,
+  applyNotice: (notice: LinkRecord) => void = () => undefined,
 ): Promise<Cursor | undefined> {
   const text = await readFile(path, "utf8").catch(() => "");
   const [first = "", ...lines] = text.split("\n");
   const header = readHeader(first);
   // Without the end mark the file is truncated.
   if (header === undefined || lines.at(-1) !== END_MARK) return undefined;
+  const sameExtras = Bun.deepEquals(header.extras, UNDERSTOOD);
   for (const line of lines) {
     const record = decodeLinkRecord(Buffer.from(line));
-    if (record !== undefined) cache.put(record);
+    if (record === undefined) continue;
+    if (isNotice(record)) {
+      applyNotice(record);
+      continue;
+    }
+    // The writer may have taken a link for deleted that this version understands, or dropped its UTM parameters: it is
+    // fetched when requested.
+    const isComplete =
+      record.state === "active"
+        ? header.utm === true || !record.destination.includes("utm_")
+        : sameExtras;
+    if (isComplete) cache.put(record);
   }
   return header.cursor;
 }
@@ -42,9 +64,11 @@ const END_MARK = "end";
 function readHeader(line: string): Header | undefined {
   try {
     const header: Partial<Header> = JSON.parse(line);
-    const { version, cursor } = header;
+    const { version, cursor, extras, utm } = header;
     const isValid = typeof cursor?.stream === "string" && typeof cursor.sequence === "number";
-    return version === VERSION && isValid ? { version, cursor } : undefined;
+    return version === VERSION && isValid
+      ? { version, cursor, ...(extras === undefined ? {} : { extras }), utm: utm === true }
+      : undefined;
   } catch {
     return undefined;
   }
@@ -59,7 +83,7 @@ export async function saveSnapshot(
   const temporaryPath = `${path}.unfinished`;
   const file = await open(temporaryPath, "w", 0o600);
   try {
-    await writeAll(file, { version: VERSION, cursor }, records);
+    await writeAll(file, { version: VERSION, cursor, extras: UNDERSTOOD, utm: true }, records);
     await file.sync();
   } catch (error) {
     await rm(temporaryPath, { force: true });
@@ -77,7 +101,7 @@ async function writeAll(
 ): Promise<void> {
   let lines = [JSON.stringify(header)];
   for (const record of records) {
-    lines.push(JSON.stringify(record));
+    lines.push(JSON.stringify(toMessage(record)));
     if (lines.length < WRITE_CHUNK_LINKS) continue;
     await file.write(`${lines.join("\n")}\n`);
     lines = [];
@@ -85,15 +109,22 @@ async function writeAll(
   await file.write([...lines, END_MARK].join("\n"));
 }
 
+function* concatenate<Item>(first: Iterable<Item>, second: Iterable<Item>): Iterable<Item> {
+  yield* first;
+  yield* second;
+}
+
 type SnapshotsDeps = {
   path: string;
   cache: LinkCache;
+  /** What else the feed has delivered: takedowns and settings of domains. */
+  notices: () => readonly LinkRecord[];
   feed: Pick<LinkSubscriber, "cursor" | "changes">;
   log: Log;
 };
 
 /** Saves the cache every minute and when stopped, if it has changed. */
-export function startSnapshots({ path, cache, feed, log }: SnapshotsDeps): {
+export function startSnapshots({ path, cache, notices, feed, log }: SnapshotsDeps): {
   stop: () => Promise<void>;
 } {
   let saving = Promise.resolve();
@@ -107,7 +138,7 @@ export function startSnapshots({ path, cache, feed, log }: SnapshotsDeps): {
         // Not the sequence, which heartbeats move on every few seconds.
         const state = JSON.stringify([cursor.stream, feed.changes(), cache.stats()]);
         if (state === savedState) return;
-        await saveSnapshot(path, cursor, cache.records());
+        await saveSnapshot(path, cursor, concatenate(notices(), cache.records()));
         savedState = state;
       } catch (error) {
         log.warn({ error }, "snapshot_not_saved");

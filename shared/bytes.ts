@@ -20,4 +20,13 @@ export const toSlice = (bytes: Buffer): ByteSlice => ({ bytes, start: 0, end: by
 export const sliceToString = ({ bytes, start, end }: ByteSlice): string =>
   bytes.toString("latin1", start, end);
 
+/** Cuts a text to `max` bytes of UTF-8 without splitting a character. */
+export function truncateBytes(text: string, max: number): string {
+  const bytes = Buffer.from(text);
+  let end = Math.min(bytes.length, max);
+  if (end === bytes.length) return text;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
+}
+
 const EMPTY = Buffer.alloc(0);

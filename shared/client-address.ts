@@ -2,7 +2,9 @@
  * Determines the client's address behind proxies: `X-Forwarded-For` is read from the right, past trusted proxies, to
  * the first address that is not trusted. Entries written by the client itself are therefore never used.
  */
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+
+import { createAddressList } from "./address-list.ts";
 
 /** Returns the client's address, given the socket's peer and the `X-Forwarded-For` header. */
 export type ClientAddress = (peer: string, forwardedFor: string | null) => string;
@@ -53,20 +55,10 @@ export function createProxyTrust(trusted: readonly string[]): ProxyTrust {
   if (hops !== undefined) return () => hops > 0;
   // The common case, checked for every connection.
   if (trusted.length === 0) return () => false;
-  const list = new BlockList();
-  for (const entry of trusted) {
-    const [address = "", bits] = entry.split("/");
-    const version = isIP(address);
-    const prefix = bits === undefined ? (version === 6 ? 128 : 32) : Number(bits);
-    if (version === 0 || !Number.isInteger(prefix)) {
-      throw new Error(`"${entry}" is neither an address, a CIDR block nor a number of proxies`);
-    }
-    list.addSubnet(address, prefix, version === 6 ? "ipv6" : "ipv4");
-  }
-  return (address) => {
-    const version = isIP(address);
-    return version !== 0 && list.check(address, version === 6 ? "ipv6" : "ipv4");
-  };
+  return createAddressList(
+    trusted,
+    (entry) => new Error(`"${entry}" is neither an address, a CIDR block nor a number of proxies`),
+  );
 }
 
 /** Returns the number of proxies; undefined when `trusted` lists addresses. */

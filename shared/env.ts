@@ -10,7 +10,7 @@ export class ConfigError extends Error {
 }
 
 /** The placeholder for secrets in the example configurations, also within a URL. */
-const PLACEHOLDER = /\bchange[-_]?me/i;
+export const PLACEHOLDER = /\bchange[-_]?me/i;
 
 /**
  * Parses `env` by `schema`. Variables set to the empty string count as not set. Throws {@link ConfigError} with one

@@ -4,7 +4,7 @@
  */
 import { TypeID } from "typeid-js";
 
-export type IdKind = "acct" | "key" | "link" | "dom" | "user" | "inv";
+export type IdKind = "acct" | "key" | "link" | "dom" | "user" | "inv" | "rule" | "arm" | "shr";
 
 /** A UUID in canonical lower-case text. */
 export type Uuid = string;

@@ -9,7 +9,7 @@ const start = (port: number) =>
     host: "127.0.0.1",
     port,
     registry: new Registry(),
-    readiness: () => ({ process: "ok" }),
+    health: { readiness: () => ({ process: "ok" }) },
   });
 
 test("two processes never share a metrics port, which would mix their metrics", async () => {

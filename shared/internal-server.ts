@@ -2,20 +2,15 @@
 import { Gauge, type Registry } from "prom-client";
 
 import { watchEventLoop } from "./event-loop.ts";
+import { type HealthSource, readHealth } from "./health.ts";
 import { readOrUndefined } from "./metrics.ts";
-
-/** The state of each part: `ok`, or the reason why it is not ready. */
-type Readiness = Record<string, string>;
 
 export type InternalServerOptions = {
   host: string;
   /** 0 lets the system choose. */
   port: number;
   registry: Registry;
-  /** Returns the state of each part; the process is ready when all are `ok`. */
-  readiness: () => Readiness | Promise<Readiness>;
-  /** What an operator should know although the process is ready, by part; undefined when there is nothing. */
-  warnings?: () => Record<string, string | undefined>;
+  health: HealthSource;
   /** Further handlers, by path. */
   routes?: Record<string, (request: Request) => Promise<Response>>;
 };
@@ -37,14 +32,8 @@ export function startInternalServer(options: InternalServerOptions) {
       ...options.routes,
       "/healthz": () => Response.json({ status: "ok" }),
       "/readyz": async () => {
-        const parts = await options.readiness();
-        const ready = Object.values(parts).every((state) => state === "ok");
-        const warnings = options.warnings?.() ?? {};
-        return Response.json(
-          // Warnings that are undefined are left out.
-          { status: ready ? "ready" : "not_ready", parts, warnings },
-          { status: ready ? 200 : 503 },
-        );
+        const health = await readHealth(options.health);
+        return Response.json(health, { status: health.status === "ready" ? 200 : 503 });
       },
       "/metrics": async () =>
         new Response(await options.registry.metrics(), {
@@ -63,14 +52,14 @@ export function startInternalServer(options: InternalServerOptions) {
   };
 }
 
-function registerReadiness({ registry, readiness }: InternalServerOptions): void {
+function registerReadiness({ registry, health }: InternalServerOptions): void {
   const ready = new Gauge({
     name: "shorthop_ready",
     help: "1 for each part of the process that is ready, else 0; the parts are those of /readyz",
     labelNames: ["part"],
     registers: [],
     async collect() {
-      const parts = (await readOrUndefined(readiness)) ?? { readiness: "timed out" };
+      const parts = (await readOrUndefined(health.readiness)) ?? { readiness: "timed out" };
       this.reset();
       for (const [part, state] of Object.entries(parts)) this.set({ part }, state === "ok" ? 1 : 0);
     },

@@ -82,8 +82,13 @@ export async function runMain(commands: Commands, [name = ""]: readonly string[]
     return;
   }
   const command = commands[name];
+  const names = Object.keys(commands).filter((known) => known !== "");
+  if (name === "--help") {
+    console.log(`Without an argument the process runs, configured by its environment
+(docs/configuration.md). Other commands: ${[...names, "--version"].join(", ")}.`);
+    return;
+  }
   if (command === undefined) {
-    const names = Object.keys(commands).filter((known) => known !== "");
     console.error(`Unknown command "${name}". There are: ${[...names, "--version"].join(", ")}.`);
     process.exit(2);
   }

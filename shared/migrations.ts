@@ -1,6 +1,12 @@
 /** Schema migrations for any database: numbered, and only ever added. */
 
-export type Migration = { id: number; name: string; text: string };
+export type Migration = {
+  id: number;
+  name: string;
+  text: string;
+  /** Checksums of earlier texts that did the same: only their comments were others. */
+  formerChecksums?: readonly string[];
+};
 
 /** A migration as the database records it. */
 export type AppliedMigration = { id: number; checksum: string };
@@ -8,6 +14,10 @@ export type AppliedMigration = { id: number; checksum: string };
 /** SHA-256 of a migration's text. */
 export const checksumOf = (migration: Migration): string =>
   new Bun.CryptoHasher("sha256").update(migration.text).digest("hex");
+
+/** Whether a recorded checksum is that of the migration, now or formerly. */
+export const isChecksumOf = (checksum: string, migration: Migration): boolean =>
+  checksum === checksumOf(migration) || migration.formerChecksums?.includes(checksum) === true;
 
 /** Returns the migrations that are not applied yet, in order. Throws when the text of an applied one has changed. */
 export function pendingMigrations<Step extends Migration>(
@@ -17,11 +27,12 @@ export function pendingMigrations<Step extends Migration>(
   const checksums = new Map(applied.map(({ id, checksum }) => [id, checksum]));
   return migrations.filter((migration) => {
     const known = checksums.get(migration.id);
-    if (known !== undefined && known !== checksumOf(migration)) {
+    if (known === undefined) return true;
+    if (!isChecksumOf(known, migration)) {
       throw new Error(
         `Migration ${migration.id} (${migration.name}) changed after it was applied.`,
       );
     }
-    return known === undefined;
+    return false;
   });
 }

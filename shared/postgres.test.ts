@@ -2,8 +2,11 @@ import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
+import { eventually } from "../test/harness/eventually.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
+import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
-import { databaseOf, envPostgresUrl, withDatabase } from "./postgres.ts";
+import { databaseOf, envPostgresUrl, openPrimary, withDatabase } from "./postgres.ts";
 
 const load = (DATABASE_URL: string) =>
   loadConfig(z.object({ DATABASE_URL: envPostgresUrl }), { DATABASE_URL }).DATABASE_URL;
@@ -34,3 +37,36 @@ describe("a PostgreSQL URL", () => {
     ).toBe("postgres://u:p%40ss@a:5432,[::1]:5433/postgres?sslmode=require");
   });
 });
+
+describe("a transaction whose connection is lost", () => {
+  test("is rejected, and neither ends the process nor takes the connection's place in the pool", async () => {
+    await using database = await startPostgres();
+    const proxy = startTcpProxy(Number(new URL(database.url).port));
+    const sql = openPrimary(
+      replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
+      {
+        max: 1,
+        connect_timeout: 5,
+      },
+    );
+    for (let i = 0; i < LOSSES; i++) {
+      const begun = Promise.withResolvers<void>();
+      const lost = sql.begin(async (transaction) => {
+        await transaction`select 1`;
+        begun.resolve();
+        await transaction`select pg_sleep(60)`;
+      });
+      await begun.promise;
+      proxy.cut();
+      expect(lost).rejects.toThrow(/CONNECTION_CLOSED|ECONNRESET/);
+      await lost.catch(() => undefined);
+      proxy.mend();
+      const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`, 5_000);
+      expect(row.one).toBe(1);
+    }
+    await sql.end({ timeout: 1 });
+    proxy.stop();
+  });
+});
+
+const LOSSES = 3;

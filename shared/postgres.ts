@@ -21,7 +21,7 @@ type Host = { host: string; port: number };
 type PoolOptions = postgres.Options<Record<string, never>>;
 
 /** The URL for the first host, and all hosts. A URL has one host, so the others are taken out of the list first. */
-function parse(url: string): { base: URL; hosts: Host[] } {
+export function hostsOf(url: string): { base: URL; hosts: Host[] } {
   const authority = url.indexOf("://") + "://".length;
   const end = url.slice(authority).search(/[/?]/);
   const pathAt = end < 0 ? url.length : authority + end;
@@ -40,7 +40,7 @@ export const envPostgresUrl = z
   .string("must be set to a postgres or postgresql URL")
   .refine((value) => {
     try {
-      return SCHEMES.has(parse(value).base.protocol);
+      return SCHEMES.has(hostsOf(value).base.protocol);
     } catch {
       return false;
     }
@@ -48,7 +48,7 @@ export const envPostgresUrl = z
 
 /** The URL with another database. */
 export function withDatabase(url: string, database: string): string {
-  const { base, hosts } = parse(url);
+  const { base, hosts } = hostsOf(url);
   base.pathname = `/${database}`;
   const list = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return base.href.replace(base.host, list.join(","));
@@ -56,17 +56,48 @@ export function withDatabase(url: string, database: string): string {
 
 /** The database that a URL names. */
 export const databaseOf = (url: string): string =>
-  decodeURIComponent(parse(url).base.pathname.slice(1));
+  decodeURIComponent(hostsOf(url).base.pathname.slice(1));
 
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
 export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
-  const { base, hosts } = parse(url);
+  const { base, hosts } = hostsOf(url);
   const settings = { ...options, target_session_attrs: "primary" as const };
-  if (hosts.length === 1) return postgres(base.href, settings);
+  if (hosts.length === 1) return abandonLostTransactions(postgres(base.href, settings));
   const findPrimary = createPrimaryFinder(base, hosts);
   // Untyped by the library: a function that returns a connected socket.
   const socket = () => connectTo(findPrimary);
-  return postgres(base.href, { ...settings, socket } as PoolOptions);
+  return abandonLostTransactions(postgres(base.href, { ...settings, socket } as PoolOptions));
+}
+
+/** How a query fails whose connection is lost. */
+const LOST = new Set(["CONNECTION_CLOSED", "ECONNRESET", "EPIPE"]);
+
+const isLost = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && LOST.has(String(error.code));
+
+/**
+ * Keeps the library from rolling back a transaction whose connection is lost: it would write to a socket that is gone, in
+ * an event of its own, and the exception would end the process (postgres 3.4.9, `nextWrite` in connection.js). Work
+ * that ends so is left unsettled, as the library itself rejects the transaction when the connection closes.
+ */
+function abandonLostTransactions(sql: postgres.Sql): postgres.Sql {
+  type Work = (transaction: postgres.TransactionSql) => unknown;
+  const guard =
+    (work: Work): Work =>
+    async (transaction) => {
+      try {
+        return await work(transaction);
+      } catch (error) {
+        if (!isLost(error)) throw error;
+        return await new Promise(() => undefined);
+      }
+    };
+  const begin = sql.begin.bind(sql);
+  const guarded = (first: string | Work, second?: Work): Promise<unknown> =>
+    typeof first === "string"
+      ? begin(first, guard(second ?? (() => undefined)))
+      : begin(guard(first));
+  return Object.assign(sql, { begin: guarded as typeof sql.begin });
 }
 
 /**

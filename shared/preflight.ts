@@ -1,41 +1,110 @@
 /**
- * The preflight check of a process: is its configuration valid, and can it reach its dependencies? Prints one line
- * for each, and returns an exit code.
+ * Checks of a process before it starts, or of an installation by `shorthop doctor`: is its configuration valid, and are
+ * the stores as it needs them? Each check has one finding, with what to do when it is not ok.
  */
-import type * as z from "zod";
+import * as z from "zod";
 
 import { ConfigError, loadConfig } from "./env.ts";
 import { withTimeout } from "./timeout.ts";
 
-/** A check for each dependency, by its environment variable; it throws when the dependency cannot be reached. */
-export type Probes = Record<string, () => Promise<unknown>>;
+/** What is wrong, in words, and what to do about it. A process works in spite of a warning. */
+export type Problem = { status: "warning" | "failed"; detail: string; mend: string };
 
-const PROBE_TIMEOUT_MS = 5_000;
+type Outcome = Problem | undefined | void;
 
-/** Runs all checks and prints their results. Returns the exit code: 0, or 1 when a check failed. */
-export async function runPreflight<Schema extends z.ZodObject>(
+export type Check = {
+  /** The environment variable that the check is about, or a few words. */
+  name: string;
+  /** Returns the problem, if there is one; throwing is a failure. */
+  run: () => Outcome | Promise<Outcome>;
+  /** What to do when it throws. */
+  mend: string;
+};
+
+export const findingSchema = z.object({
+  check: z.string(),
+  status: z.enum(["ok", "warning", "failed"]),
+  detail: z.string().optional(),
+  mend: z.string().optional(),
+});
+
+export type Finding = z.output<typeof findingSchema>;
+
+/** Checks of a process by its configuration. */
+export type Checks<Config> = {
+  /** Whether it can start. */
+  required: (config: Config) => Check[];
+  /** Whether it is set up as it should be, for `shorthop doctor`. */
+  thorough?: (config: Config) => Check[];
+};
+
+const CHECK_TIMEOUT_MS = 5_000;
+
+/** Runs one check after another. */
+export async function runChecks(checks: readonly Check[]): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const { name, run, mend } of checks) {
+    const problem = await withTimeout(Promise.resolve().then(run), CHECK_TIMEOUT_MS).catch(
+      (error: unknown): Problem => ({ status: "failed", detail: messageOf(error), mend }),
+    );
+    findings.push({ check: name, ...(problem === undefined ? { status: "ok" } : problem) });
+  }
+  return findings;
+}
+
+/** Some errors only have a code, such as those of several attempts to connect. */
+const messageOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  return error.message || ("code" in error ? String(error.code) : error.name);
+};
+
+/** Loads a configuration and runs its checks; an invalid one is the only finding. */
+async function examine<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,
-  createProbes: (config: z.output<Schema>) => Probes,
-): Promise<number> {
-  let config: z.output<Schema>;
+  createChecks: (config: z.output<Schema>) => Check[],
+): Promise<Finding[]> {
   try {
-    config = loadConfig(schema, env);
+    const config = loadConfig(schema, env);
+    return [{ check: "configuration", status: "ok" }, ...(await runChecks(createChecks(config)))];
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    console.log(error.message);
-    return 1;
+    const mend = "Correct the named variables (docs/configuration.md).";
+    return [{ check: "configuration", status: "failed", detail: error.message, mend }];
   }
-  console.log("ok\tconfiguration");
-  let failed = false;
-  for (const [name, probe] of Object.entries(createProbes(config))) {
-    try {
-      await withTimeout(probe(), PROBE_TIMEOUT_MS);
-      console.log(`ok\t${name}`);
-    } catch (error) {
-      failed = true;
-      console.log(`fails\t${name}\t${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-  return failed ? 1 : 0;
 }
+
+/** The commands of a process that check it: `check` prints lines, `doctor` prints JSON for the command line. */
+export function createCheckCommands<Schema extends z.ZodObject>(
+  schema: Schema,
+  env: Record<string, string | undefined>,
+  { required, thorough = () => [] }: Checks<z.output<Schema>>,
+) {
+  return {
+    // Both exit without closing what the checks opened.
+    async check(): Promise<void> {
+      const findings = await examine(schema, env, required);
+      console.log(findings.map(formatFinding).join("\n"));
+      process.exit(exitCodeOf(findings));
+    },
+    async doctor(): Promise<void> {
+      const findings = await examine(schema, env, (config) => [
+        ...required(config),
+        ...thorough(config),
+      ]);
+      console.log(JSON.stringify(findings));
+      process.exit(0);
+    },
+  };
+}
+
+/** 1 when a check failed; warnings are none. */
+export const exitCodeOf = (findings: readonly Finding[]): number =>
+  findings.some(({ status }) => status === "failed") ? 1 : 0;
+
+/** A line with status, check and detail, and one below it with what to do. */
+export const formatFinding = ({ check, status, detail, mend }: Finding): string =>
+  [
+    [status, check, ...(detail === undefined ? [] : [detail])].join("\t"),
+    ...(mend === undefined ? [] : [`\t${mend}`]),
+  ].join("\n");

@@ -22,6 +22,7 @@ const GROUPS = [
     timeoutMs: UNIT_TIMEOUT_MS,
     // One process per core; files in it share globals, as they would in a single process.
     flags: ["--parallel", "--no-isolate"],
+    shards: 1,
     paths: [
       "shared",
       "api",
@@ -39,8 +40,10 @@ const GROUPS = [
     word: "e2e",
     name: "end-to-end tests",
     timeoutMs: TEST_TIMEOUT_MS,
-    // Not parallel: a single stack keeps two cores busy.
     flags: [],
+    // A stack waits half of the time: for elections, leases, time-outs. Two halves of the files take little more than one;
+    // with three parts, some pages of the dashboard took longer than tests wait.
+    shards: 2,
     paths: ["test/e2e"],
   },
 ];
@@ -56,32 +59,48 @@ const reports = mkdtempSync(join(tmpdir(), "shorthop-reports-"));
 let passed = 0;
 let failed = 0;
 let skipped = 0;
+const failures: string[] = [];
 
-for (const { name, paths, flags, timeoutMs } of groups) {
+for (const { name, paths, flags, shards, timeoutMs } of groups) {
   console.log(`\n== ${name} ==`);
-  const report = join(reports, `${name}.xml`);
-  const child = Bun.spawn(
-    [
-      process.execPath,
-      "test",
-      `--timeout=${timeoutMs}`,
-      ...flags,
-      "--reporter=junit",
-      `--reporter-outfile=${report}`,
-      ...(wanted.length === 0 ? paths : filesNamed(paths, wanted)).map((path) => `./${path}`),
-    ],
-    { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] },
+  const files = (wanted.length === 0 ? paths : filesNamed(paths, wanted)).map(
+    (path) => `./${path}`,
   );
-  const code = await child.exited;
-  const counts = readCounts(report);
-  passed += counts.tests - counts.failures - counts.skipped;
-  failed += counts.failures;
-  skipped += counts.skipped;
-  // A file that fails to load has no failed test in the report.
-  if (code !== 0 && counts.failures === 0) failed++;
+  const processes = wanted.length === 0 ? shards : 1;
+  await Promise.all(
+    Array.from({ length: processes }, async (_, i) => {
+      const report = join(reports, `${name} ${i + 1}.xml`);
+      const child = Bun.spawn(
+        [
+          process.execPath,
+          "test",
+          `--timeout=${timeoutMs}`,
+          ...flags,
+          ...(processes === 1 ? [] : [`--shard=${i + 1}/${processes}`]),
+          "--reporter=junit",
+          `--reporter-outfile=${report}`,
+          ...files,
+        ],
+        { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] },
+      );
+      const code = await child.exited;
+      const counts = readCounts(report);
+      passed += counts.tests - counts.failures - counts.skipped;
+      failed += counts.failures;
+      skipped += counts.skipped;
+      failures.push(...counts.failed);
+      // A file that fails to load has no failed test in the report.
+      if (code !== 0 && counts.failures === 0) {
+        failed++;
+        failures.push(`${name}: exit code ${code} with no failed test: see above`);
+      }
+    }),
+  );
 }
 rmSync(reports, { recursive: true });
 
+// Again at the end: what is printed last is what is read first, and all that is kept of a long log.
+for (const failure of failures) console.log(`(fail) ${failure}`);
 console.log(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
@@ -97,8 +116,21 @@ function filesNamed(paths: readonly string[], words: readonly string[]): string[
   return files;
 }
 
-/** Reads the totals of a JUnit report from its outermost element. */
-function readCounts(path: string): { tests: number; failures: number; skipped: number } {
+/** The text of an attribute of an XML tag. */
+function attribute(tag: string, name: string): string {
+  return new RegExp(`(?:^| )${name}="([^"]*)"`).exec(tag)?.[1] ?? "?";
+}
+
+interface Counts {
+  tests: number;
+  failures: number;
+  skipped: number;
+  /** File, name and first line of the error of each failed test, as XML text. */
+  failed: string[];
+}
+
+/** Reads the totals of a JUnit report from its outermost element, and its failed tests. */
+function readCounts(path: string): Counts {
   let text = "";
   try {
     text = readFileSync(path, "utf8");
@@ -107,5 +139,16 @@ function readCounts(path: string): { tests: number; failures: number; skipped: n
   }
   const [element = ""] = /<testsuites [^>]*>/.exec(text) ?? [];
   const count = (name: string) => Number(new RegExp(` ${name}="(\\d+)"`).exec(element)?.[1] ?? 0);
-  return { tests: count("tests"), failures: count("failures"), skipped: count("skipped") };
+  const failed = [...text.matchAll(/<testcase ([^>]*)>\s*<failure ([^>]*)>/g)].map(
+    ([, test = "", failure = ""]) => {
+      const message = attribute(failure, "message").split("&#10;")[0] ?? "";
+      return `${attribute(test, "file")}: ${attribute(test, "name")}: ${message}`;
+    },
+  );
+  return {
+    tests: count("tests"),
+    failures: count("failures"),
+    skipped: count("skipped"),
+    failed,
+  };
 }

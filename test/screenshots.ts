@@ -3,6 +3,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "./harness/browser.ts";
+import { startDns } from "./harness/dns.ts";
 import { listViews, openView, seedAccount, VARIANTS } from "./harness/seeded-account.ts";
 import { PROJECT_DIR, startStack } from "./harness/stack.ts";
 
@@ -11,9 +12,10 @@ if (chromiumPath === undefined) process.exit(1);
 const folder = join(PROJECT_DIR, "screenshots");
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
-await using stack = await startStack();
+await using dns = await startDns();
+await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
 await using browser = await openBrowser();
-const seeded = await seedAccount(stack);
+const seeded = await seedAccount(stack, dns);
 for (const { name: variant, ...options } of VARIANTS) {
   const { page } = await openSignIn(browser, stack, options);
   const screenshot = (name: string) =>

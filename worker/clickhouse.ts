@@ -4,11 +4,14 @@ import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/c
 /** A longer insert is retried; its deduplication token makes that safe. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-export const openClickHouse = (url: string) =>
+/** A migration that fills a table from all clicks takes long, and a statement given up would still be running. */
+export const MIGRATION_TIMEOUT_MS = 6 * 3_600_000;
+
+export const openClickHouse = (url: string, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
   createClient({
     url,
     application: "shorthop-worker",
-    request_timeout: REQUEST_TIMEOUT_MS,
+    request_timeout: requestTimeoutMs,
     max_open_connections: 10,
     use_multipart_params_auto: true,
     // Callers classify and log errors.

@@ -24,6 +24,8 @@ export const configSchema = z.object({
   SHORT_HOSTS: envList(),
   /** City databases in MMDB format; the first with a record for an address is used. */
   GEOIP_DATABASES: envList(),
+  /** Where `geoip-update` downloads each of them from. */
+  GEOIP_URLS: envList(),
   /**
    * Effect of `Sec-GPC: 1` and `DNT: 1` besides hiding city and referrer path: with `anonymous` each such click
    * counts as a separate visitor.
@@ -35,9 +37,22 @@ export const configSchema = z.object({
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
 });
 
+/** The configuration of `geoip-update`. */
+export const geoipConfigSchema = configSchema
+  .pick({ GEOIP_DATABASES: true, GEOIP_URLS: true })
+  .refine((config) => config.GEOIP_URLS.length === config.GEOIP_DATABASES.length, {
+    path: ["GEOIP_URLS"],
+    message: "must have a URL for each file of GEOIP_DATABASES",
+  })
+  .refine((config) => config.GEOIP_URLS.every((url) => URL.canParse(url)), {
+    path: ["GEOIP_URLS"],
+    message: "must be http or https URLs",
+  });
+
 /** The configuration of `migrate`. */
 export const migrateConfigSchema = configSchema.pick({
   LOG_LEVEL: true,
+  DATABASE_URL: true,
   CLICKHOUSE_URL: true,
   CLICKS_RETENTION_DAYS: true,
   ROLLUPS_RETENTION_DAYS: true,

@@ -4,6 +4,7 @@ import {
   afterEach,
   beforeAll,
   beforeEach,
+  describe,
   expect,
   setDefaultTimeout,
   test,
@@ -17,6 +18,7 @@ import {
   type JetStreamManager,
   nanos,
   type NatsConnection,
+  NatsError,
   RetentionPolicy,
   StorageType,
 } from "nats";
@@ -42,15 +44,17 @@ import {
 } from "../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../shared/ids.ts";
 import { createLog } from "../shared/log.ts";
+import { UNKNOWN_LOCATION } from "../shared/visitors/geo.ts";
+import { parseAgent } from "../shared/visitors/user-agent.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { createMemoryLog } from "../test/harness/memory-log.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
 import type { BatchLog } from "./batches/entries.ts";
 import { createSegmentIndex } from "./batches/segment-index.ts";
 import { isRejected } from "./clickhouse.ts";
-import { type Consumer, type ConsumerDeps, startConsumer } from "./consumer.ts";
-import { UNKNOWN_LOCATION } from "./enrich/geo.ts";
+import { type Consumer, startConsumer } from "./consumer.ts";
+import type { ConsumerDeps } from "./consuming.ts";
 import { createRowsOf } from "./enrich/rows.ts";
-import { parseAgent } from "./enrich/user-agent.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -59,6 +63,9 @@ const STREAM_BYTES_MAX = 64 * 1024 ** 2;
 
 /** Enough for a few retries of the consumer; far less than JetStream takes to redeliver. */
 const SOON_MS = 8_000;
+
+/** Longer than the interval at which a worker looks at the size of the stream (owning.ts). */
+const TRIM_MS = 7_000;
 
 /** ClickHouse's code for data it cannot parse. */
 const CANNOT_PARSE = "27";
@@ -94,20 +101,6 @@ afterEach(async () => {
   await Promise.all(running.map((consumer) => consumer.stop()));
   await nats.close();
 });
-
-/** A log in memory; the real one is tested on a whole stack. */
-function createMemoryLog(): BatchLog {
-  const claims: Parameters<BatchLog["claim"]>[0][] = [];
-  let state: Awaited<ReturnType<BatchLog["read"]>>;
-  return {
-    claim: async (claim) => void claims.push(claim),
-    readHighestClaim: async () => claims.toSorted((a, b) => a.epoch - b.epoch).at(-1),
-    append: async (_, entry) => void state?.entries.push(entry),
-    appendCheckpoint: async (_, checkpoint) =>
-      void (state = { checkpoint: structuredClone(checkpoint), entries: [] }),
-    read: async () => structuredClone(state),
-  };
-}
 
 const rowsOf = createRowsOf({
   geo: { locate: () => UNKNOWN_LOCATION },
@@ -364,6 +357,64 @@ test("a worker that stops returns segments that it could not store, and another 
   await waitUntilAcknowledged();
 });
 
+describe("a stream that gets full", () => {
+  const segments = Array.from({ length: 60 }, () =>
+    createSegment(Array.from({ length: 300 }, () => newUuid())),
+  );
+  const ids = segments.map(({ id }) => id).toSorted();
+  const bytesMax = segments.reduce((sum, { bytes }) => sum + bytes.length, 0) / 2;
+  beforeEach(() => manager.streams.update(CLICKS_STREAM, { max_bytes: Math.ceil(bytesMax) }));
+
+  async function publishUntilRefused(): Promise<NatsError> {
+    for (const { id, bytes } of segments) {
+      try {
+        await nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id });
+      } catch (error) {
+        if (error instanceof NatsError) return error;
+        throw error;
+      }
+    }
+    throw new Error("Nothing was refused.");
+  }
+
+  const publishAll = async () => {
+    for (const { id, bytes } of segments) {
+      const send = () => nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id });
+      await eventually(send, TRIM_MS);
+    }
+  };
+
+  test(
+    "loses stored segments, the oldest first, and takes all new ones",
+    async () => {
+      start();
+      await publishAll();
+      await eventually(async () => expect(stored().toSorted()).toEqual(ids), SOON_MS);
+      const { state } = await manager.streams.info(CLICKS_STREAM);
+      expect([state.last_seq, state.num_deleted ?? 0]).toEqual([segments.length, 0]);
+      expect(state.first_seq).toBeGreaterThan(1);
+    },
+    10 * TRIM_MS,
+  );
+
+  test(
+    "loses none that is not stored, and refuses new ones until some are",
+    async () => {
+      const failing = start({ insert: failInsert });
+      const refused = await publishUntilRefused();
+      expect(refused.api_error?.description).toBe("maximum bytes exceeded");
+      await Bun.sleep(TRIM_MS);
+      const { state } = await manager.streams.info(CLICKS_STREAM);
+      expect([state.first_seq, state.messages]).toEqual([1, state.last_seq]);
+      await failing.stop();
+      start();
+      await publishAll();
+      await eventually(async () => expect(stored().toSorted()).toEqual(ids), SOON_MS);
+    },
+    10 * TRIM_MS,
+  );
+});
+
 test("streams of the previous version are carried over: segments and dead letters in them are neither lost nor refused", async () => {
   await manager.streams.delete(CLICKS_STREAM);
   // As they were created when their subjects were named after pages.
@@ -424,4 +475,18 @@ test("a consumer whose streams are deleted recreates them and continues", async 
   const { id, bytes } = createSegment([newUuid()]);
   await publish(bytes);
   await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+});
+
+test("without traffic, a repair is tried again, and an owner notices that another took over", async () => {
+  let repairs = 0;
+  const consumer = start({
+    async repair() {
+      repairs++;
+      return false;
+    },
+  });
+  await eventually(async () => expect(repairs).toBeGreaterThan(0), SOON_MS);
+  const epoch = consumer.owner()?.epoch ?? 0;
+  await log.claim({ epoch: epoch + 1, owner: newUuid() });
+  await eventually(async () => expect(consumer.owner()?.epoch).not.toBe(epoch), SOON_MS);
 });

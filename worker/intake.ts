@@ -34,5 +34,11 @@ export const createIntake =
     }
     if (prepared.clicks === 0) return outcomes.stored([message], prepared.whole, 0);
     const messages = new Map([[message.seq, message]]);
-    collector.add({ ...prepared, sequence: message.seq, bytes: data.length, messages });
+    collector.add({
+      ...prepared,
+      sequence: message.seq,
+      publishedAt: message.info.timestampNanos,
+      bytes: data.length,
+      messages,
+    });
   };

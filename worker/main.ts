@@ -1,6 +1,7 @@
 /**
  * The worker process. `bun worker/main.ts` runs it. The argument `migrate` updates the schema and exits, `check`
- * reports whether the worker could start, `cluster-schema NAME` prints the schema for a cluster.
+ * reports whether the worker could start, `geoip-update` downloads GeoIP databases, `cluster-schema NAME` prints the
+ * schema for a cluster.
  */
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
@@ -8,47 +9,45 @@ import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { openNats, probeNats } from "../shared/nats.ts";
+import { openNats } from "../shared/nats.ts";
 import { openPrimary } from "../shared/postgres.ts";
-import { runPreflight } from "../shared/preflight.ts";
+import { createCheckCommands } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
+import { openGeo } from "../shared/visitors/geo.ts";
+import { parseAgent } from "../shared/visitors/user-agent.ts";
 import { createBatchLog } from "./batches/clickhouse-log.ts";
 import { findStored, readHistory } from "./batches/clicks-table.ts";
 import { createRepairs } from "./batches/repair.ts";
-import { isRejected, openClickHouse } from "./clickhouse.ts";
-import { configSchema, migrateConfigSchema } from "./config.ts";
+import { checks, migrateChecks } from "./checks.ts";
+import { isRejected, MIGRATION_TIMEOUT_MS, openClickHouse } from "./clickhouse.ts";
+import { configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
 import { startConsumer } from "./consumer.ts";
 import { startCounters } from "./counters.ts";
-import { openGeo } from "./enrich/geo.ts";
 import { createRowsOf } from "./enrich/rows.ts";
-import { parseAgent } from "./enrich/user-agent.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
+import { startFailureIntake } from "./failures/intake.ts";
+import { insertReport } from "./failures/store.ts";
+import { updateDatabase } from "./geoip-update.ts";
 import { createMetrics } from "./metrics.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
 import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migrations } from "./migrations/index.ts";
+import { fillLinkUtm } from "./migrations/link-utm.ts";
 import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
-import { requirePrivileges } from "./privileges.ts";
 import { insertRows } from "./store.ts";
-
-/** Connects to PostgreSQL and checks the privileges there; throws when that fails. */
-const probePostgres = (url: string) => async (): Promise<void> => {
-  const sql = openPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
-  try {
-    await requirePrivileges(sql);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-};
 
 async function migrate(): Promise<void> {
   const config = loadConfig(migrateConfigSchema, process.env);
   await createDatabaseIfMissing(config.CLICKHOUSE_URL);
-  const client = openClickHouse(config.CLICKHOUSE_URL);
-  await migrateClickHouse(client, createLog("worker", config.LOG_LEVEL));
+  const client = openClickHouse(config.CLICKHOUSE_URL, MIGRATION_TIMEOUT_MS);
+  const log = createLog("worker", config.LOG_LEVEL);
+  const sql = openPrimary(config.DATABASE_URL, { max: 1, onnotice: () => undefined });
+  await migrateClickHouse(client, log, () => fillLinkUtm(client, sql, log));
+  await sql.end({ timeout: 2 });
   await setRetention(client, {
     clicksDays: config.CLICKS_RETENTION_DAYS,
     rollupsDays: config.ROLLUPS_RETENTION_DAYS,
@@ -80,9 +79,9 @@ async function runWorker(): Promise<void> {
   );
   const counters = startCounters({ sql, clickhouse, log });
   lifecycle.onStop("counters", () => counters.stop());
-  const audit = startConsistencyCheck({ sql, clickhouse, log });
+  const audit = startConsistencyCheck({ sql, clickhouse, log, onRebuilt: counters.touch });
   lifecycle.onStop("consistency check", () => audit.stop());
-  const repairs = createRepairs({ sql, clickhouse, log });
+  const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: counters.touch });
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
@@ -110,6 +109,11 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("consumer", () => consumer.stop());
 
+  const failureReports = startFailureIntake({
+    nats: nats.connection,
+    store: (report) => insertReport(clickhouse, report),
+    log,
+  });
   const replicas = watchReplicas({
     nats: nats.connection,
     streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
@@ -118,22 +122,44 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("replica watch", replicas.stop);
 
-  metrics.watch({ consumer, counters, audit, repairs, geo });
-  const internal = startInternalServer({
-    host: config.WORKER_METRICS_HOST,
-    port: config.WORKER_METRICS_PORT,
-    registry: metrics.registry,
+  metrics.watch({ consumer, counters, audit, repairs, geo, failureReports });
+  const health = {
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
       clicks: consumer.state(),
       counters: counters.state(),
     }),
     warnings: () => ({ replicas: replicas.warning() }),
+  };
+  answerStatus({
+    nats: nats.connection,
+    process: "worker",
+    health,
+    figures: () => ({
+      owner: consumer.owner() !== undefined,
+      owner_epoch: consumer.owner()?.epoch,
+      clicks_lag_seconds: consumer.lagSeconds(),
+      segments_pending: consumer.state() === "ok" ? consumer.pending() : undefined,
+    }),
+    log,
+  });
+  const internal = startInternalServer({
+    host: config.WORKER_METRICS_HOST,
+    port: config.WORKER_METRICS_PORT,
+    registry: metrics.registry,
+    health,
   });
   lifecycle.onStop("internal server", () => internal.stop());
   const geoip = geo.databases().map(({ path, built }) => `${path} of ${built.toISOString()}`);
   log.info({ internal_url: internal.url.origin, geoip }, "listening");
   notifier.ready();
+}
+
+/** Downloads the GeoIP databases; fails when one of them cannot be updated. */
+async function updateGeoip(): Promise<void> {
+  const { GEOIP_DATABASES, GEOIP_URLS } = loadConfig(geoipConfigSchema, process.env);
+  for (const [i, path] of GEOIP_DATABASES.entries())
+    console.log(await updateDatabase(GEOIP_URLS[i] ?? "", path));
 }
 
 /** Prints the schema for a cluster, for an operator to review and run. */
@@ -147,21 +173,18 @@ async function printClusterSchema(): Promise<void> {
   );
 }
 
-async function check(): Promise<void> {
-  const code = await runPreflight(configSchema, process.env, (config) => ({
-    DATABASE_URL: probePostgres(config.DATABASE_URL),
-    NATS_URL: probeNats(config.NATS_URL),
-    CLICKHOUSE_URL: () => openClickHouse(config.CLICKHOUSE_URL).query({ query: "SELECT 1" }),
-    GEOIP_DATABASES: () =>
-      openGeo(config.GEOIP_DATABASES, (path) => {
-        throw new Error(`${path} cannot be read`);
-      }),
-  }));
-  // Connections that the probes opened would keep the process alive.
-  process.exit(code);
-}
+const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
+const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);
 
 await runMain(
-  { "": runWorker, migrate, check, "cluster-schema": printClusterSchema },
+  {
+    "": runWorker,
+    migrate,
+    check,
+    doctor,
+    "doctor-migrate": migrating.doctor,
+    "geoip-update": updateGeoip,
+    "cluster-schema": printClusterSchema,
+  },
   process.argv.slice(2),
 );

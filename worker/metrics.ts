@@ -1,10 +1,10 @@
 /** Metrics of the worker. */
 import { createProcessMetrics } from "../shared/metrics.ts";
+import type { Geo } from "../shared/visitors/geo.ts";
 import type { Repairs } from "./batches/repair.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
 import type { Consumer } from "./consumer.ts";
 import type { Counters } from "./counters.ts";
-import type { Geo } from "./enrich/geo.ts";
 import type { Count } from "./outcomes.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -17,6 +17,7 @@ type Watched = {
   audit: ConsistencyCheck;
   repairs: Repairs;
   geo: Geo;
+  failureReports: () => Record<string, number>;
 };
 
 export function createMetrics() {
@@ -69,7 +70,7 @@ export function createMetrics() {
       if (outcome !== "duplicate") clicks[outcome] += clickCount;
     }) satisfies Count,
     /** Registers the metrics of the worker's parts. */
-    watch({ consumer, counters, audit, repairs, geo }: Watched): void {
+    watch({ consumer, counters, audit, repairs, geo, failureReports }: Watched): void {
       const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
       gauge("segments_pending", pendingHelp, () =>
         consumer.state() === "ok" ? consumer.pending() : undefined,
@@ -99,6 +100,8 @@ export function createMetrics() {
       );
       const differencesHelp = "Rollup buckets that a consistency check found wrong, and rebuilt";
       counter("rollup_differences_total", differencesHelp, audit.differences);
+      const reportsHelp = "Reports of failed requests from redirectors, by outcome";
+      counterBy("outcome", "failure_reports_total", reportsHelp, failureReports);
       gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
       const builtHelp = "When the oldest GeoIP database was built; absent without one";
       gauge("geoip_built_timestamp_seconds", builtHelp, () => {

@@ -29,6 +29,8 @@ export async function insertRows(
       // On a cluster: return after the shards have stored the rows, not before they are sent to them.
       distributed_foreground_insert: 1,
       input_format_parallel_parsing: 0,
+      // The views group the rows of an insert themselves.
+      optimize_on_insert: 0,
     },
   });
 }

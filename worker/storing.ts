@@ -1,7 +1,7 @@
 /** Stores one batch after the other. */
 import type { Uuid } from "../shared/ids.ts";
 import type { Collector, HeldSegment } from "./batches/collector.ts";
-import type { OwnerDeps } from "./batches/deps.ts";
+import { isLost, type OwnerDeps } from "./batches/deps.ts";
 import type { Owner, Refused } from "./batches/owner.ts";
 import type { Outcomes } from "./outcomes.ts";
 
@@ -10,6 +10,7 @@ type StoringDeps<Rows> = {
   collector: Collector<Rows>;
   outcomes: Outcomes;
   repair: OwnerDeps<Rows>["repair"];
+  retry: OwnerDeps<Rows>["retry"];
   /** Called with the links of stored segments: their figures have changed. */
   onStored: (linkIds: Iterable<Uuid>) => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
@@ -18,13 +19,18 @@ type StoringDeps<Rows> = {
 
 /** Stores what the collector gives until it is closed. Throws when another worker has taken over, or this one stops. */
 export async function storeBatches<Rows>(deps: StoringDeps<Rows>): Promise<void> {
-  const { owner, collector, repair } = deps;
+  const { owner, collector, repair, retry } = deps;
   for (;;) {
     const batch = await collector.take();
     if (collector.isClosed()) break;
-    // Between two inserts, when clicks and rollups are equal.
-    await repair(owner.confirm);
-    await finishBatch(deps, batch, await owner.store(batch));
+    // Without traffic nothing else would show that another worker has taken over.
+    if (batch.length === 0) await retry(owner.confirm, isLost);
+    const refused = await owner.renewWhile(async () => {
+      // Between two inserts, when clicks and rollups are equal.
+      await repair(owner.confirm);
+      return await owner.store(batch);
+    });
+    await finishBatch(deps, batch, refused);
     collector.drop(batch);
   }
   await owner.release();

@@ -1,12 +1,7 @@
 /** Breakdown responses, without `link_id`. */
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
-import {
-  breakDown,
-  type BreakdownRow,
-  type BreakdownScope,
-  countryName,
-  orUnknown,
-} from "./breakdowns.ts";
+import { breakDown, type BreakdownRow, countryName, orUnknown } from "./breakdowns.ts";
+import type { BreakdownScope } from "./dimensions.ts";
 import type {
   AccountDevicesResponse,
   AccountGeoResponse,
@@ -22,18 +17,38 @@ export async function breakDownGeo(
   clickhouse: ClickHouse,
   scope: BreakdownScope,
   range: QueryRange,
-  { group_by, limit }: GeoQuery,
+  { group_by, limit }: Pick<GeoQuery, "group_by" | "limit">,
 ): Promise<AccountGeoResponse> {
   const breakdowns = await breakDown(clickhouse, scope, range, [group_by], limit);
-  const data = breakdowns[group_by].map(({ value, country, region, region_name, ...counts }) => {
-    if (group_by === "country")
-      return { country: value, country_name: countryName(value), ...counts };
-    return group_by === "city"
-      ? { city: orUnknown(value), region: orUnknown(region), country, ...counts }
-      : { region: orUnknown(value), region_name: orUnknown(region_name), country, ...counts };
-  });
-  return { group_by, data };
+  const rows = breakdowns[group_by];
+  if (group_by === "country") return { group_by, data: rows.map(toCountryClicks) };
+  return group_by === "city"
+    ? { group_by, data: rows.map(toCityClicks) }
+    : { group_by, data: rows.map(toRegionClicks) };
 }
+
+const toCountryClicks = ({ value, clicks, percentage }: BreakdownRow) => ({
+  country: value,
+  country_name: countryName(value),
+  clicks,
+  percentage,
+});
+
+const toRegionClicks = ({ value, region_name, country, clicks, percentage }: BreakdownRow) => ({
+  region: orUnknown(value),
+  region_name: orUnknown(region_name),
+  country,
+  clicks,
+  percentage,
+});
+
+const toCityClicks = ({ value, region, country, clicks, percentage }: BreakdownRow) => ({
+  city: orUnknown(value),
+  region: orUnknown(region),
+  country,
+  clicks,
+  percentage,
+});
 
 export async function breakDownDevices(
   clickhouse: ClickHouse,

@@ -1,11 +1,10 @@
-/** Breaks down the human clicks of a link or an account by location, device or referrer. */
+/** Breaks down the clicks of a link or an account by location, device or referrer. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { type Dimension, fromDimensions } from "./dimensions.ts";
+import { type BreakdownScope, type Dimension, fromDimensions } from "./dimensions.ts";
+import { allOf, type Condition, needsRawClicks, type Selection, UNKNOWN } from "./filters.ts";
 import type { CountedLink } from "./queries.ts";
-import { ACCOUNT_LINKS, accountLinksParams, type QueryRange } from "./sources.ts";
-
-const UNKNOWN = "Unknown";
+import { accountLinks, type QueryRange } from "./sources.ts";
 
 export type BreakdownRow = {
   value: string;
@@ -18,40 +17,64 @@ export type BreakdownRow = {
   percentage: number;
 };
 
-/** The clicks to break down: a WHERE clause with its parameters, and whether they are few. */
-export type BreakdownScope = {
-  condition: string;
-  params: Record<string, unknown>;
-  lowVolume: boolean;
+/** A link's clicks that are selected. */
+export const linkScope = ({ id, lowVolume }: CountedLink, selection: Selection): BreakdownScope => {
+  const link = { condition: "link_id = {link_id: UUID}", params: { link_id: id } };
+  const subject = { condition: "subject_id = {link_id: UUID}", params: {} };
+  return {
+    ...scopeOf(selection, link, selection.links, selection.columns),
+    subjects: allOf(subject, selection.subjects).condition,
+    lowVolume,
+  };
 };
 
-type QuerySpan = Pick<QueryRange, "from" | "to" | "rawFrom">;
-
-export const linkScope = ({ id, lowVolume }: CountedLink): BreakdownScope => ({
-  condition: "link_id = {link_id: UUID}",
-  params: { link_id: id },
-  lowVolume,
-});
-
-/** All links of an account in one mode, including deleted ones. */
+/** Those of all links of an account in one mode, including deleted ones. */
 export const accountScope = (
   { accountId, mode }: AccountScope,
-  range: QuerySpan,
-): BreakdownScope => ({
-  condition: `account_id = {account_id: UUID} AND mode = {mode: String} AND ${ACCOUNT_LINKS}`,
-  params: { account_id: accountId, mode, ...accountLinksParams(range) },
-  lowVolume: false,
-});
+  range: Pick<QueryRange, "from" | "to">,
+  selection: Selection,
+): BreakdownScope => {
+  const account = {
+    condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
+    params: { account_id: accountId, mode },
+  };
+  const links = accountLinks(range, !selection.classes.every((name) => name === "human"));
+  const subjects =
+    selection.subjects === undefined
+      ? { condition: "subject_id = {account_id: UUID} AND mode = {mode: String}", params: {} }
+      : allOf(
+          { condition: "mode = {mode: String}", params: {} },
+          accountLinks(range, false, "subject_id"),
+          selection.subjects,
+        );
+  return {
+    ...scopeOf(selection, account, links, selection.links, selection.columns),
+    subjects: subjects.condition,
+    lowVolume: false,
+  };
+};
+
+function scopeOf(
+  selection: Selection,
+  ...conditions: readonly (Condition | undefined)[]
+): Pick<BreakdownScope, "condition" | "params" | "onlyRaw"> {
+  const { condition, params } = allOf(...conditions);
+  return {
+    condition,
+    params: { ...params, classes: selection.classes },
+    onlyRaw: needsRawClicks(selection),
+  };
+}
 
 /** Returns the values of each dimension with the most clicks; ties sort by displayed name. */
 export async function breakDown<Name extends Dimension>(
   clickhouse: ClickHouse,
   scope: BreakdownScope,
-  range: QuerySpan,
+  range: Pick<QueryRange, "from" | "to" | "rawFrom">,
   dimensions: readonly Name[],
   limit: number,
 ): Promise<Record<Name, BreakdownRow[]>> {
-  const source = fromDimensions(scope.condition, dimensions, range, scope.lowVolume);
+  const source = fromDimensions(scope, dimensions, range);
   const rows = await queryRows<Row<Name>>(
     clickhouse,
     `SELECT dimension, value, country, region, region_name, count, total
@@ -66,14 +89,14 @@ export async function breakDown<Name extends Dimension>(
        )
       ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(displayName).join(", ")}, country
       LIMIT {limit: UInt32} BY dimension`,
-    { ...scope.params, ...source.params, limit },
+    { ...source.params, limit },
   );
   const breakdowns = Object.fromEntries(
     dimensions.map((name) => [name, new Array<BreakdownRow>()]),
   );
   for (const { dimension, total, count, ...row } of rows) {
     const clicks = Number(count);
-    const percentage = Math.round((clicks / Number(total)) * 1_000) / 10;
+    const percentage = percentageOf(clicks, Number(total));
     breakdowns[dimension]?.push({ ...row, clicks, percentage });
   }
   // fromEntries created one list per dimension.
@@ -98,3 +121,7 @@ export const countryName = (code: string): string =>
 
 /** Replaces the empty text of unknown locations by `Unknown`. */
 export const orUnknown = (text: string): string => (text === "" ? UNKNOWN : text);
+
+/** A share in percent, with one decimal. */
+export const percentageOf = (part: number, total: number): number =>
+  Math.round((part / total) * 1_000) / 10;

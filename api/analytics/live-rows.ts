@@ -1,6 +1,7 @@
 /** Reads single clicks of a link for live streams. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { COLUMN_FILTERS, type ColumnFilter } from "./filters.ts";
 
 /** Maximum clicks that one query returns. */
 export const ROWS_MAX = 1_000;
@@ -18,7 +19,8 @@ export type LiveRow = {
   os: string;
   device: string;
   referrer: string;
-};
+  // Columns that are read only for filters are no part of an event.
+} & Partial<Record<ColumnFilter, string>>;
 
 /** Reads the oldest (`ASC`) or latest (`DESC`) clicks of a link since an instant, in that order. */
 export type ReadLiveRows = (
@@ -34,7 +36,7 @@ export const createLiveRowReader =
       clickhouse,
       `SELECT toString(toUnixTimestamp64Milli(ts)) AS ms,
               concat(toString(journal_id), '.', toString(segment), '.', toString(idx)) AS position,
-              class, country, region, city, browser, os, device, referrer
+              class, ${COLUMN_FILTERS.join(", ")}
          FROM clicks
         WHERE link_id = {link_id: UUID} AND ts >= fromUnixTimestamp64Milli({since: Int64})
         ORDER BY ts ${order}, position ${order}

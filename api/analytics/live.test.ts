@@ -37,6 +37,7 @@ function createFixture() {
       owner: { accountId: "a", mode: "live" },
       linkId: "l",
       lastEventId: null,
+      matches: () => true,
       isAuthorized: async () => true,
       signal: new AbortController().signal,
       ...more,

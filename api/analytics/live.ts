@@ -32,6 +32,8 @@ export type LiveReader = {
   linkId: Uuid;
   /** The `Last-Event-ID` header of the client. */
   lastEventId: string | null;
+  /** Whether a click passes the reader's filters. */
+  matches: (row: LiveRow) => boolean;
   /** Whether the caller is still authorised; checked every second. */
   isAuthorized: () => Promise<boolean>;
   /** Aborted when the client disconnects. */
@@ -75,7 +77,7 @@ export function createLiveClicks({ poller, leases, now = Date.now }: LiveClicksD
 
   /** Starts writing events to a client; returns a function that ends the stream. */
   function serve(
-    { linkId, lastEventId, isAuthorized, signal }: LiveReader,
+    { linkId, lastEventId, matches, isAuthorized, signal }: LiveReader,
     controller: ReadableStreamDefaultController<Uint8Array>,
     release: () => void,
   ): () => void {
@@ -111,7 +113,8 @@ export function createLiveClicks({ poller, leases, now = Date.now }: LiveClicksD
 
     function writeRows(rows: readonly LiveRow[]): void {
       for (const row of rows) {
-        if (!replayed.has(row.position) && isNew(row, resumeFrom, start)) write(toEvent(row));
+        if (replayed.has(row.position) || !isNew(row, resumeFrom, start)) continue;
+        if (matches(row)) write(toEvent(row));
       }
     }
 
@@ -205,7 +208,18 @@ function parseLastEventId(lastEventId: string | null, now: number): ResumePoint 
   return ms > now || now - ms > RESUME_MS ? undefined : { ms, position };
 }
 
-function toEvent({ ms, position, ...click }: LiveRow): string {
-  const data = JSON.stringify({ time: new Date(Number(ms)).toISOString(), ...click });
+function toEvent({ ms, position, ...row }: LiveRow): string {
+  const { class: kind, country, region, city, browser, os, device, referrer } = row;
+  const data = JSON.stringify({
+    time: new Date(Number(ms)).toISOString(),
+    class: kind,
+    country,
+    region,
+    city,
+    browser,
+    os,
+    device,
+    referrer,
+  });
   return `id: ${ms}.${position}\nevent: click\ndata: ${data}\n\n`;
 }

@@ -2,16 +2,32 @@
 import * as z from "zod";
 
 import { PERIODS } from "../../shared/contracts/periods.ts";
+import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
+import { COLUMN_FILTERS, filterParameters } from "./filters.ts";
+import { LINK_PROPERTIES } from "./link-totals.ts";
+import { COMPARISONS } from "./period.ts";
 
-export const periodQuery = z.object({
+export const filtersQuery = z.object(filterParameters);
+
+/** Period and filters, which all queries have. */
+export const analyticsQuery = z.object({
   period: z.enum(PERIODS).optional(),
   start_date: z.string().optional(),
   end_date: z.string().optional(),
   timezone: z.string().optional(),
+  ...filterParameters,
 });
 
-const timeSeries = {
-  period: z.string(),
+export type AnalyticsQuery = z.output<typeof analyticsQuery>;
+
+export const completeFrom = {
+  complete_from: z.iso.datetime().optional().meta({
+    description:
+      "Present when filters need single clicks that have been deleted: clicks before are not counted.",
+  }),
+};
+
+export const figures = {
   summary: z.object({
     total_clicks: z.int(),
     unique_clicks: z.int(),
@@ -21,6 +37,37 @@ const timeSeries = {
   }),
   clicks_over_time: z.array(z.object({ date: z.string(), clicks: z.int(), unique: z.int() })),
 };
+
+const change = z.number().nullable().meta({
+  description: "Change in percent since the compared period; null if that had none.",
+});
+
+/** The same figures of an earlier period. */
+const comparison = z.object({
+  from: z.iso.datetime(),
+  to: z.iso.datetime(),
+  ...figures,
+  change: z.object({ total_clicks: change, unique_clicks: change }),
+  ...completeFrom,
+});
+
+const timeSeries = {
+  period: z.string(),
+  ...figures,
+  ...completeFrom,
+  comparison: comparison.optional(),
+};
+
+const compare = {
+  compare: z.enum(COMPARISONS).optional().meta({
+    description:
+      "Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`).",
+  }),
+};
+
+export const summaryQuery = analyticsQuery.extend(compare);
+
+export type SummaryQuery = z.output<typeof summaryQuery>;
 
 export const summaryResponse = z.object({ link_id: z.string(), ...timeSeries });
 
@@ -34,12 +81,12 @@ const LINKS_MAX = 100;
 
 const resultLimit = z.coerce.number().int().min(1).max(RESULTS_MAX).default(10);
 
-export const geoQuery = periodQuery.extend({
+export const geoQuery = analyticsQuery.extend({
   group_by: z.enum(["country", "region", "city"]).default("country"),
   limit: resultLimit,
 });
 
-export const accountQuery = periodQuery.extend({ limit: resultLimit });
+export const accountQuery = summaryQuery.extend({ limit: resultLimit });
 
 export type AccountQuery = z.output<typeof accountQuery>;
 
@@ -54,21 +101,48 @@ export type GeoQuery = z.output<typeof geoQuery>;
 
 const counts = { clicks: z.int(), percentage: z.number() };
 
-export const geoResponse = z.object({
-  link_id: z.string(),
-  group_by: z.string(),
-  data: z.array(
-    z.union([
-      z.object({ country: z.string(), country_name: z.string(), ...counts }),
-      z.object({ city: z.string(), region: z.string(), country: z.string(), ...counts }),
-      z.object({ region: z.string(), region_name: z.string(), country: z.string(), ...counts }),
-    ]),
-  ),
+const countryClicks = z
+  .object({ country: z.string(), country_name: z.string(), ...counts })
+  .meta({ id: "CountryClicks" });
+
+const regionClicks = z
+  .object({ region: z.string(), region_name: z.string(), country: z.string(), ...counts })
+  .meta({ id: "RegionClicks" });
+
+const cityClicks = z
+  .object({ city: z.string(), region: z.string(), country: z.string(), ...counts })
+  .meta({ id: "CityClicks" });
+
+const byCountry = z.object({
+  group_by: z.literal("country"),
+  data: z.array(countryClicks),
+  ...completeFrom,
 });
+const byRegion = z.object({
+  group_by: z.literal("region"),
+  data: z.array(regionClicks),
+  ...completeFrom,
+});
+const byCity = z.object({
+  group_by: z.literal("city"),
+  data: z.array(cityClicks),
+  ...completeFrom,
+});
+const linkId = { link_id: z.string() };
+
+export const geoResponse = z.discriminatedUnion("group_by", [
+  z.object({ ...linkId, ...byCountry.shape }).meta({ id: "LinkGeoByCountry" }),
+  z.object({ ...linkId, ...byRegion.shape }).meta({ id: "LinkGeoByRegion" }),
+  z.object({ ...linkId, ...byCity.shape }).meta({ id: "LinkGeoByCity" }),
+]);
 
 export type GeoResponse = z.output<typeof geoResponse>;
 
-export const accountGeoResponse = geoResponse.omit({ link_id: true });
+export const accountGeoResponse = z.discriminatedUnion("group_by", [
+  byCountry.meta({ id: "AccountGeoByCountry" }),
+  byRegion.meta({ id: "AccountGeoByRegion" }),
+  byCity.meta({ id: "AccountGeoByCity" }),
+]);
 
 export type AccountGeoResponse = z.output<typeof accountGeoResponse>;
 
@@ -79,6 +153,7 @@ export const devicesResponse = z.object({
   devices: z.array(z.object({ type: z.string(), ...counts })),
   browsers: namedCounts,
   os: namedCounts,
+  ...completeFrom,
 });
 
 export type DevicesResponse = z.output<typeof devicesResponse>;
@@ -87,13 +162,14 @@ export const accountDevicesResponse = devicesResponse.omit({ link_id: true });
 
 export type AccountDevicesResponse = z.output<typeof accountDevicesResponse>;
 
-export const referrersQuery = periodQuery.extend({ limit: resultLimit });
+export const referrersQuery = analyticsQuery.extend({ limit: resultLimit });
 
 export type ReferrersQuery = z.output<typeof referrersQuery>;
 
 export const referrersResponse = z.object({
   link_id: z.string(),
   referrers: z.array(z.object({ source: z.string(), ...counts })),
+  ...completeFrom,
 });
 
 export type ReferrersResponse = z.output<typeof referrersResponse>;
@@ -102,7 +178,93 @@ export const accountReferrersResponse = referrersResponse.omit({ link_id: true }
 
 export type AccountReferrersResponse = z.output<typeof accountReferrersResponse>;
 
+/** The most dimensions of one breakdown. */
+const DIMENSIONS_MAX = 2;
+
+const dimensions = <Name extends string>(names: readonly [Name, ...Name[]]) =>
+  z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(
+      z
+        .array(z.enum(names))
+        .min(1)
+        .max(DIMENSIONS_MAX)
+        .refine((list) => new Set(list).size === list.length, "must not name a dimension twice"),
+    );
+
+const breakdownPage = {
+  limit: resultLimit,
+  starting_after: z.string().max(CURSOR_LENGTH_MAX).optional().meta({
+    description: "The `next_cursor` of the page before.",
+  }),
+};
+
+export const breakdownQuery = analyticsQuery.extend({
+  by: dimensions(COLUMN_FILTERS).meta({
+    description: "One dimension, or two separated by a comma.",
+    examples: ["country,device"],
+  }),
+  ...breakdownPage,
+});
+
+export type BreakdownQuery = z.output<typeof breakdownQuery>;
+
+export const accountBreakdownQuery = analyticsQuery.extend({
+  by: dimensions([...COLUMN_FILTERS, "link", ...LINK_PROPERTIES]).meta({
+    description:
+      "One dimension, or two separated by a comma. `tag` and `domain`, those that the links have now, stand alone.",
+    examples: ["tag"],
+  }),
+  ...breakdownPage,
+});
+
+export type AccountBreakdownQuery = z.output<typeof accountBreakdownQuery>;
+
+export const accountBreakdownResponse = z.object({
+  period: z.string(),
+  by: z.array(z.string()),
+  total_clicks: z
+    .int()
+    .meta({ description: "Clicks of all values, also of those on other pages." }),
+  data: z.array(
+    z.object({
+      values: z.record(z.string(), z.string()),
+      clicks: z.int(),
+      unique_clicks: z.int(),
+      percentage: z.number(),
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+  ...completeFrom,
+});
+
+export type AccountBreakdownResponse = z.output<typeof accountBreakdownResponse>;
+
+export const breakdownResponse = accountBreakdownResponse.extend({ link_id: z.string() });
+
+export type BreakdownResponse = z.output<typeof breakdownResponse>;
+
+export const accountTimesResponse = z.object({
+  period: z.string(),
+  first_click_at: z.iso.datetime().nullable(),
+  last_click_at: z.iso.datetime().nullable(),
+  heatmap: z.array(z.array(z.int())).meta({
+    description: "Clicks by weekday, from Monday, and by hour of the time zone.",
+  }),
+  ...completeFrom,
+});
+
+export type AccountTimesResponse = z.output<typeof accountTimesResponse>;
+
+export const timesResponse = accountTimesResponse.extend({ link_id: z.string() });
+
+export type TimesResponse = z.output<typeof timesResponse>;
+
 const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
+
+/** The filters of a query as members of a body. */
+const bulkFilters = z.strictObject(filterParameters);
 
 export const bulkBody = z.strictObject({
   link_ids: z
@@ -116,6 +278,7 @@ export const bulkBody = z.strictObject({
     .min(1)
     .max(METRICS.length)
     .default([...METRICS]),
+  filters: bulkFilters.optional(),
 });
 
 export type BulkBody = z.output<typeof bulkBody>;
@@ -132,6 +295,7 @@ export const bulkResponse = z.object({
   errors: z
     .array(z.object({ link_id: z.string(), code: z.string(), message: z.string() }))
     .optional(),
+  ...completeFrom,
 });
 
 export type BulkResponse = z.output<typeof bulkResponse>;

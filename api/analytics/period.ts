@@ -68,6 +68,67 @@ function hourRange(zone: string, now: number): Range {
   return { period: "24h", from, to: current.end, buckets, days: 1 };
 }
 
+export const COMPARISONS = ["previous", "year"] as const;
+
+export type Comparison = (typeof COMPARISONS)[number];
+
+/**
+ * Resolves the range that a query's range is compared with: the one of equal length right before it, or the one a year
+ * earlier. Whole local days are compared with whole local days, also across clock changes. Throws `invalid_request` for
+ * the period `all`.
+ */
+export function resolveComparison(
+  query: PeriodQuery,
+  { period, from, to }: Range,
+  comparison: Comparison,
+): Range {
+  if (period === "all") throw invalid("compare", 'cannot be used with the period "all"');
+  const zone = parseZone(query.timezone ?? "UTC");
+  if (period === "24h" && comparison === "previous") return hourRange(zone, from - 1);
+  const [start, end] = [from, to].map((instant) =>
+    Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone),
+  ) as [Temporal.ZonedDateTime, Temporal.ZonedDateTime]; // One for each instant.
+  if (comparison === "year") {
+    const [earlierStart, earlierEnd] = [start.subtract({ years: 1 }), end.subtract({ years: 1 })];
+    const last = earlierEnd.epochMilliseconds;
+    if (period === "24h") return hourRange(zone, last - 1);
+    return dayRange(earlierStart.epochMilliseconds, last, zone);
+  }
+  const isWholeDays = [start, end].every((at) => at.equals(at.startOfDay()));
+  const first = isWholeDays
+    ? start.subtract({ days: start.toPlainDate().until(end.toPlainDate()).days })
+    : start.subtract({ milliseconds: to - from });
+  return dayRange(first.epochMilliseconds, from, zone);
+}
+
+/** A range with an axis of local days. */
+const dayRange = (from: number, to: number, zone: string): Range => ({
+  period: "custom",
+  from,
+  to,
+  ...dayAxis(localDate(from, zone), localDate(to - 1, zone), zone),
+});
+
+/** The offset of local time from UTC in seconds, from an instant (Unix milliseconds) on. */
+export type Offset = { from: number; seconds: number };
+
+/** The offsets of a query's time zone within a range, in order. */
+export function resolveOffsets(
+  query: PeriodQuery,
+  { from, to }: Pick<Range, "from" | "to">,
+): Offset[] {
+  const zone = parseZone(query.timezone ?? "UTC");
+  const offsets: Offset[] = [];
+  let at: Temporal.ZonedDateTime | null =
+    Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO(zone);
+  // A range spans few years, and clocks change a few times a year.
+  while (at !== null && at.epochMilliseconds < to) {
+    offsets.push({ from: at.epochMilliseconds, seconds: at.offsetNanoseconds / 1e9 });
+    at = at.getTimeZoneTransition("next");
+  }
+  return offsets;
+}
+
 /**
  * The local hour that contains an instant. If the clocks change within an hour (by half an hour on Lord Howe,
  * at a quarter to three on Chatham), each part of it counts as an hour.
@@ -143,8 +204,8 @@ function parseInstant(text: string, zone: string, side: "start" | "end"): number
   }
 }
 
-/** Returns the canonical name of an IANA time zone; rejects offsets such as `+02:00`. */
-function parseZone(text: string): string {
+/** Returns the canonical name of an IANA time zone; rejects offsets such as `+02:00` with `invalid_request`. */
+export function parseZone(text: string): string {
   try {
     if (/^[A-Za-z]/.test(text))
       return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;

@@ -2,9 +2,9 @@
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { allOf, needsRawClicks, type Selection } from "./filters.ts";
 import {
-  ACCOUNT_LINKS,
-  accountLinksParams,
+  accountLinks,
   ANALYTICS_EXACT_CLICKS_MAX,
   BUCKET_RANGE,
   clampInstant,
@@ -18,8 +18,9 @@ import {
   type TimeSource,
   timeSource,
 } from "./sources.ts";
+import { countVisitors } from "./visitors.ts";
 
-/** Human clicks with their distinct visitors, and clicks of bots and prefetches. */
+/** Clicks of the counted classes with their distinct visitors, and clicks of bots and prefetches. */
 type Counts = { clicks: number; unique: number; bots: number; prefetches: number };
 
 export type SummaryCounts = {
@@ -37,6 +38,8 @@ type CountScope = {
   visitorsTable?: "clicks_15m";
   /** The condition for tables in the order of links: raw clicks, and that of visitors. */
   byLinkCondition: string;
+  /** The clicks may be so many that visitors are first estimated. */
+  estimateFirst?: boolean;
 };
 
 /** A link, and whether it has so few clicks that scanning the raw ones is cheapest. */
@@ -50,13 +53,17 @@ export function countClicks(
   clickhouse: ClickHouse,
   { id, lowVolume }: CountedLink,
   range: QueryRange,
+  selection: Selection,
 ): Promise<SummaryCounts> {
-  const condition = "link_id = {link_id: UUID}";
-  return count(clickhouse, range, {
+  const link = { condition: "link_id = {link_id: UUID}", params: { link_id: id } };
+  const { condition, params } = allOf(link, selection.links, selection.columns);
+  const raw = selection.columns !== undefined || (lowVolume && hasRawClicks(range));
+  return count(clickhouse, range, selection, {
     condition,
     byLinkCondition: condition,
-    params: { link_id: id },
-    source: lowVolume && hasRawClicks(range) ? RAW : timeSource(range),
+    params,
+    source: raw ? RAW : timeSource(range),
+    estimateFirst: selection.columns !== undefined && !lowVolume,
   });
 }
 
@@ -65,16 +72,42 @@ export function countAccountClicks(
   clickhouse: ClickHouse,
   { accountId, mode }: AccountScope,
   range: QueryRange,
+  selection: Selection,
 ): Promise<SummaryCounts> {
-  const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
+  const account = {
+    condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
+    params: { account_id: accountId, mode },
+  };
   const { table, raw } = timeSource(range);
+  const onlyRaw = raw || selection.columns !== undefined;
+  const byLink = allOf(
+    account,
+    // Raw clicks of bots are counted too.
+    accountLinks(range, onlyRaw || needsRawClicks(selection)),
+    selection.links,
+    selection.columns,
+  );
+  const scope = { byLinkCondition: byLink.condition, params: byLink.params };
+  if (onlyRaw) {
+    return count(clickhouse, range, selection, {
+      ...scope,
+      condition: byLink.condition,
+      source: RAW,
+      estimateFirst: selection.columns !== undefined,
+    });
+  }
   const byHour = table === "clicks_1h";
-  const rollup = byHour ? "clicks_1h_of_account" : "clicks_15m_of_account";
-  return count(clickhouse, range, {
-    condition,
-    byLinkCondition: `${condition} AND ${ACCOUNT_LINKS}`,
-    params: { account_id: accountId, mode, ...accountLinksParams(range) },
-    source: raw ? { table: "clicks", raw } : { table: rollup, raw },
+  if (selection.links !== undefined) {
+    return count(clickhouse, range, selection, {
+      ...scope,
+      condition: byLink.condition,
+      source: { table, raw },
+    });
+  }
+  return count(clickhouse, range, selection, {
+    ...scope,
+    condition: account.condition,
+    source: { table: byHour ? "clicks_1h_of_account" : "clicks_15m_of_account", raw: false },
     ...(byHour ? {} : { visitorsTable: "clicks_15m" }),
   });
 }
@@ -82,23 +115,24 @@ export function countAccountClicks(
 async function count(
   clickhouse: ClickHouse,
   range: QueryRange,
+  { classes }: Selection,
   scope: CountScope,
 ): Promise<SummaryCounts> {
   const params = {
     ...scope.params,
+    classes,
     from: clampInstant(range.from),
     to: clampInstant(range.to),
     starts: range.buckets.map((bucket) => bucket.start / 1_000),
   };
-  const { raw } = scope.source;
-  const rows = await queryRows<CountRow>(
-    clickhouse,
-    raw ? rawCounts(scope) : rollupCounts(scope),
-    params,
-  );
-  const counted = toSummary(rows);
+  if (scope.source.raw) {
+    const query = (visitors: string) =>
+      queryRows<CountRow>(clickhouse, rawCounts(scope, visitors), params);
+    return toSummary(await countVisitors(query, totalOf, scope.estimateFirst !== true));
+  }
+  const counted = toSummary(await queryRows<CountRow>(clickhouse, rollupCounts(scope), params));
   const { clicks } = counted.total;
-  if (raw || clicks === 0) return counted;
+  if (clicks === 0) return counted;
   const exact = hasRawClicks(range) && clicks <= ANALYTICS_EXACT_CLICKS_MAX;
   const visitorRows = await queryRows<VisitorRow>(
     clickhouse,
@@ -116,7 +150,7 @@ type CountRow = {
   is_total: number;
   /** Unix seconds. */
   start: string;
-  humans: string;
+  counted: string;
   unique_visitors: string;
   bots: string;
   prefetches: string;
@@ -124,12 +158,15 @@ type CountRow = {
 
 type VisitorRow = Pick<CountRow, "is_total" | "start" | "unique_visitors">;
 
+const BUCKET_START = (time: string): string =>
+  `roundDown(toInt64(toUnixTimestamp(${time})), {starts: Array(Int64)}) AS start`;
+
 const START = (time: string): string => `
-  grouping(start) AS is_total, roundDown(toInt64(toUnixTimestamp(${time})), {starts: Array(Int64)}) AS start`;
+  grouping(start) AS is_total, ${BUCKET_START(time)}`;
 
 const rollupCounts = ({ condition, source }: CountScope): string => `
   SELECT ${START("bucket")},
-         sumIf(clicks, class = 'human') AS humans,
+         sumIf(clicks, class IN {classes: Array(String)}) AS counted,
          '0' AS unique_visitors,
          sumIf(clicks, class = 'bot') AS bots,
          sumIf(clicks, class = 'prefetch') AS prefetches
@@ -137,39 +174,48 @@ const rollupCounts = ({ condition, source }: CountScope): string => `
    WHERE ${condition} AND ${BUCKET_RANGE}
    GROUP BY GROUPING SETS ((start), ())`;
 
+/** Merges each state once into its bucket, and the buckets into the total. */
 const mergedVisitors = ({
   condition,
   source,
   visitorsTable,
   byLinkCondition,
 }: CountScope): string => `
-  SELECT ${START("bucket")}, uniqCombined64Merge(14)(visitors) AS unique_visitors
-    FROM ${visitorsTable ?? source.table}
-   WHERE ${visitorsTable === undefined ? condition : byLinkCondition} AND ${BUCKET_RANGE} AND class = 'human'
+  SELECT grouping(start) AS is_total, start, uniqCombined64Merge(14)(states) AS unique_visitors
+    FROM (
+      SELECT ${BUCKET_START("bucket")}, uniqCombined64MergeState(14)(visitors) AS states
+        FROM ${visitorsTable ?? source.table}
+       WHERE ${visitorsTable === undefined ? condition : byLinkCondition} AND ${BUCKET_RANGE} AND class IN {classes: Array(String)}
+       GROUP BY start
+    )
    GROUP BY GROUPING SETS ((start), ())`;
 
 const exactVisitors = ({ byLinkCondition }: CountScope): string => `
   SELECT ${START("ts")}, uniqExact(visitor) AS unique_visitors
     FROM clicks
-   WHERE ${byLinkCondition} AND ${RAW_RANGE} AND class = 'human'
+   WHERE ${byLinkCondition} AND ${RAW_RANGE} AND class IN {classes: Array(String)}
    GROUP BY GROUPING SETS ((start), ())`;
 
-const rawCounts = ({ byLinkCondition }: CountScope): string => `
+/** Clicks of all classes are read, for those of bots; visitors are those of the counted ones. */
+const rawCounts = ({ byLinkCondition }: CountScope, visitors: string): string => `
   SELECT ${START("ts")},
-         countIf(class = 'human') AS humans,
-         uniqExactIf(visitor, class = 'human') AS unique_visitors,
+         countIf(class IN {classes: Array(String)}) AS counted,
+         ${visitors} FILTER (WHERE class IN {classes: Array(String)}) AS unique_visitors,
          countIf(class = 'bot') AS bots,
          countIf(class = 'prefetch') AS prefetches
     FROM clicks
    WHERE ${byLinkCondition} AND ${RAW_RANGE}
    GROUP BY GROUPING SETS ((start), ())`;
 
+const totalOf = (rows: readonly CountRow[]): number =>
+  Number(rows.find(({ is_total }) => is_total === 1)?.counted ?? 0);
+
 function toSummary(rows: readonly CountRow[]): SummaryCounts {
   const buckets = new Map<number, Counts>();
   let total: Counts = { clicks: 0, unique: 0, bots: 0, prefetches: 0 };
   for (const row of rows) {
     const counts = {
-      clicks: Number(row.humans),
+      clicks: Number(row.counted),
       unique: Number(row.unique_visitors),
       bots: Number(row.bots),
       prefetches: Number(row.prefetches),
@@ -182,34 +228,48 @@ function toSummary(rows: readonly CountRow[]): SummaryCounts {
 
 export type TopLink = { link_id: Uuid; clicks: number };
 
-/** Finds the links of an account with the most human clicks; ties sort by id. */
+/** Finds the links of an account with the most clicks; ties sort by id. */
 export async function findTopLinks(
   clickhouse: ClickHouse,
   { accountId, mode }: AccountScope,
   range: QueryRange,
   limit: number,
+  selection: Selection,
 ): Promise<TopLink[]> {
-  const days = splitDays(range);
-  const condition = "account_id = {account_id: UUID} AND mode = {mode: String}";
-  const rows = await queryRows<{ link_id: Uuid; humans: string }>(
+  const onlyRaw = needsRawClicks(selection);
+  const days = onlyRaw ? undefined : splitDays(range);
+  const { condition, params } = allOf(
+    {
+      condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
+      params: { account_id: accountId, mode },
+    },
+    onlyRaw ? accountLinks(range, true) : undefined,
+    selection.links,
+    selection.columns,
+  );
+  const rows = await queryRows<{ link_id: Uuid; clicks: string }>(
     clickhouse,
-    `SELECT link_id, sum(clicks) AS humans
-       FROM ${days === undefined ? fromRawClicks(condition) : fromAccountRollups(condition)}
+    `SELECT link_id, sum(rows.clicks) AS clicks
+       FROM ${days === undefined ? fromRawClicks(condition) : fromAccountRollups(condition)} AS rows
       GROUP BY link_id
-      ORDER BY humans DESC, link_id
+      ORDER BY clicks DESC, link_id
       LIMIT {limit: UInt32}`,
     {
-      account_id: accountId,
-      mode,
+      ...params,
       limit,
       ...(days === undefined
-        ? { from: clampInstant(range.from), to: clampInstant(range.to) }
+        ? {
+            classes: selection.classes,
+            from: clampInstant(range.from),
+            to: clampInstant(range.to),
+          }
         : dayParams(range, days)),
     },
   );
-  return rows.map((row) => ({ link_id: row.link_id, clicks: Number(row.humans) }));
+  return rows.map((row) => ({ link_id: row.link_id, clicks: Number(row.clicks) }));
 }
 
 /** Raw clicks with the columns of the rollups. */
 const fromRawClicks = (condition: string): string =>
-  `(SELECT link_id, 1 AS clicks FROM clicks WHERE ${condition} AND ${RAW_RANGE} AND class = 'human')`;
+  `(SELECT link_id, 1 AS clicks FROM clicks
+     WHERE ${condition} AND ${RAW_RANGE} AND class IN {classes: Array(String)})`;

@@ -45,11 +45,11 @@ beforeEach(() => {
         return { link_id, ...overTime };
       },
       account: async () => ({ ...overTime, top_links: [{ link_id, clicks: 3 }] }),
-      async geo(_, __, { group_by }) {
+      async geo() {
         const figures = { clicks: 3, percentage: 100 };
         return {
           link_id,
-          group_by,
+          group_by: "country",
           data: [{ country: "DE", country_name: "=Germany", ...figures }],
         };
       },

@@ -3,49 +3,41 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
-import { noted } from "../auth/access-rules.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { principalOf } from "../http/request-context.ts";
-import { prefersCsv, type Table, toCsv, toTable } from "./csv.ts";
+import { READ_ACCESS } from "./access.ts";
+import { csvPlugin } from "./csv-plugin.ts";
+import { type Table, toTable } from "./csv.ts";
 import {
+  accountBreakdownQuery,
+  accountBreakdownResponse,
   accountDevicesResponse,
   accountGeoResponse,
   accountQuery,
   accountReferrersResponse,
   accountResponse,
+  accountTimesResponse,
+  analyticsQuery,
+  breakdownQuery,
+  breakdownResponse,
   bulkBody,
   bulkResponse,
   devicesResponse,
+  filtersQuery,
   geoQuery,
   geoResponse,
-  periodQuery,
   referrersQuery,
   referrersResponse,
+  summaryQuery,
   summaryResponse,
+  timesResponse,
 } from "./model.ts";
 import type { AnalyticsService } from "./service.ts";
+import { targetsResponse } from "./targets.ts";
 
 type AnalyticsRoutesDeps = { auth: AuthPlugin; analytics: AnalyticsService };
 
 const linkParams = z.object({ link_id: z.string() });
-
-/** The access rule of all queries except the bulk one. */
-const READ_ACCESS = { scope: "analytics:read", limit: "GET /v1/analytics/*", cost: 1 } as const;
-
-/** Adds the route option `csv`, which converts a response to a table for clients that prefer CSV. */
-const csvPlugin = new Elysia({ name: "csv" }).macro({
-  csv: (convert: (body: unknown) => Table) => ({
-    detail: noted({ "x-csv": true }),
-    mapResponse({ responseValue, request, set }) {
-      set.headers["vary"] = "Accept";
-      // Errors are always JSON.
-      if (Number(set.status ?? 200) !== 200 || !prefersCsv(request.headers.get("accept")))
-        return undefined;
-      set.headers["content-type"] = "text/csv; charset=utf-8";
-      return new Response(toCsv(convert(responseValue)));
-    },
-  }),
-});
 
 const TIME_COLUMNS = ["date", "clicks", "unique"];
 const COUNT_COLUMNS = ["clicks", "percentage"];
@@ -85,6 +77,32 @@ function devicesTable(body: unknown): Table {
 const referrersTable = (body: unknown): Table =>
   toTable(["source", ...COUNT_COLUMNS], accountReferrersResponse.parse(body).referrers);
 
+function breakdownTable(body: unknown): Table {
+  const { data } = accountBreakdownResponse.parse(body);
+  return toTable(
+    [...Object.keys(data[0]?.values ?? {}), "clicks", "unique_clicks", "percentage"],
+    data.map(({ values, ...counts }) => ({ ...values, ...counts })),
+  );
+}
+
+const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+const timesTable = (body: unknown): Table =>
+  toTable(
+    ["weekday", "hour", "clicks"],
+    accountTimesResponse
+      .parse(body)
+      .heatmap.flatMap((hours, day) =>
+        hours.map((clicks, hour) => ({ weekday: WEEKDAYS[day], hour, clicks })),
+      ),
+  );
+
+const targetsTable = (body: unknown): Table =>
+  toTable(
+    ["kind", "id", "url", "clicks", "unique_clicks", "percentage"],
+    targetsResponse.parse(body).data,
+  );
+
 function bulkTable(body: unknown): Table {
   const { data } = bulkResponse.parse(body);
   return toTable(Object.keys(data[0] ?? { link_id: "" }), data);
@@ -102,9 +120,9 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         access: READ_ACCESS,
         csv: summaryTable,
         params: linkParams,
-        query: periodQuery,
+        query: summaryQuery,
         response: { 200: summaryResponse },
-        detail: { operationId: "getSummary", summary: "Get a link's clicks over time" },
+        detail: { operationId: "getLinkAnalytics", summary: "Get a link's clicks over time" },
       },
     )
     .get(
@@ -117,7 +135,7 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         params: linkParams,
         query: geoQuery,
         response: { 200: geoResponse },
-        detail: { operationId: "getGeo", summary: "Get a link's clicks by location" },
+        detail: { operationId: "getLinkGeo", summary: "Get a link's clicks by location" },
       },
     )
     .get(
@@ -128,10 +146,10 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         access: READ_ACCESS,
         csv: devicesTable,
         params: linkParams,
-        query: periodQuery,
+        query: analyticsQuery,
         response: { 200: devicesResponse },
         detail: {
-          operationId: "getDevices",
+          operationId: "getLinkDevices",
           summary: "Get a link's clicks by device, browser and system",
         },
       },
@@ -146,7 +164,25 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         params: linkParams,
         query: referrersQuery,
         response: { 200: referrersResponse },
-        detail: { operationId: "getReferrers", summary: "Get a link's clicks by referrer" },
+        detail: { operationId: "getLinkReferrers", summary: "Get a link's clicks by referrer" },
+      },
+    )
+    .get(
+      "/:link_id/targets",
+      ({ call, params, query }) =>
+        analytics.targets(principalOf(call), decodeId("link", params.link_id), query),
+      {
+        access: READ_ACCESS,
+        csv: targetsTable,
+        params: linkParams,
+        query: analyticsQuery,
+        response: { 200: targetsResponse },
+        detail: {
+          operationId: "getLinkTargets",
+          summary: "Get a link's clicks by rule and arm",
+          description:
+            "Where the link led: by each rule, each arm of its split, and its own destination. Reaches back as far as single clicks are retained.",
+        },
       },
     )
     .get("", ({ call, query }) => analytics.account(principalOf(call), query), {
@@ -155,7 +191,7 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       query: accountQuery,
       response: { 200: accountResponse },
       detail: {
-        operationId: "getAccountSummary",
+        operationId: "getAccountAnalytics",
         summary: "Get the clicks of all links over time",
         description: "Includes the links with the most clicks, also deleted ones.",
       },
@@ -170,7 +206,7 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
     .get("/devices", ({ call, query }) => analytics.accountDevices(principalOf(call), query), {
       access: READ_ACCESS,
       csv: devicesTable,
-      query: periodQuery,
+      query: analyticsQuery,
       response: { 200: accountDevicesResponse },
       detail: {
         operationId: "getAccountDevices",
@@ -188,12 +224,65 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
       },
     })
     .get(
+      "/:link_id/breakdown",
+      ({ call, params, query }) =>
+        analytics.breakdown(principalOf(call), decodeId("link", params.link_id), query),
+      {
+        access: READ_ACCESS,
+        csv: breakdownTable,
+        params: linkParams,
+        query: breakdownQuery,
+        response: { 200: breakdownResponse },
+        detail: {
+          operationId: "getLinkBreakdown",
+          summary: "Break down a link's clicks by one or two dimensions",
+        },
+      },
+    )
+    .get("/breakdown", ({ call, query }) => analytics.accountBreakdown(principalOf(call), query), {
+      access: READ_ACCESS,
+      csv: breakdownTable,
+      query: accountBreakdownQuery,
+      response: { 200: accountBreakdownResponse },
+      detail: {
+        operationId: "getAccountBreakdown",
+        summary: "Break down the clicks of all links by one or two dimensions",
+      },
+    })
+    .get(
+      "/:link_id/times",
+      ({ call, params, query }) =>
+        analytics.times(principalOf(call), decodeId("link", params.link_id), query),
+      {
+        access: READ_ACCESS,
+        csv: timesTable,
+        params: linkParams,
+        query: analyticsQuery,
+        response: { 200: timesResponse },
+        detail: {
+          operationId: "getLinkTimes",
+          summary: "Get a link's clicks by weekday and hour, and its first and last click",
+        },
+      },
+    )
+    .get("/times", ({ call, query }) => analytics.accountTimes(principalOf(call), query), {
+      access: READ_ACCESS,
+      csv: timesTable,
+      query: analyticsQuery,
+      response: { 200: accountTimesResponse },
+      detail: {
+        operationId: "getAccountTimes",
+        summary: "Get the clicks of all links by weekday and hour, and the first and last click",
+      },
+    })
+    .get(
       "/:link_id/stream",
-      async ({ call, params, request, set }) => {
+      async ({ call, params, query, request, set }) => {
         const events = await analytics.live(
           principalOf(call),
           decodeId("link", params.link_id),
           request,
+          query,
         );
         set.headers["content-type"] = "text/event-stream; charset=utf-8";
         set.headers["cache-control"] = "no-store";
@@ -205,8 +294,9 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         access: READ_ACCESS,
         errors: ["quota_exceeded"],
         params: linkParams,
+        query: filtersQuery,
         detail: {
-          operationId: "streamClicks",
+          operationId: "streamLinkClicks",
           summary: "Stream a link's clicks",
           description:
             "Sends new clicks as server-sent events. A client that reconnects with `Last-Event-ID` resumes after that event and receives up to the latest 1,000 clicks it missed. Returns `quota_exceeded` if the account has reached its maximum of open streams.",

@@ -3,16 +3,32 @@ import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
+import { backtestRules } from "./backtest/backtest.ts";
+import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
 import { accountScope, linkScope } from "./breakdowns.ts";
 import { countMany, type LinkCounts } from "./bulk.ts";
+import { exploreAccount, exploreColumns, exploreTimes } from "./explore.ts";
+import {
+  CLASSES,
+  type ColumnFilter,
+  type Condition,
+  type FilterQuery,
+  type Selection,
+} from "./filters.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
+  AccountBreakdownQuery,
+  AccountBreakdownResponse,
   AccountDevicesResponse,
   AccountGeoResponse,
   AccountQuery,
   AccountReferrersResponse,
   AccountSummary,
+  AccountTimesResponse,
+  AnalyticsQuery,
+  BreakdownQuery,
+  BreakdownResponse,
   BulkBody,
   BulkResponse,
   DevicesResponse,
@@ -21,10 +37,15 @@ import type {
   ReferrersQuery,
   ReferrersResponse,
   Summary,
+  SummaryQuery,
+  TimesResponse,
 } from "./model.ts";
-import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
+import { type PeriodQuery, type Range, resolveComparison, resolveRange } from "./period.ts";
 import { countAccountClicks, countClicks, findTopLinks, type SummaryCounts } from "./queries.ts";
-import { LOW_VOLUME_CLICKS, type QueryRange } from "./sources.ts";
+import { resolveMatcher, resolveSelection } from "./selection.ts";
+import { hasRawClicks, LOW_VOLUME_CLICKS, type QueryRange, timeSource } from "./sources.ts";
+import { countTargets, type TargetsResponse } from "./targets.ts";
+import { needsSingleClicks, readTopValues } from "./top-values.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -62,10 +83,11 @@ export function createAnalyticsService({
   async function summary(
     owner: AccountScope,
     id: Uuid | undefined,
-    query: PeriodQuery,
+    query: SummaryQuery,
   ): Promise<Summary> {
-    const { link, range, link_id } = await resolveLink(owner, id, query);
-    return { link_id, ...toTimeSeries(range, await countClicks(clickhouse, link, range)) };
+    const { link, range, link_id, selection } = await resolveLink(owner, id, query);
+    const countIn = (within: QueryRange) => countClicks(clickhouse, link, within, selection);
+    return { link_id, ...(await toSummary(query, range, selection, countIn)) };
   }
 
   async function resolveAccountRange(owner: AccountScope, query: PeriodQuery): Promise<QueryRange> {
@@ -78,29 +100,38 @@ export function createAnalyticsService({
     owner: AccountScope,
     { limit, ...query }: AccountQuery,
   ): Promise<AccountSummary> {
-    const range = await resolveAccountRange(owner, query);
-    const [counts, top] = await Promise.all([
-      countAccountClicks(clickhouse, owner, range),
-      findTopLinks(clickhouse, owner, range, limit),
+    const [range, selection] = await Promise.all([
+      resolveAccountRange(owner, query),
+      resolveSelection(links, owner, query),
+    ]);
+    const countIn = (within: QueryRange) =>
+      countAccountClicks(clickhouse, owner, within, selection);
+    const [series, top] = await Promise.all([
+      toSummary(query, range, selection, countIn),
+      findTopLinks(clickhouse, owner, range, limit, selection),
     ]);
     const top_links = top.map(({ link_id, clicks }) => ({
       link_id: encodeId("link", link_id),
       clicks,
     }));
-    return { ...toTimeSeries(range, counts), top_links };
+    return { ...series, top_links };
   }
 
   /**
-   * Streams new clicks of a link as server-sent events; throws `not_found`, `quota_exceeded` and
+   * Streams new clicks of a link, of all classes unless a filter names some, as server-sent events; throws `not_found`, `quota_exceeded` and
    * `unavailable`.
    */
   async function live(
     owner: AccountScope & { callerId: Uuid },
     id: Uuid | undefined,
     request: Pick<Request, "headers" | "signal">,
+    query: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await links.get(owner, id);
+    const wanted = { ...query, class: query.class ?? [...CLASSES] };
+    const matches = await resolveMatcher(links, owner, link.id, wanted);
     return await liveClicks.open({
+      matches,
       owner,
       linkId: link.id,
       lastEventId: request.headers.get("last-event-id"),
@@ -109,27 +140,33 @@ export function createAnalyticsService({
     });
   }
 
-  async function resolveLink(owner: AccountScope, id: Uuid | undefined, query: PeriodQuery) {
-    const row = await links.get(owner, id);
+  async function resolveLink(owner: AccountScope, id: Uuid | undefined, query: AnalyticsQuery) {
+    const [row, selection] = await Promise.all([
+      links.get(owner, id),
+      resolveSelection(links, owner, query),
+    ]);
     const range = resolveQueryRange(query, row.created_at.getTime(), Date.now());
     const link = { id: row.id, lowVolume: row.clicks < LOW_VOLUME_CLICKS };
-    return { link, range, link_id: encodeId("link", link.id) };
+    return { row, link, range, selection, link_id: encodeId("link", link.id) };
   }
 
   /** Returns counts of many links; lists links that the owner does not have in `errors`. */
   async function bulk(
     owner: AccountScope,
-    { link_ids, period, metrics }: BulkBody,
+    { link_ids, period, metrics, filters = {} }: BulkBody,
   ): Promise<BulkResponse> {
     const requested = link_ids.map((text) => ({ text, uuid: decodeId("link", text) }));
-    const created = await links.getCreationTimes(
-      owner,
-      requested.flatMap(({ uuid }) => uuid ?? []),
-    );
+    const [created, selection] = await Promise.all([
+      links.getCreationTimes(
+        owner,
+        requested.flatMap(({ uuid }) => uuid ?? []),
+      ),
+      resolveSelection(links, owner, filters),
+    ]);
     const now = Date.now();
     const range = resolveQueryRange({ period }, Math.min(now, ...created.values()), now);
-    const counted = await countMany(clickhouse, [...created.keys()], range);
-    const response: BulkResponse = { data: [] };
+    const counted = await countMany(clickhouse, [...created.keys()], range, selection);
+    const response: BulkResponse = { data: [], ...completeFrom(range, selection) };
     for (const { text, uuid } of requested) {
       if (uuid === undefined || !created.has(uuid)) {
         response.errors ??= [];
@@ -148,36 +185,111 @@ export function createAnalyticsService({
   }
 
   /** Resolves the clicks to break down and their range; throws as {@link summary}. */
-  async function resolveLinkScope(owner: AccountScope, id: Uuid | undefined, query: PeriodQuery) {
-    const { link, range, link_id } = await resolveLink(owner, id, query);
-    return { range, scope: linkScope(link), link_id };
+  async function resolveLinkScope(
+    owner: AccountScope,
+    id: Uuid | undefined,
+    query: AnalyticsQuery,
+  ) {
+    const { row, link, range, selection, link_id } = await resolveLink(owner, id, query);
+    const scope = linkScope(link, selection);
+    const complete = completeFrom(range, selection);
+    const rollup = rollupOf("clicks_15m", range, selection);
+    return { row, range, scope, link_id, complete, rollup };
   }
 
-  async function resolveAccountScope(owner: AccountScope, query: PeriodQuery) {
-    const range = await resolveAccountRange(owner, query);
-    return { range, scope: accountScope(owner, range) };
+  /**
+   * Resolves which single clicks a query is about: of one link or of all, and of all classes unless a filter names some.
+   * Throws `not_found` and `invalid_request`.
+   */
+  async function selectClicks(
+    owner: AccountScope,
+    linkId: string | undefined,
+    query: AnalyticsQuery,
+  ): Promise<{ scope: Condition; range: QueryRange }> {
+    const wanted = { ...query, class: query.class ?? [...CLASSES] };
+    return linkId === undefined
+      ? await resolveAccountScope(owner, wanted)
+      : await resolveLinkScope(owner, decodeId("link", linkId), wanted);
+  }
+
+  async function resolveAccountScope(owner: AccountScope, query: AnalyticsQuery) {
+    const [range, selection] = await Promise.all([
+      resolveAccountRange(owner, query),
+      resolveSelection(links, owner, query),
+    ]);
+    const scope = accountScope(owner, range, selection);
+    const complete = completeFrom(range, selection);
+    const rollup = rollupOf("clicks_15m_of_account", range, selection);
+    return { range, scope, complete, rollup };
+  }
+
+  /**
+   * Returns totals, time series and the top values of each dimension, of a link or (`id` is null) of an account; throws as
+   * {@link summary}.
+   */
+  async function overview(
+    owner: AccountScope,
+    id: Uuid | null,
+    query: SummaryQuery,
+    { dimensions, limit }: { dimensions: readonly ColumnFilter[]; limit: number },
+  ) {
+    const selected =
+      id === null
+        ? await resolveAccountScope(owner, query)
+        : await resolveLinkScope(owner, id, query);
+    const [series, breakdowns] = await Promise.all([
+      id === null ? account(owner, { ...query, limit: 1 }) : summary(owner, id, query),
+      readTopValues(clickhouse, selected, dimensions, limit),
+    ]);
+    const { period, summary: totals, clicks_over_time } = series;
+    const complete = needsSingleClicks(dimensions) ? incomplete(selected.range) : {};
+    return { period, summary: totals, clicks_over_time, breakdowns, ...complete };
   }
 
   return {
     summary,
     account,
+    overview,
     live,
     bulk,
+    selectClicks,
 
     /** Breaks down a link's clicks by location; throws as {@link summary}. */
     async geo(owner: AccountScope, id: Uuid | undefined, query: GeoQuery): Promise<GeoResponse> {
-      const { scope, range, link_id } = await resolveLinkScope(owner, id, query);
-      return { link_id, ...(await breakDownGeo(clickhouse, scope, range, query)) };
+      const { scope, range, link_id, complete } = await resolveLinkScope(owner, id, query);
+      return { link_id, ...(await breakDownGeo(clickhouse, scope, range, query)), ...complete };
     },
 
     /** Breaks down a link's clicks by device, browser and system; throws as {@link summary}. */
     async devices(
       owner: AccountScope,
       id: Uuid | undefined,
-      query: PeriodQuery,
+      query: AnalyticsQuery,
     ): Promise<DevicesResponse> {
-      const { scope, range, link_id } = await resolveLinkScope(owner, id, query);
-      return { link_id, ...(await breakDownDevices(clickhouse, scope, range)) };
+      const { scope, range, link_id, complete } = await resolveLinkScope(owner, id, query);
+      return { link_id, ...(await breakDownDevices(clickhouse, scope, range)), ...complete };
+    },
+
+    /** Counts a link's clicks by rule and arm; throws as {@link summary}. */
+    async targets(
+      owner: AccountScope,
+      id: Uuid | undefined,
+      query: AnalyticsQuery,
+    ): Promise<TargetsResponse> {
+      const { row, scope, range, link_id } = await resolveLinkScope(owner, id, query);
+      const data = await countTargets(clickhouse, row, scope, range);
+      return { link_id, data, ...incomplete(range) };
+    },
+
+    /** Runs rules over a link's clicks; throws as {@link summary}, and `invalid_url`. */
+    async backtest(
+      owner: AccountScope,
+      id: Uuid | undefined,
+      { rules, ...query }: BacktestBody,
+    ): Promise<Backtest> {
+      const { range, link_id, link } = await resolveLink(owner, id, query);
+      const tested = await backtestRules(clickhouse, link.id, rules, range);
+      return { link_id, ...incomplete(range), ...tested };
     },
 
     /** Breaks down a link's clicks by referrer; throws as {@link summary}. */
@@ -186,30 +298,122 @@ export function createAnalyticsService({
       id: Uuid | undefined,
       query: ReferrersQuery,
     ): Promise<ReferrersResponse> {
-      const { scope, range, link_id } = await resolveLinkScope(owner, id, query);
-      return { link_id, ...(await breakDownReferrers(clickhouse, scope, range, query.limit)) };
+      const { scope, range, link_id, complete } = await resolveLinkScope(owner, id, query);
+      return {
+        link_id,
+        ...(await breakDownReferrers(clickhouse, scope, range, query.limit)),
+        ...complete,
+      };
+    },
+
+    /** Breaks down a link's clicks by one or two dimensions; throws as {@link summary}. */
+    async breakdown(
+      owner: AccountScope,
+      id: Uuid | undefined,
+      query: BreakdownQuery,
+    ): Promise<BreakdownResponse> {
+      const { link_id, ...selected } = await resolveLinkScope(owner, id, query);
+      const page = await exploreColumns(clickhouse, selected, query);
+      return { link_id, ...page, ...incomplete(selected.range) };
+    },
+
+    async accountBreakdown(
+      owner: AccountScope,
+      query: AccountBreakdownQuery,
+    ): Promise<AccountBreakdownResponse> {
+      const selected = await resolveAccountScope(owner, query);
+      const page = await exploreAccount(clickhouse, links, owner, selected, query);
+      return { ...page, ...incomplete(selected.range) };
+    },
+
+    /** Returns when people clicked a link; throws as {@link summary}. */
+    async times(
+      owner: AccountScope,
+      id: Uuid | undefined,
+      query: AnalyticsQuery,
+    ): Promise<TimesResponse> {
+      const { link_id, complete, ...selected } = await resolveLinkScope(owner, id, query);
+      return { link_id, ...(await exploreTimes(clickhouse, selected, query)), ...complete };
+    },
+
+    async accountTimes(owner: AccountScope, query: AnalyticsQuery): Promise<AccountTimesResponse> {
+      const { complete, ...selected } = await resolveAccountScope(owner, query);
+      return { ...(await exploreTimes(clickhouse, selected, query)), ...complete };
     },
 
     /** The same breakdowns for all links of an account; they throw `invalid_request`. */
     async accountGeo(owner: AccountScope, query: GeoQuery): Promise<AccountGeoResponse> {
-      const { scope, range } = await resolveAccountScope(owner, query);
-      return await breakDownGeo(clickhouse, scope, range, query);
+      const { scope, range, complete } = await resolveAccountScope(owner, query);
+      return { ...(await breakDownGeo(clickhouse, scope, range, query)), ...complete };
     },
 
-    async accountDevices(owner: AccountScope, query: PeriodQuery): Promise<AccountDevicesResponse> {
-      const { scope, range } = await resolveAccountScope(owner, query);
-      return await breakDownDevices(clickhouse, scope, range);
+    async accountDevices(
+      owner: AccountScope,
+      query: AnalyticsQuery,
+    ): Promise<AccountDevicesResponse> {
+      const { scope, range, complete } = await resolveAccountScope(owner, query);
+      return { ...(await breakDownDevices(clickhouse, scope, range)), ...complete };
     },
 
     async accountReferrers(
       owner: AccountScope,
       query: ReferrersQuery,
     ): Promise<AccountReferrersResponse> {
-      const { scope, range } = await resolveAccountScope(owner, query);
-      return await breakDownReferrers(clickhouse, scope, range, query.limit);
+      const { scope, range, complete } = await resolveAccountScope(owner, query);
+      return { ...(await breakDownReferrers(clickhouse, scope, range, query.limit)), ...complete };
     },
   };
 }
+
+/** Totals and time series of a range, and those of the range that it is compared with. */
+async function toSummary(
+  query: SummaryQuery,
+  range: QueryRange,
+  selection: Selection,
+  countIn: (range: QueryRange) => Promise<SummaryCounts>,
+) {
+  const earlier =
+    query.compare === undefined
+      ? undefined
+      : { ...resolveComparison(query, range, query.compare), rawFrom: range.rawFrom };
+  const [counts, earlierCounts] = await Promise.all([
+    countIn(range),
+    earlier === undefined ? undefined : countIn(earlier),
+  ]);
+  const current = { ...toTimeSeries(range, counts), ...completeFrom(range, selection) };
+  if (earlier === undefined || earlierCounts === undefined) return current;
+  const { summary: before, clicks_over_time } = toTimeSeries(earlier, earlierCounts);
+  const comparison = {
+    from: new Date(earlier.from).toISOString(),
+    to: new Date(earlier.to).toISOString(),
+    summary: before,
+    clicks_over_time,
+    change: {
+      total_clicks: changeOf(current.summary.total_clicks, before.total_clicks),
+      unique_clicks: changeOf(current.summary.unique_clicks, before.unique_clicks),
+    },
+    ...completeFrom(earlier, selection),
+  };
+  return { ...current, comparison };
+}
+
+/** From when on single clicks are complete, if some of the range have been deleted. */
+export const incomplete = (range: QueryRange): { complete_from?: string } =>
+  hasRawClicks(range) ? {} : { complete_from: new Date(range.rawFrom).toISOString() };
+
+/** As {@link incomplete}, for figures that need single clicks only because of filters. */
+const completeFrom = (range: QueryRange, { columns }: Selection) =>
+  columns === undefined ? {} : incomplete(range);
+
+/** The rollup by quarter hour for times of clicks, unless raw clicks must be read. */
+const rollupOf = <Table extends string>(table: Table, range: QueryRange, { columns }: Selection) =>
+  columns === undefined && timeSource({ ...range, buckets: [] }).table !== "clicks"
+    ? table
+    : undefined;
+
+/** Change in percent with one decimal; null from nothing. */
+const changeOf = (now: number, before: number): number | null =>
+  before === 0 ? null : Math.round((now / before - 1) * 1_000) / 10;
 
 /** Totals, and a time series that includes the buckets without clicks. */
 const toTimeSeries = ({ period, days, buckets }: Range, counts: SummaryCounts) => ({

@@ -3,6 +3,7 @@
  * them is read from the raw clicks; once their retention has deleted those, it is rounded to quarters of an
  * hour.
  */
+import type { Condition } from "./filters.ts";
 import type { Range } from "./period.ts";
 
 const QUARTER_MS = 900_000;
@@ -15,6 +16,10 @@ const DAY_MS = 86_400_000;
  * estimated beyond (0.8 % error), so above that limit it may differ from the link's analytics within these errors.
  */
 export const ANALYTICS_EXACT_CLICKS_MAX = 1_000_000;
+
+/** Aggregates for the distinct visitors of raw clicks: exact, or within 1.5 % in bounded memory. */
+export const EXACT_VISITORS = "uniqExact(visitor)";
+export const ESTIMATED_VISITORS = "uniqCombined64(14)(visitor)";
 
 /** For links with fewer clicks than this, scanning raw clicks is cheaper than querying several rollups. */
 export const LOW_VOLUME_CLICKS = 50_000;
@@ -97,16 +102,17 @@ export const dayParams = (
 });
 
 /**
- * WHERE clause for the links of an account that have clicks in a range. It lets tables sorted by link skip
- * the data of all other links.
+ * WHERE clause for the links of an account that have clicks in a range: people's, or any (`anyClass`). It lets tables sorted
+ * by link skip the data of all other links.
  */
-export const ACCOUNT_LINKS = `link_id IN (
-  SELECT link_id FROM clicks_1d_of_account
+export const accountLinks = (
+  { from, to }: Pick<Range, "from" | "to">,
+  anyClass = false,
+  column: "link_id" | "subject_id" = "link_id",
+): Condition => ({
+  condition: `${column} IN (
+  SELECT link_id FROM ${anyClass ? "clicks_15m_of_account" : "clicks_1d_of_account"}
    WHERE account_id = {account_id: UUID} AND mode = {mode: String}
-     AND bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC'))`;
-
-/** Query parameters of {@link ACCOUNT_LINKS}, except account and mode. */
-export const accountLinksParams = ({ from, to }: Pick<Range, "from" | "to">) => ({
-  links_from: toSeconds(Math.floor(from / DAY_MS) * DAY_MS),
-  links_to: toSeconds(to),
+     AND bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC'))`,
+  params: { links_from: toSeconds(Math.floor(from / DAY_MS) * DAY_MS), links_to: toSeconds(to) },
 });

@@ -6,7 +6,7 @@ import { generateKey } from "./api-key.ts";
 
 let api: FakeApi;
 beforeEach(() => {
-  api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0 }) } });
+  api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
 });
 
 const requestIdOf = async (sent: string) =>

@@ -6,7 +6,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { listWindows } from "../limits/sql.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
-import { authorizeBatch } from "./authorize.ts";
+import { authorizeAll } from "./authorize.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -41,8 +41,10 @@ async function addKey({
   return { accountId, id: created.row.id, parts };
 }
 
-const authorize = (key: KeyParts, rule = READ, wanted = 1, rejected = 0) =>
-  authorizeBatch(postgres.sql, key, rule, wanted, rejected);
+async function authorize(key: KeyParts, rule = READ, wanted = 1, rejected = 0) {
+  const [result] = await authorizeAll(postgres.sql, [{ key, rule, wanted, rejected }]);
+  return result;
+}
 
 const readUsed = async (accountId: string): Promise<Record<string, number>> => {
   const windows = await listWindows(postgres.sql, { accountId, mode: "live" });
@@ -86,6 +88,49 @@ describe("a key", () => {
       expect(await authorize(parts)).toMatchObject({ verdict, granted: 0 });
       expect((await readUsed(accountId))["minute"]).toBe(0);
     }
+  });
+});
+
+describe("several keys in one query", () => {
+  const WRITE: AccessRule = { scope: "links:write", limit: "POST /v1/links", cost: 1 };
+
+  test("are decided each for itself, in the order in which they were asked", async () => {
+    const [one, two, revoked] = [await addKey(), await addKey(), await addKey()];
+    await postgres.keys.revokeAny(revoked.id);
+    const unknown = generateKey("live");
+    const asked = [two.parts, unknown, revoked.parts, one.parts].map((key) => ({
+      key,
+      rule: READ,
+      wanted: 1,
+      rejected: 0,
+    }));
+    const results = await authorizeAll(postgres.sql, asked);
+    expect(results.map((result) => [result?.verdict, result?.principal.callerId])).toEqual([
+      ["ok", two.id],
+      [undefined, undefined],
+      ["revoked", revoked.id],
+      ["ok", one.id],
+    ]);
+  });
+
+  test("of one account, or one key under two rules, spend the account's windows together", async () => {
+    const { parts, accountId } = await addKey();
+    const asked = [READ, WRITE, READ].map((rule) => ({ key: parts, rule, wanted: 2, rejected: 0 }));
+    const results = await authorizeAll(postgres.sql, asked);
+    expect(results.map((result) => result?.windows[0]?.used)).toEqual([2, 4, 6]);
+    expect((await readUsed(accountId))["minute"]).toBe(6);
+  });
+
+  test("in any order never wait for each other, and are all counted", async () => {
+    const keys = await Promise.all(Array.from({ length: 8 }, () => addKey()));
+    const asked = keys.map(({ parts }) => ({ key: parts, rule: READ, wanted: 1, rejected: 0 }));
+    const queries = Array.from({ length: FREE_BURST }, (_, i) =>
+      authorizeAll(postgres.sql, i % 2 === 0 ? asked : asked.toReversed()),
+    );
+    const verdicts = (await Promise.all(queries)).flat().map((result) => result?.verdict);
+    expect(new Set(verdicts)).toEqual(new Set(["ok"]));
+    for (const { accountId } of keys)
+      expect((await readUsed(accountId))["minute"]).toBe(FREE_BURST);
   });
 });
 

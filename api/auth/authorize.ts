@@ -6,8 +6,12 @@ import type { LimitWindow } from "../http/rate-limit.ts";
 import type { EndpointLimit } from "../limits/endpoint-limit.ts";
 import type { Sql } from "../postgres.ts";
 import type { AccessRule } from "./access-rules.ts";
-import type { KeyParts } from "./api-key.ts";
-import { type AuthorizationRow, authorizeRequests, type Verdict } from "./sql.ts";
+import {
+  type AuthorizationRow,
+  authorizeRequests,
+  type Verdict,
+  type WantedRequests,
+} from "./sql.ts";
 
 /** The database's decision about a request of an existing key. */
 export type AuthorizationResult = {
@@ -29,25 +33,28 @@ export type BatchResult = AuthorizationResult & {
 const TIMEOUT_MS = 1_500;
 
 /**
- * Authorizes `wanted` requests in one round trip. `rejected` counts the key's requests that this process rejected
- * from its cache. Returns undefined when the key does not exist; throws `unavailable` when PostgreSQL does
- * not respond in time.
+ * Authorizes requests of any number of keys in one round trip. The result of a key that does not exist is undefined.
+ * Throws `unavailable` when PostgreSQL does not respond in time.
  */
-export async function authorizeBatch(
+export async function authorizeAll(
   sql: Sql,
-  key: KeyParts,
-  rule: AccessRule,
-  wanted: number,
-  rejected: number,
-): Promise<BatchResult | undefined> {
-  const row = await withTimeout(
-    authorizeRequests(sql, key, rule, wanted, rejected),
-    TIMEOUT_MS,
-    () => unavailable("PostgreSQL did not respond in time."),
+  requests: readonly WantedRequests[],
+): Promise<(BatchResult | undefined)[]> {
+  const rows = await withTimeout(authorizeRequests(sql, requests), TIMEOUT_MS, () =>
+    unavailable("PostgreSQL did not respond in time."),
   );
-  if (row.verdict === "unknown") return undefined;
+  const byNumber = new Map(rows.map((row) => [row.number, row]));
+  return requests.map(({ rule }, i) => {
+    const row = byNumber.get(i + 1);
+    return row === undefined || row.verdict === "unknown"
+      ? undefined
+      : toBatchResult(row, row.verdict, rule);
+  });
+}
+
+function toBatchResult(row: AuthorizationRow, verdict: Verdict, rule: AccessRule): BatchResult {
   return {
-    verdict: row.verdict,
+    verdict,
     granted: row.granted,
     principal: {
       callerId: row.key_id,

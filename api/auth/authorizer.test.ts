@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey } from "./api-key.ts";
 import type { BatchResult } from "./authorize.ts";
-import { createAuthorizer } from "./authorizer.ts";
+import { type AuthorizeAll, createAuthorizer } from "./authorizer.ts";
 
 const key = generateKey("live");
 const rule: AccessRule = { scope: "links:read", limit: null, cost: 1 };
@@ -14,14 +14,8 @@ const rule: AccessRule = { scope: "links:read", limit: null, cost: 1 };
 function createWindow(limit: number) {
   let used = 0;
   const batches: number[] = [];
-  const authorizeBatch = async (
-    _id: string,
-    _key: unknown,
-    _rule: AccessRule,
-    wanted: number,
-  ): Promise<BatchResult> => {
+  const authorizeOne = ({ wanted }: { wanted: number }): BatchResult => {
     batches.push(wanted);
-    await Promise.resolve();
     const granted = Math.min(wanted, limit - used);
     used += granted;
     return {
@@ -33,7 +27,12 @@ function createWindow(limit: number) {
       windows: [{ name: "minute", limit, seconds: 60, used, resetsAt: 60_000 }],
     };
   };
-  return { authorizeBatch, batches };
+  const authorizeAll: AuthorizeAll = async (groups) => {
+    const results = groups.map(authorizeOne);
+    await Promise.resolve();
+    return results;
+  };
+  return { authorizeAll, batches };
 }
 
 describe("coalescing concurrent requests of one key", () => {
@@ -43,8 +42,8 @@ describe("coalescing concurrent requests of one key", () => {
         fc.integer({ min: 1, max: 300 }),
         fc.integer({ min: 1, max: 300 }),
         async (limit, requests) => {
-          const { authorizeBatch } = createWindow(limit);
-          const authorize = createAuthorizer(authorizeBatch);
+          const { authorizeAll } = createWindow(limit);
+          const authorize = createAuthorizer(authorizeAll);
           const results = await Promise.all(
             Array.from({ length: requests }, () => authorize("id", key, rule)),
           );
@@ -61,17 +60,17 @@ describe("coalescing concurrent requests of one key", () => {
   });
 
   test("queries at once for the first request, then once for all that arrived meanwhile", async () => {
-    const { authorizeBatch, batches } = createWindow(1_000);
-    const authorize = createAuthorizer(authorizeBatch);
+    const { authorizeAll, batches } = createWindow(1_000);
+    const authorize = createAuthorizer(authorizeAll);
     await Promise.all(Array.from({ length: 51 }, () => authorize("id", key, rule)));
     expect(batches).toEqual([1, 50]);
     await authorize("id", key, rule);
     expect(batches).toEqual([1, 50, 1]);
   });
 
-  test("queries separately for each key and rule", async () => {
-    const { authorizeBatch, batches } = createWindow(1_000);
-    const authorize = createAuthorizer(authorizeBatch);
+  test("asks separately for each key and rule", async () => {
+    const { authorizeAll, batches } = createWindow(1_000);
+    const authorize = createAuthorizer(authorizeAll);
     await Promise.all([
       authorize("one", key, rule),
       authorize("two", key, rule),
@@ -83,9 +82,9 @@ describe("coalescing concurrent requests of one key", () => {
 
   test("rejects all waiting requests on a failure, and queries again afterwards", async () => {
     let failing = true;
-    const { authorizeBatch } = createWindow(10);
+    const { authorizeAll } = createWindow(10);
     const authorize = createAuthorizer((...args) =>
-      failing ? Promise.reject(new Error("down")) : authorizeBatch(...args),
+      failing ? Promise.reject(new Error("down")) : authorizeAll(...args),
     );
     const results = await Promise.allSettled(
       Array.from({ length: 5 }, () => authorize("id", key, rule)),
@@ -93,5 +92,27 @@ describe("coalescing concurrent requests of one key", () => {
     expect(results.every(({ status }) => status === "rejected")).toBe(true);
     failing = false;
     expect(await authorize("id", key, rule)).toMatchObject({ verdict: "ok" });
+  });
+});
+
+describe("requests of many keys", () => {
+  test("share queries, and one that is slow holds up no other key", async () => {
+    const queries: string[][] = [];
+    const slow = Promise.withResolvers<void>();
+    const { authorizeAll } = createWindow(1_000);
+    const authorize = createAuthorizer(async (groups) => {
+      queries.push(groups.map(({ id }) => id));
+      if (groups.some(({ id }) => id === "slow")) await slow.promise;
+      else await Bun.sleep(1);
+      return await authorizeAll(groups);
+    });
+    const waiting = authorize("slow", key, rule);
+    const ids = Array.from({ length: 100 }, (_, i) => `key ${i}`);
+    const results = await Promise.all(ids.map((id) => authorize(id, key, rule)));
+    expect(results.every((result) => result?.verdict === "ok")).toBe(true);
+    expect(queries.flat().toSorted()).toEqual(["slow", ...ids].toSorted());
+    expect(queries.length).toBeLessThan(20);
+    slow.resolve();
+    expect(await waiting).toMatchObject({ verdict: "ok" });
   });
 });

@@ -1,22 +1,26 @@
 /**
- * Coalesces the authorization of requests: one query in flight per key and rule; requests that arrive meanwhile are
- * authorized together by the next query. However busy a key is, its row is not contended, and each
- * request is decided by a query that began after the request arrived.
+ * Coalesces the authorization of requests. Those of one key under one rule that arrive while a query for it is in
+ * flight are authorized together by the next one: however busy a key is, its row is not contended, and each request is
+ * decided by a query that began after the request arrived. And a query has many keys: with one commit for all of them.
  */
 import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
 import type { AuthorizationResult, BatchResult } from "./authorize.ts";
+import type { WantedRequests } from "./sql.ts";
 
-/** The most requests in one query. */
-const BATCH_MAX = 100;
+/** The most requests of a key and rule in one query. */
+const REQUESTS_MAX = 100;
 
-/** Authorizes `wanted` requests in one query; returns undefined when the key does not exist. */
-export type AuthorizeBatch = (
-  id: string,
-  key: KeyParts,
-  rule: AccessRule,
-  wanted: number,
-) => Promise<BatchResult | undefined>;
+/** The most keys in one query. */
+const KEYS_MAX = 32;
+
+/** The most queries in flight. One that waits for an account's row must not hold up the other accounts' keys. */
+const QUERIES_MAX = 6;
+
+/** Authorizes requests of several keys in one query; the result of a key that does not exist is undefined. */
+export type AuthorizeAll = (
+  groups: readonly (Omit<WantedRequests, "rejected"> & { id: string })[],
+) => Promise<readonly (BatchResult | undefined)[]>;
 
 /** Authorizes one request; `id` identifies the whole key, its secret included. */
 export type Authorize = (
@@ -30,36 +34,76 @@ type Waiter = {
   reject: (error: unknown) => void;
 };
 
-export function createAuthorizer(authorizeBatch: AuthorizeBatch): Authorize {
-  /** Requests that wait for the next query, by key and rule; an entry means that a query is in flight. */
-  const queues = new Map<string, Waiter[]>();
+/** The requests of a key under a rule that wait for the next query. */
+type Queue = {
+  name: string;
+  id: string;
+  key: KeyParts;
+  rule: AccessRule;
+  waiters: Waiter[];
+  inFlight: boolean;
+};
 
-  async function drain(queue: string, id: string, key: KeyParts, rule: AccessRule): Promise<void> {
-    for (;;) {
-      const waiters = queues.get(queue)?.splice(0, BATCH_MAX) ?? [];
-      if (waiters.length === 0) break;
-      try {
-        const batch = await authorizeBatch(id, key, rule, waiters.length * rule.cost);
-        waiters.forEach(({ resolve }, i) => resolve(batch && toResult(batch, i, rule)));
-      } catch (error) {
-        for (const { reject } of waiters) reject(error);
-      }
+export function createAuthorizer(authorizeAll: AuthorizeAll): Authorize {
+  /** By key and rule; those with requests that wait, or in flight. */
+  const queues = new Map<string, Queue>();
+  /** Those that are not in flight and have requests, the one that waits for longest first. */
+  const ready = new Set<Queue>();
+  let queries = 0;
+
+  function start(): void {
+    while (queries < QUERIES_MAX && ready.size > 0) {
+      const next = [...ready].slice(0, KEYS_MAX);
+      for (const queue of next) ready.delete(queue);
+      queries++;
+      void run(next).finally(() => {
+        queries--;
+        start();
+      });
     }
-    queues.delete(queue);
+  }
+
+  async function run(next: readonly Queue[]): Promise<void> {
+    const groups = next.map((queue) => ({ queue, waiters: take(queue) }));
+    try {
+      const results = await authorizeAll(
+        groups.map(({ queue: { id, key, rule }, waiters }) => ({
+          id,
+          key,
+          rule,
+          wanted: waiters.length * rule.cost,
+        })),
+      );
+      groups.forEach(({ queue, waiters }, group) => {
+        const batch = results[group];
+        waiters.forEach(({ resolve }, i) => resolve(batch && toResult(batch, i, queue.rule)));
+      });
+    } catch (error) {
+      for (const { waiters } of groups) for (const { reject } of waiters) reject(error);
+    }
+    for (const queue of next) {
+      queue.inFlight = false;
+      if (queue.waiters.length > 0) ready.add(queue);
+      else queues.delete(queue.name);
+    }
   }
 
   return (id, key, rule) => {
-    const queue = `${id} ${rule.scope} ${rule.limit} ${rule.cost}`;
+    const name = `${id} ${rule.scope} ${rule.limit} ${rule.cost}`;
     return new Promise((resolve, reject) => {
-      const waiters = queues.get(queue);
-      if (waiters !== undefined) {
-        waiters.push({ resolve, reject });
-        return;
-      }
-      queues.set(queue, [{ resolve, reject }]);
-      void drain(queue, id, key, rule);
+      const queue = queues.get(name) ?? { name, id, key, rule, waiters: [], inFlight: false };
+      queues.set(name, queue);
+      queue.waiters.push({ resolve, reject });
+      if (queue.inFlight) return;
+      ready.add(queue);
+      start();
     });
   };
+}
+
+function take(queue: Queue): Waiter[] {
+  queue.inFlight = true;
+  return queue.waiters.splice(0, REQUESTS_MAX);
 }
 
 /** The result for request number `i` (from 0) of a batch. */

@@ -6,8 +6,9 @@
 import { Elysia } from "elysia";
 
 import type { ErrorCode } from "../http/errors.ts";
+import { isNotModified } from "../http/etag.ts";
 import { readJsonBody } from "../http/json-body.ts";
-import { readQuery } from "../http/query.ts";
+import { readQuery, requireKnownParameters } from "../http/query.ts";
 import type { Call, RequestContext } from "../http/request-context.ts";
 import { type Access, accessDetail, noted } from "./access-rules.ts";
 
@@ -17,26 +18,35 @@ type AuthContext = { call: Call; request: Request; headers: Record<string, strin
 /** Lets a request pass, or throws the reason why not. */
 export type Authenticator = (context: AuthContext, access: Access) => void | Promise<void>;
 
-type AuthDeps = { authenticate: Authenticator; requestContext: RequestContext };
+type AuthDeps = {
+  authenticate: Authenticator;
+  requestContext: RequestContext;
+  /** The query parameters that a route knows. */
+  parametersOf: (method: string, path: string) => readonly string[];
+};
 
 const UNREAD_BODY = Object.freeze({});
 
 export type AuthPlugin = ReturnType<typeof authPlugin>;
 
-/** The plugin that implements the `access`, `jsonBody`, `errors` and `idempotent` options of routes. */
-export const authPlugin = ({ authenticate, requestContext }: AuthDeps) =>
+/** The plugin that implements the `access`, `jsonBody`, `errors`, `conditional` and `idempotent` options of routes. */
+export const authPlugin = ({ authenticate, requestContext, parametersOf }: AuthDeps) =>
   new Elysia({ name: "auth" })
     .use(requestContext)
     .macro({
       access: (access: Access) => ({
         detail: accessDetail(access),
         async transform(context) {
-          const { call, request, set } = context;
+          const { call, request, route, set } = context;
           if (call === undefined) throw new Error("The request context is missing.");
           await authenticate({ call, request, headers: set.headers }, access);
           // Assigns to one property: passing the context on would make the framework read the whole request first.
           // Its type of a query lacks the lists of repeated parameters; the route's schema validates either.
-          context.query = readQuery(request.url) as Record<string, string>;
+          const query = readQuery(request.url) as Record<string, string>;
+          if (access !== "static") {
+            requireKnownParameters(query, parametersOf(request.method, route));
+          }
+          context.query = query;
         },
       }),
       /** Declare it after `access`: the body of an unauthenticated request is neither read nor validated. */
@@ -50,6 +60,22 @@ export const authPlugin = ({ authenticate, requestContext }: AuthDeps) =>
       }),
       /** Error codes of this route beyond those that follow from its other options. */
       errors: (codes: readonly ErrorCode[]) => ({ detail: noted({ "x-errors": codes }) }),
+      /**
+       * `read`: a client that has the response already, by its `ETag`, gets a 304. `write`: the route honours
+       * `If-Match`, and may respond with 412.
+       */
+      conditional: (kind: "read" | "write") => ({
+        detail: noted({ "x-conditional": kind }),
+        mapResponse({ request, set }) {
+          const etag = set.headers["etag"];
+          const isRead = kind === "read" && Number(set.status ?? 200) === 200;
+          if (!isRead || typeof etag !== "string" || !isNotModified(request.headers, etag)) {
+            return undefined;
+          }
+          set.status = 304;
+          return new Response(null, { status: 304 });
+        },
+      }),
       /** The route replays a repeated `Idempotency-Key`: see `idempotency/idempotent.ts`. */
       idempotent: (enabled: true) => ({ detail: noted({ "x-idempotent": enabled }) }),
     })

@@ -2,13 +2,19 @@
 import type { Role } from "../../shared/contracts/users.ts";
 import type { Permission } from "./scopes.ts";
 
-const VIEWER: readonly Permission[] = ["links:read", "analytics:read", "domains:read"];
+const VIEWER: readonly Permission[] = [
+  "links:read",
+  "analytics:read",
+  "domains:read",
+  "shares:read",
+];
 
 const MEMBER: readonly Permission[] = [
   ...VIEWER,
   "links:write",
   "links:delete",
   "domains:write",
+  "shares:write",
   "members:read",
 ];
 

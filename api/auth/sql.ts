@@ -9,8 +9,20 @@ import type { KeyParts } from "./api-key.ts";
 export type Verdict =
   "ok" | "revoked" | "expired" | "forbidden" | "suspended" | "barred" | "limited";
 
+/** Requests of a key under a rule. */
+export type WantedRequests = {
+  key: KeyParts;
+  rule: AccessRule;
+  /** What they cost together. */
+  wanted: number;
+  /** The key's requests that this process rejected from its cache. */
+  rejected: number;
+};
+
 /** A row of `authorize_request`; times are Unix milliseconds by the database's clock. */
 export type AuthorizationRow = {
+  /** Which of the keys it is about, from 1. */
+  number: number;
   verdict: Verdict | "unknown";
   granted: number;
   key_id: Uuid;
@@ -36,18 +48,27 @@ export type AuthorizationRow = {
 };
 
 /**
- * Authorizes `wanted` requests of a key under a rule and consumes those it grants: see
- * `migrations/0002_authorize.sql`. `rejected` counts the key's requests that this process rejected from its cache.
+ * Authorizes requests of keys under rules and consumes those it grants: see `migrations/0002_authorize.sql`. A key whose
+ * public part is unknown has no row. Accounts are locked in the order of their ids, or two of these queries could wait
+ * for each other.
  */
-export async function authorizeRequests(
+export const authorizeRequests = (
   sql: Sql,
-  key: KeyParts,
-  rule: AccessRule,
-  wanted: number,
-  rejected: number,
-): Promise<AuthorizationRow> {
-  const [row] = await sql<[AuthorizationRow]>`
-    select * from authorize_request(${key.lookup}, ${key.secretHash}, ${rule.scope}, ${rule.limit},
-                                    ${wanted}, ${rejected})`;
-  return row;
-}
+  requests: readonly WantedRequests[],
+): Promise<AuthorizationRow[]> =>
+  sql<AuthorizationRow[]>`
+    select wanted.number::integer, result.*
+      from (
+        select asked.*
+          from unnest(${requests.map(({ key }) => key.lookup)}::text[],
+                      ${requests.map(({ key }) => key.secretHash.toString("hex"))}::text[],
+                      ${requests.map(({ rule }) => rule.scope)}::text[],
+                      ${requests.map(({ rule }) => rule.limit)}::text[],
+                      ${requests.map(({ wanted }) => wanted)}::integer[],
+                      ${requests.map(({ rejected }) => rejected)}::integer[])
+               with ordinality as asked (lookup, hash, scope, endpoint, requests, rejected, number)
+          join api_keys on api_keys.lookup = asked.lookup
+         order by api_keys.account_id, api_keys.mode, asked.number
+      ) wanted
+     cross join lateral authorize_request(wanted.lookup, decode(wanted.hash, 'hex'), wanted.scope, wanted.endpoint,
+                                          wanted.requests, wanted.rejected) result`.execute();

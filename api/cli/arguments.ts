@@ -3,8 +3,10 @@ import { InvalidArgumentError } from "commander";
 import type * as z from "zod";
 
 import { type Scope, SCOPES } from "../../shared/contracts/key-schemas.ts";
+import { normalizeHost } from "../../shared/hosts.ts";
 import { decodeId, type IdKind, type Uuid } from "../../shared/ids.ts";
 import { type AccountLimits, accountLimits } from "../accounts/model.ts";
+import { QUOTAS } from "../limits/quotas.ts";
 
 export function parseName(text: string): string {
   if (text.trim() === "") throw new InvalidArgumentError("It must not be empty.");
@@ -35,6 +37,19 @@ export function parseCount(text: string): number {
   return Number(text);
 }
 
+/** Parses a host name, an internationalized one in its ASCII form, or an address. */
+export function parseHost(text: string): string {
+  const url = URL.parse(`http://${text.trim()}/`);
+  const isHost = url !== null && url.pathname === "/" && url.port === "" && url.username === "";
+  const host = isHost && url.search === "" && url.hash === "" ? normalizeHost(url.host) : "";
+  if (host === "" || host.length > HOST_LENGTH_MAX)
+    throw new InvalidArgumentError("It must be a host such as example.com.");
+  return host;
+}
+
+/** RFC 1035 §2.3.4: 255 octets on the wire are 253 characters. */
+const HOST_LENGTH_MAX = 253;
+
 export function parseScopes(text: string): Scope[] {
   const names = text.split(",").map((name) => name.trim());
   return [...new Set(names)].map((name) => {
@@ -52,11 +67,22 @@ export function parseInstant(text: string): Date {
 }
 
 export function parseLimits(text: string): AccountLimits {
+  let json: unknown;
   try {
-    return accountLimits.parse(JSON.parse(text));
+    json = JSON.parse(text);
   } catch {
-    throw new InvalidArgumentError(
-      'It must be JSON such as {"minute":600,"day":50000,"burst":60,"endpoints":{"POST /v1/links":500},"quotas":{"domains":50}}.',
-    );
+    throw new InvalidArgumentError(`It is not JSON. ${LIMITS_EXAMPLE}`);
   }
+  const { data, error } = accountLimits.safeParse(json);
+  const [issue] = error?.issues ?? [];
+  if (issue === undefined && data !== undefined) return data;
+  const where = issue?.path.map(String).join(".") ?? "";
+  throw new InvalidArgumentError(
+    `${where === "" ? "" : `${where}: `}${issue?.message}. ${LIMITS_EXAMPLE}`,
+  );
 }
+
+const LIMITS_EXAMPLE =
+  `It must be JSON such as {"minute":600,"day":50000,"burst":60,"endpoints":{"POST /v1/links":500},` +
+  `"quotas":{"domains":50}}. Endpoints: ${Object.keys(accountLimits.shape.endpoints.unwrap().shape).join(", ")}. ` +
+  `Quotas: ${QUOTAS.join(", ")}.`;

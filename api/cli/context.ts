@@ -1,8 +1,7 @@
 /** What all commands share: connections to the stores, and printing of results. */
-import { ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { connect, type NatsConnection } from "nats";
 
-import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { openPostgres, type Sql } from "../postgres.ts";
 import { findUrl } from "./endpoints.ts";
@@ -44,7 +43,9 @@ export const createWithNats =
   };
 
 /** Runs `work` on ClickHouse, then closes the connection. */
-export type WithClickHouse = (work: (clickhouse: ClickHouse) => Promise<void>) => Promise<void>;
+export type WithClickHouse = (
+  work: (clickhouse: ClickHouseClient) => Promise<void>,
+) => Promise<void>;
 
 /** Uses the server of `CLICKHOUSE_URL` or of the local stack; statements may take up to an hour. */
 export const createWithClickHouse =

@@ -14,8 +14,11 @@ export type EnvironmentFiles = {
   read(name: string): Record<string, string>;
 };
 
+/** The directory of the installation's files. */
+export const configDirOf = (env: Env): string => env["SHORTHOP_CONFIG_DIR"] ?? CONFIG_DIR;
+
 export function openEnvironmentFiles(env: Env): EnvironmentFiles {
-  const pathOf = (name: string) => join(env["SHORTHOP_CONFIG_DIR"] ?? CONFIG_DIR, `${name}.env`);
+  const pathOf = (name: string) => join(configDirOf(env), `${name}.env`);
   const has = (name: string): boolean => {
     try {
       accessSync(pathOf(name), constants.R_OK);

@@ -3,9 +3,12 @@ import type { Command } from "commander";
 
 import { resyncLinks } from "../links/resync.ts";
 import { print, type WithDatabase } from "./context.ts";
+import { addTakedownCommands } from "./takedowns.ts";
 
 export function addLinkCommands(program: Command, withDatabase: WithDatabase): void {
   const links = program.command("links").description("Short links");
+
+  addTakedownCommands(links, withDatabase);
 
   links
     .command("resync")

@@ -7,14 +7,19 @@ import { Command, CommanderError } from "commander";
 
 import { version } from "../../shared/version.ts";
 import { addAccountCommands } from "./accounts.ts";
+import { addBackupCommands } from "./backup.ts";
 import { addClickCommands } from "./clicks.ts";
 import { createWithClickHouse, createWithDatabase, createWithNats } from "./context.ts";
 import { addDlqCommands } from "./dlq.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { addDomainCommands } from "./domains.ts";
 import { findUrl } from "./endpoints.ts";
 import { openEnvironmentFiles } from "./environment-files.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addLinkCommands } from "./links.ts";
-import { addProcessCommands } from "./processes.ts";
+import { addGeoipCommand, addProcessCommands } from "./processes.ts";
+import { addRegionCommands } from "./regions.ts";
+import { addStatusCommand } from "./status.ts";
 import { addUserCommands } from "./users.ts";
 
 // Commands inherit these settings when they are added, so this comes first.
@@ -24,6 +29,12 @@ const program = new Command("shorthop")
     "Manage a Shorthop installation. The word `admin` before a command is optional. " +
       "`shorthop api`, `worker` and `redirector` run the processes, which systemd does.",
   )
+  .addHelpText(
+    "after",
+    `
+The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL), else those of the files in
+/etc/shorthop (SHORTHOP_CONFIG_DIR). Exit codes: 0 success, 1 failure, 2 wrong usage.`,
+  )
   .showHelpAfterError()
   .exitOverride();
 const withDatabase = createWithDatabase(process.env);
@@ -31,8 +42,11 @@ addAccountCommands(program, withDatabase);
 addKeyCommands(program, withDatabase);
 addUserCommands(program, withDatabase);
 addLinkCommands(program, withDatabase);
+addDomainCommands(program, withDatabase);
 const withNats = createWithNats(process.env);
+addStatusCommand(program, withNats);
 addDlqCommands(program, withNats);
+addRegionCommands(program, withNats);
 addClickCommands(program, {
   withDatabase,
   withNats,
@@ -40,7 +54,19 @@ addClickCommands(program, {
   defaultRedirectors: () => findUrl(process.env, "REDIRECTOR_METRICS_URL"),
 });
 
-addProcessCommands(program, process.env, openEnvironmentFiles(process.env));
+const files = openEnvironmentFiles(process.env);
+// Who owns the schemas may also read everything.
+const ownerEnv = { ...files.read("migrate"), ...process.env };
+addBackupCommands(program, {
+  withClickHouse: createWithClickHouse(ownerEnv),
+  findDatabase: async () => ({
+    url: await findUrl(ownerEnv, "DATABASE_URL"),
+    env: process.env,
+  }),
+});
+addProcessCommands(program, process.env, files);
+addDoctorCommand(program, process.env, files);
+addGeoipCommand(program, process.env, files);
 
 /** `admin` is optional: `shorthop admin …` and `bun run admin -- …` are equivalent. */
 const args = process.argv.slice(2);

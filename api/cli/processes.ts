@@ -13,7 +13,7 @@ type Env = Record<string, string | undefined>;
 
 /** The processes that own a database schema. */
 const MIGRATING = ["api", "worker"];
-const PROCESSES = ["api", "worker", "redirector"];
+export const PROCESSES = ["api", "worker", "redirector"];
 
 /** What units set themselves. The directory of all journals stands for those of the instances. */
 const SET_BY_UNITS = { JOURNAL_DIR: "/var/lib" };
@@ -38,21 +38,38 @@ export function addProcessCommands(program: Command, env: Env, files: Environmen
       const installed = PROCESSES.filter(files.has);
       const checked = names.length > 0 ? names : installed;
       return runAll(checked.length > 0 ? checked : PROCESSES, "check", (name) =>
-        files.has(name) ? { ...SET_BY_UNITS, ...env, ...files.read(name) } : env,
+        environmentOf(name, env, files),
       );
     });
+}
+
+/** The environment of a process by the installation's file of this name, if it has one. */
+export const environmentOf = (name: string, env: Env, files: EnvironmentFiles): Env =>
+  files.has(name) ? { ...SET_BY_UNITS, ...env, ...files.read(name) } : env;
+
+/** Adds `geoip update`, which the worker does. */
+export function addGeoipCommand(program: Command, env: Env, files: EnvironmentFiles): void {
+  program
+    .command("geoip")
+    .description("GeoIP data of the worker")
+    .command("update")
+    .description(
+      "Download each database of GEOIP_DATABASES from its URL in GEOIP_URLS, and replace the file if it is newer and can " +
+        "be read; a running worker then uses it. shorthop-geoip.timer does so once a week",
+    )
+    .action(() => runAll(["worker"], "geoip-update", (name) => environmentOf(name, env, files)));
 }
 
 async function runAll(
   names: readonly string[],
   subcommand: string,
-  environmentOf: (name: string) => Env,
+  readEnvironment: (name: string) => Env,
 ): Promise<void> {
   let failed = false;
   for (const name of names) {
     console.log(`${name}:`);
     const child = Bun.spawn([...commandOf(name), subcommand], {
-      env: environmentOf(name),
+      env: readEnvironment(name),
       stdio: ["ignore", "inherit", "inherit"],
     });
     failed = (await child.exited) !== 0 || failed;
@@ -61,7 +78,7 @@ async function runAll(
 }
 
 /** A process is a word of the executable (deploy/executable.ts) or, in the source tree, a main module. */
-function commandOf(name: string): string[] {
+export function commandOf(name: string): string[] {
   if (!PROCESSES.includes(name)) throw new Error(`There is no process "${name}".`);
   const main = join(import.meta.dir, `../../${name}/main.ts`);
   return existsSync(main) ? [process.execPath, main] : [process.execPath, name];

@@ -1,8 +1,29 @@
 /** SQL statements of the command line. */
 import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
-import type { Transaction } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 
 /** Waits until no other process rebuilds rollups, and keeps others waiting until the transaction ends. */
 export async function lockRollupRepair(transaction: Transaction): Promise<void> {
   await transaction`select pg_advisory_xact_lock(${REPAIR_LOCK})`;
+}
+
+/** Creates a database; the user needs the right to. */
+export async function createDatabase(sql: Sql, name: string): Promise<void> {
+  await sql`create database ${sql(name)}`;
+}
+
+/** Drops a database if it exists. */
+export async function dropDatabase(sql: Sql, name: string): Promise<void> {
+  await sql`drop database if exists ${sql(name)} with (force)`;
+}
+
+/** Counts what an operator would miss first. */
+export async function countRows(
+  sql: Sql,
+): Promise<{ accounts: number; links: number; keys: number }> {
+  const [row] = await sql<[{ accounts: number; links: number; keys: number }]>`
+    select (select count(*)::int from accounts) as accounts,
+           (select count(*)::int from links) as links,
+           (select count(*)::int from api_keys) as keys`;
+  return row;
 }

@@ -4,32 +4,39 @@
  */
 import { Elysia } from "elysia";
 
+import { backtestRoutes } from "../analytics/backtest/routes.ts";
+import { failureRoutes } from "../analytics/failures/routes.ts";
 import { analyticsRoutes } from "../analytics/routes.ts";
 import type { AppDeps } from "../app.ts";
 import { requireAccessRules } from "../auth/access-rules.ts";
 import { authPlugin } from "../auth/plugin.ts";
+import { clicksRoutes } from "../clicks/routes.ts";
 import { domainRoutes } from "../domains/routes.ts";
 import { requireSameOrigin } from "../http/csrf.ts";
 import { errorPlugin } from "../http/error-plugin.ts";
 import { notFound } from "../http/errors.ts";
 import { healthPlugin } from "../http/health-plugin.ts";
 import { metricsPlugin } from "../http/metrics-plugin.ts";
+import { createParameterLookup } from "../http/query.ts";
 import { requestContextPlugin } from "../http/request-context.ts";
 import { siteHeaders } from "../http/site-headers.ts";
 import { installValidation } from "../http/validation.ts";
 import { createIdempotent } from "../idempotency/idempotent.ts";
 import { keyRoutes } from "../keys/routes.ts";
 import { createAnonymousLimit } from "../limits/anonymous.ts";
+import { bulkLinkRoutes } from "../links/bulk/routes.ts";
+import { explainRoutes } from "../links/explain/routes.ts";
 import { linkRoutes } from "../links/routes.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import type { MemberService } from "../members/service.ts";
 import { sessionRoutes } from "../sessions/routes.ts";
 import type { SessionService } from "../sessions/service.ts";
 import { createSessionAuth } from "../sessions/session-auth.ts";
+import { sharedRoutes } from "../shares/public/routes.ts";
+import { shareRoutes } from "../shares/routes.ts";
 import { isStoreUnavailable } from "../stores.ts";
 import { limitRoutes } from "../usage/routes.ts";
 import { type Assets, findAsset } from "./assets.ts";
-import { linkSettingsRoutes } from "./routes.ts";
 
 export type DashboardDeps = AppDeps & {
   sessions: SessionService;
@@ -39,10 +46,10 @@ export type DashboardDeps = AppDeps & {
   origin: string;
 };
 
-/** Allows only the dashboard's own files, no inline code, and no framing. */
+/** Allows only the dashboard's own files and the images of links' previews, no inline code, and no framing. */
 const SECURITY_HEADERS = {
   "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob: https:; " +
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
@@ -53,25 +60,34 @@ const SECURITY_HEADERS = {
 
 const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 
+/** The endpoint's rate limit is for programs; the daily quota of links bounds an import. */
+const consumeMany = () => Promise.resolve();
+
 export function createDashboardApp(deps: DashboardDeps) {
-  const { log, stores, clientAddress, links, analytics, keys, domains, sessions, members } = deps;
+  const { log, stores, clientAddress, links, analytics, clicks, keys, domains, sessions, members } =
+    deps;
   const { assets, shortUrl, origin, observe } = deps;
   const anonymousLimit = createAnonymousLimit();
   const { findMembership, listAccounts } = members;
+  let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
   const auth = authPlugin({
     authenticate: createSessionAuth({ sessions, findMembership, anonymousLimit }),
     requestContext: requestContextPlugin(clientAddress),
+    parametersOf: createParameterLookup(() => routes),
   });
   const idempotent = createIdempotent(stores.requests);
-  let routes: { method: string; path: string }[] = [];
   const resources = new Elysia({ prefix: "/api/:account/:mode" })
-    // The endpoint's rate limit is for programs; the daily quota of links bounds an import.
-    .use(linkRoutes({ auth, idempotent, consumeMany: () => Promise.resolve(), links, shortUrl }))
+    .use(linkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
+    .use(bulkLinkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
+    .use(explainRoutes({ auth, links }))
+    .use(backtestRoutes({ auth, analytics }))
     .use(analyticsRoutes({ auth, analytics }))
-    .use(domainRoutes({ auth, idempotent, domains }))
+    .use(failureRoutes({ auth, failures: deps.failures }))
+    .use(clicksRoutes({ auth, clicks }))
+    .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
     .use(keyRoutes({ auth, idempotent, keys }))
-    .use(limitRoutes({ auth, listWindows: stores.listWindows, listQuotas: stores.listQuotas }))
-    .use(linkSettingsRoutes({ auth, links }));
+    .use(shareRoutes({ auth, idempotent, shares: deps.shares, originOf: () => origin }))
+    .use(limitRoutes({ auth, listWindows: stores.listWindows, listQuotas: stores.listQuotas }));
   const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
   const app = new Elysia({ name: "dashboard", normalize: false })
     .onRequest(({ request, set }) => {
@@ -92,6 +108,7 @@ export function createDashboardApp(deps: DashboardDeps) {
     .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl }))
     .use(invitationRoutes({ auth, members, sessions }))
     .use(memberRoutes({ auth, members }))
+    .use(sharedRoutes({ auth, shared: deps.shared, secure: origin.startsWith("https:") }))
     .use(resources);
   requireAccessRules(app.routes);
   installValidation(app.routes);

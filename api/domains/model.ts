@@ -1,8 +1,13 @@
 /** Schemas of domain requests and responses, and the rows they come from. */
+import { isIP } from "node:net";
+
+import { parse } from "tldts";
 import * as z from "zod";
 
+import { domainSettingsResponse } from "../../shared/contracts/domain-settings.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { paginationSchema } from "../http/pagination.ts";
+import { listOf } from "../http/pagination.ts";
+import type { StoredSettings } from "./settings.ts";
 
 export const createDomainBody = z.strictObject({
   domain: z
@@ -24,8 +29,23 @@ export const domainResponse = z
         value: z.string(),
       })
       .meta({ description: "The DNS record that proves ownership of the domain." }),
+    routing: z
+      .object({
+        type: z.enum(["CNAME", "ALIAS", "A", "AAAA"]),
+        name: z.string(),
+        value: z.string(),
+      })
+      .meta({
+        description:
+          "The DNS record that leads visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain.",
+      }),
     created_at: z.iso.datetime(),
     verified_at: z.iso.datetime().nullable(),
+    proof_missing_since: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: "Since when the TXT record of a verified domain has not been found." }),
+    ...domainSettingsResponse,
   })
   .meta({ id: "Domain" });
 
@@ -34,10 +54,7 @@ export const verificationResponse = domainResponse
   .extend({ problem: z.string().nullable() })
   .meta({ id: "DomainVerification" });
 
-export const domainListResponse = z.object({
-  data: z.array(domainResponse),
-  pagination: paginationSchema,
-});
+export const domainListResponse = listOf(domainResponse).meta({ id: "DomainList" });
 
 /** A domain as stored in PostgreSQL. */
 export type DomainRow = {
@@ -46,16 +63,47 @@ export type DomainRow = {
   verification_value: string;
   created_at: Date;
   verified_at: Date | null;
+  case_sensitive: boolean;
+  /** Its links are being published under aliases of the other case. */
+  switching: boolean;
+  settings: StoredSettings | null;
+  /** Since when the proof of a verified domain has not been found. */
+  missing_since: Date | null;
 };
 
 /** The DNS name of the TXT record that proves ownership of a domain. */
 export const verificationName = (host: string): string => `_shorthop.${host}`;
 
-export const toDomainResponse = (row: DomainRow): z.output<typeof domainResponse> => ({
+/** The DNS record that leads a domain to the service at `shortUrl`. */
+function routingOf(host: string, shortUrl: string) {
+  const target = new URL(shortUrl).hostname.replaceAll(/[[\]]/g, "");
+  const version = isIP(target);
+  // The top of a domain has other records, beside which no CNAME may be (RFC 1034 §3.6.2).
+  const isTop = parse(host, { allowPrivateDomains: true }).domain === host;
+  const type =
+    version === 4
+      ? ("A" as const)
+      : version === 6
+        ? ("AAAA" as const)
+        : isTop
+          ? ("ALIAS" as const)
+          : ("CNAME" as const);
+  return { type, name: host, value: target };
+}
+
+export const toDomainResponse = (
+  row: DomainRow,
+  shortUrl: string,
+): z.output<typeof domainResponse> => ({
   id: encodeId("dom", row.id),
   domain: row.host,
   status: row.verified_at === null ? "pending" : "verified",
   verification: { type: "TXT", name: verificationName(row.host), value: row.verification_value },
+  routing: routingOf(row.host, shortUrl),
   created_at: row.created_at.toISOString(),
   verified_at: row.verified_at?.toISOString() ?? null,
+  ...(row.missing_since === null ? {} : { proof_missing_since: row.missing_since.toISOString() }),
+  ...row.settings,
+  ...(row.case_sensitive ? {} : { case_sensitive: false }),
+  ...(row.switching ? { switching: true } : {}),
 });

@@ -35,13 +35,24 @@ beforeEach(() => {
         if ([...rows.values()].some((row) => row.host === host))
           throw new ApiError("domain_taken", "Taken.");
         const created_at = new Date("2026-01-02T03:04:05.678Z");
-        const row = { id, accountId, host, verification_value: "proof", created_at };
-        rows.set(id, { ...row, verified_at: null });
-        return { ...row, verified_at: null };
+        const row = {
+          id,
+          accountId,
+          host,
+          verification_value: "proof",
+          created_at,
+          verified_at: null,
+          case_sensitive: true,
+          switching: false,
+          settings: null,
+          missing_since: null,
+        };
+        rows.set(id, row);
+        return { ...row };
       },
       async list({ accountId }) {
         const own = [...rows.values()].filter((row) => row.accountId === accountId);
-        return { rows: own, total: own.length };
+        return { rows: own, total: own.length, next: null };
       },
       async verify(owner, id) {
         const row = await get(owner, id);
@@ -79,6 +90,7 @@ describe("POST /v1/domains", () => {
       status: "pending",
       verification: { type: "TXT", name: "_shorthop.go.example.com", value: "proof" },
       created_at: "2026-01-02T03:04:05.678Z",
+      routing: { type: "CNAME", name: "go.example.com", value: "sho.rt" },
       verified_at: null,
     });
   });

@@ -1,10 +1,11 @@
 /** Routes of `/v1/domains`. */
 import { Elysia } from "elysia";
 
+import { changeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { idParams, successResponse } from "../http/common-schemas.ts";
-import { listQuery, paginationOf } from "../http/pagination.ts";
+import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
 import {
@@ -16,9 +17,17 @@ import {
 } from "./model.ts";
 import type { DomainService } from "./service.ts";
 
-type DomainRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; domains: DomainService };
+type DomainRoutesDeps = {
+  auth: AuthPlugin;
+  idempotent: Idempotent;
+  domains: DomainService;
+  shortUrl: string;
+};
 
-export const domainRoutes = ({ auth, idempotent, domains }: DomainRoutesDeps) =>
+/** Names the list in its cursors. */
+const LIST = "domains";
+
+export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRoutesDeps) =>
   new Elysia({ name: "domains", prefix: "/v1/domains", tags: ["Domains"] })
     .use(auth)
     .post(
@@ -26,7 +35,10 @@ export const domainRoutes = ({ auth, idempotent, domains }: DomainRoutesDeps) =>
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
         return await idempotent({ principal, request, body, set }, async (id) => {
-          const created = toDomainResponse(await domains.create(principal, id, body.domain));
+          const created = toDomainResponse(
+            await domains.create(principal, id, body.domain),
+            shortUrl,
+          );
           return { status: 201, headers: { location: `/v1/domains/${created.id}` }, body: created };
         });
       },
@@ -41,15 +53,16 @@ export const domainRoutes = ({ auth, idempotent, domains }: DomainRoutesDeps) =>
           operationId: "createDomain",
           summary: "Add a domain",
           description:
-            "The domain stays pending until `verifyDomain` finds the TXT record in the response. Returns `domain_taken` if another account has verified the domain or your account has added it already, and `quota_exceeded` if the account has reached its maximum.",
+            "The domain stays pending until `verifyDomain` finds the TXT record in the response. Returns `domain_taken` if another account has verified the domain, and has not lost its proof, or your account has added it already, and `quota_exceeded` if the account has reached its maximum.",
         },
       },
     )
     .get(
       "",
-      async ({ call, query: { page, limit } }) => {
-        const { rows, total } = await domains.list(principalOf(call), page, limit);
-        return { data: rows.map(toDomainResponse), pagination: paginationOf(page, limit, total) };
+      async ({ call, query }) => {
+        const wanted = readListRequest(query, LIST);
+        const part = await domains.list(principalOf(call), wanted);
+        return listResponse(wanted, part, LIST, (row) => toDomainResponse(row, shortUrl));
       },
       {
         access: { scope: "domains:read", limit: null, cost: 1 },
@@ -61,7 +74,10 @@ export const domainRoutes = ({ auth, idempotent, domains }: DomainRoutesDeps) =>
     .get(
       "/:id",
       async ({ call, params }) =>
-        toDomainResponse(await domains.get(principalOf(call), decodeId("dom", params.id))),
+        toDomainResponse(
+          await domains.get(principalOf(call), decodeId("dom", params.id)),
+          shortUrl,
+        ),
       {
         access: { scope: "domains:read", limit: null, cost: 1 },
         params: idParams,
@@ -69,12 +85,35 @@ export const domainRoutes = ({ auth, idempotent, domains }: DomainRoutesDeps) =>
         detail: { operationId: "getDomain", summary: "Get a domain" },
       },
     )
+    .patch(
+      "/:id",
+      async ({ call, params, body, set }) => {
+        const id = decodeId("dom", params.id);
+        const { row, propagated } = await domains.update(principalOf(call), id, body);
+        if (!propagated) set.headers["x-propagation"] = "pending";
+        return toDomainResponse(row, shortUrl);
+      },
+      {
+        access: { scope: "domains:write", limit: null, cost: 1 },
+        jsonBody: "required",
+        errors: ["invalid_url", "aliases_collide", "conflict"],
+        params: idParams,
+        body: changeDomainBody,
+        response: { 200: domainResponse },
+        detail: {
+          operationId: "updateDomain",
+          summary: "Change the settings of a domain",
+          description:
+            "Fields that are left out stay as they are; null switches one off. The domain must be verified. A change of `case_sensitive` returns `aliases_collide` while aliases differ only in case, and is complete when `switching` is gone from the domain.",
+        },
+      },
+    )
     .post(
       "/:id/verify",
       async ({ call, params }) => {
         const id = decodeId("dom", params.id);
         const { row, problem } = await domains.verify(principalOf(call), id);
-        return { ...toDomainResponse(row), problem };
+        return { ...toDomainResponse(row, shortUrl), problem };
       },
       {
         access: { scope: "domains:write", limit: null, cost: 1 },

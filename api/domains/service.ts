@@ -1,32 +1,78 @@
 /** The operations on custom domains. */
 import { randomBytes } from "node:crypto";
 
+import type { ChangeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { ApiError, notFound } from "../http/errors.ts";
+import type { LinkPublisher } from "../feed/link-publisher.ts";
+import { ApiError, invalidField, notFound } from "../http/errors.ts";
+import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
+import {
+  isForeignKeyViolation,
+  isUniqueViolation,
+  type Sql,
+  type Transaction,
+} from "../postgres.ts";
 import type { ReadTxt } from "./dns.ts";
 import { parseDomain } from "./host.ts";
 import { type DomainRow, verificationName } from "./model.ts";
+import { enqueueNotice, enqueueRemoval } from "./notices.ts";
+import { mergeDomainSettings, prepareDomainSettings } from "./settings.ts";
 import {
+  claimDueProofs,
+  countDomains,
+  countLinks,
   deleteDomain,
+  findCollisions,
   findDomain,
   findVerifiedHost,
+  findVerifiedHosts,
+  finishRepublishing,
+  finishSwitching,
+  foldAliases,
+  hasUnpublished,
   insertDomain,
   listDomains,
+  listVerifiedHosts,
+  lockDomain,
+  lockRepublishing,
+  lockSwitching,
+  lockVerified,
+  markReleased,
   markVerified,
+  noteProof,
+  postponeProof,
+  updateDomain,
 } from "./sql.ts";
+
+/** Most links of a domain that switches: each is written and published again. */
+const SWITCHED_LINKS_MAX = 10_000;
+
+/** How long a proof may be missing before another account's proof displaces it. */
+const GRACE_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/** Most aliases that an error names. */
+const COLLISIONS_NAMED_MAX = 50;
 
 type DomainServiceDeps = {
   sql: Sql;
   readTxt: ReadTxt;
   /** Host names of the service's own short domain. */
   ownHosts: ReadonlySet<string>;
+  feed: Pick<LinkPublisher, "publish">;
+  /** Returns a URL as it was given if a link may lead to it; throws `invalid_url`. */
+  checkDestination: (url: string) => Promise<string>;
 };
 
 export type DomainService = ReturnType<typeof createDomainService>;
 
-export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDeps) {
+export function createDomainService({
+  sql,
+  feed,
+  readTxt,
+  ownHosts,
+  checkDestination,
+}: DomainServiceDeps) {
   /**
    * Adds a pending domain. Throws `invalid_request`, `quota_exceeded`, and `domain_taken` when any account
    * has verified it or the owner has added it already under another id.
@@ -36,7 +82,8 @@ export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDep
     if ("problem" in parsed) throw invalidDomain(parsed.problem);
     const { host } = parsed;
     if (ownHosts.has(host)) throw invalidDomain("is the service's own");
-    if ((await findVerifiedHost(sql, host)) !== undefined) throw domainTaken(host);
+    const holder = await findVerifiedHost(sql, host);
+    if (holder !== undefined && !isStale(holder.missingSince)) throw domainTaken(host);
     const verificationValue = `shorthop-verification=${randomBytes(20).toString("hex")}`;
     try {
       return await insertDomain(sql, { ...owner, id, host, verificationValue });
@@ -76,17 +123,132 @@ export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDep
       return { row, problem };
     }
     try {
-      return { row: (await markVerified(sql, row.id)) ?? row, problem: null };
+      const { verified, entry } = await sql.begin((transaction) => take(transaction, row, records));
+      if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+      return { row: verified, problem: null };
     } catch (error) {
       throw isUniqueViolation(error, "domains_verified_host") ? domainTaken(row.host) : error;
     }
+  }
+
+  /**
+   * An operator's order: takes a host from the account that has verified it. Its links are withdrawn, and any account may
+   * verify it. Returns whether an account had it.
+   */
+  async function release(host: string): Promise<boolean> {
+    const entry = await sql.begin(async (transaction) => {
+      const holder = await lockVerified(transaction, host);
+      if (holder === undefined) return undefined;
+      await markReleased(transaction, holder.id);
+      return await enqueueRemoval(transaction, holder);
+    });
+    if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+    return entry !== undefined;
+  }
+
+  /** Looks up the proofs that are due: see `proof-checks.ts`. Returns how many there were. */
+  async function checkProofs(limit: number): Promise<number> {
+    const due = await claimDueProofs(sql, limit);
+    for (const { id, host, verification_value } of due) {
+      const records = await readTxt(verificationName(host)).catch(() => undefined);
+      // DNS that does not answer is never an absence.
+      if (records === undefined) await postponeProof(sql, id);
+      else await noteProof(sql, id, records.includes(verification_value));
+    }
+    return due.length;
+  }
+
+  /**
+   * Calls `work` with a domain whose links are to be published (`verified`) or withdrawn, unless another process has it;
+   * when that returns true, they are.
+   */
+  async function withRepublishing(
+    work: (id: Uuid, verified: boolean) => Promise<boolean>,
+  ): Promise<void> {
+    if (!(await hasUnpublished(sql))) return;
+    await sql.begin(async (lock) => {
+      const found = await lockRepublishing(lock);
+      if (found === undefined || !(await work(found.id, found.verified))) return;
+      await finishRepublishing(sql, found.id, found.verified);
+    });
+  }
+
+  /** Stores a URL as it was given, once it has passed the checks of every destination. */
+  async function checkUrl(field: string, url: string): Promise<string> {
+    try {
+      return await checkDestination(url);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.reason !== "invalid_url") throw error;
+      const message = `Invalid value for "${field}": ${error.message}`;
+      throw new ApiError("invalid_url", message, { param: field });
+    }
+  }
+
+  /**
+   * Changes the settings of a verified domain and publishes them to the redirectors. `propagated` is false when the feed
+   * was unreachable. Throws `not_found`, `invalid_url`, `invalid_request`, `aliases_collide`, and `conflict` while the
+   * domain is switching already.
+   */
+  async function update(
+    owner: AccountScope,
+    id: Uuid | undefined,
+    body: ChangeDomainBody,
+  ): Promise<{ row: DomainRow; propagated: boolean }> {
+    if (id === undefined) throw notFound("domain");
+    const change = await prepareDomainSettings(body, checkUrl);
+    const { row, entry } = await sql.begin(async (transaction) => {
+      const old = await lockDomain(transaction, owner, id);
+      if (old === undefined) throw notFound("domain");
+      const changed = {
+        ...old,
+        settings: mergeDomainSettings(old.settings, change),
+        case_sensitive: body.case_sensitive ?? old.case_sensitive,
+      };
+      if (Bun.deepEquals(changed, old)) return { row: old, entry: undefined };
+      if (old.verified_at === null)
+        throw new ApiError("invalid_request", "The domain must be verified first.");
+      if (changed.case_sensitive !== old.case_sensitive) {
+        await switchCase(transaction, changed);
+        changed.switching = true;
+      }
+      await updateDomain(transaction, changed);
+      return { row: changed, entry: await enqueueNotice(transaction, changed) };
+    });
+    if (entry === undefined) return { row, propagated: true };
+    return { row, propagated: await feed.publish(entry.message, entry.outboxId) };
+  }
+
+  /**
+   * Calls `work` with a domain that is switching, unless another process has it; when that returns true, the domain has
+   * switched, and the redirectors are told.
+   */
+  async function withSwitching(work: (id: Uuid) => Promise<boolean>): Promise<void> {
+    if (!(await hasUnpublished(sql))) return;
+    await sql.begin(async (lock) => {
+      const id = await lockSwitching(lock);
+      if (id === undefined || !(await work(id))) return;
+      const entry = await sql.begin(async (transaction) => {
+        const row = await finishSwitching(transaction, id);
+        return row === undefined ? undefined : await enqueueNotice(transaction, row);
+      });
+      if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+    });
   }
 
   /** Removes a domain; throws `not_found`, and `domain_in_use` while it has links. */
   async function remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
     const row = await get(owner, id);
     try {
-      await deleteDomain(sql, row.id);
+      const entry = await sql.begin(async (transaction) => {
+        const locked = await lockDomain(transaction, owner, row.id);
+        const removal =
+          locked !== undefined && hasNotice(locked)
+            ? await enqueueRemoval(transaction, locked)
+            : undefined;
+        await deleteDomain(transaction, row.id);
+        return removal;
+      });
+      if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
     } catch (error) {
       if (!isForeignKeyViolation(error)) throw error;
       throw new ApiError("domain_in_use", `${row.host} still has links. Delete them first.`);
@@ -97,33 +259,99 @@ export function createDomainService({ sql, readTxt, ownHosts }: DomainServiceDep
   async function requireVerified(
     owner: AccountScope,
     text: string,
-  ): Promise<{ id: Uuid; host: string }> {
+  ): Promise<{ id: Uuid; host: string; caseSensitive: boolean }> {
     const parsed = parseDomain(text);
     const host = "host" in parsed ? parsed.host : "";
     const found = host === "" ? undefined : await findVerifiedHost(sql, host);
     if (found?.accountId !== owner.accountId || found.mode !== owner.mode) {
       throw invalidDomain("must be a verified domain of the account");
     }
-    return { id: found.id, host };
+    return { id: found.id, host, caseSensitive: found.caseSensitive };
   }
 
   return {
     create,
     get,
     verify,
+    update,
+    release,
+    checkProofs,
+    withSwitching,
+    withRepublishing,
     remove,
     requireVerified,
-    /** Returns a page of the owner's domains, newest first, and their total. */
-    list: (owner: AccountScope, page: number, limit: number) =>
-      listDomains(sql, owner, limit, (page - 1) * limit),
+    /** Lists the owner's domains, newest first. */
+    list: (owner: AccountScope, request: ListRequest): Promise<ListPart<DomainRow>> =>
+      readPart(
+        request,
+        (limit, start) => listDomains(sql, owner, limit, start),
+        () => countDomains(sql, owner),
+      ),
+    /** Lists the owner's verified domains, and since when they are. */
+    listVerified: (owner: AccountScope): Promise<{ host: string; verifiedAt: Date }[]> =>
+      listVerifiedHosts(sql, owner),
     /** Whether a host is a verified domain of any account, so that short links are served on it. */
     isCustom: async (host: string): Promise<boolean> =>
       (await findVerifiedHost(sql, host)) !== undefined,
+    /** As `isCustom` for many hosts: those that are. */
+    findCustom: (hosts: readonly string[]): Promise<ReadonlySet<string>> =>
+      findVerifiedHosts(sql, hosts),
   };
 }
 
-const invalidDomain = (problem: string): ApiError =>
-  new ApiError("invalid_request", `Invalid value for "domain": ${problem}.`);
+/**
+ * Makes the aliases of a locked domain unique in lower case, or as they are. Throws `aliases_collide`, and `invalid_request`
+ * for a domain with more than {@link SWITCHED_LINKS_MAX} links.
+ */
+async function switchCase(
+  transaction: Transaction,
+  { id, case_sensitive, switching }: DomainRow,
+): Promise<void> {
+  if (switching) throw new ApiError("conflict", "The domain is still switching.");
+  if ((await countLinks(transaction, id, SWITCHED_LINKS_MAX)) > SWITCHED_LINKS_MAX)
+    throw invalidField(
+      "case_sensitive",
+      `cannot be changed on a domain with more than ${SWITCHED_LINKS_MAX} links`,
+    );
+  const collisions = case_sensitive
+    ? []
+    : await findCollisions(transaction, id, COLLISIONS_NAMED_MAX);
+  if (collisions.length > 0)
+    throw new ApiError(
+      "aliases_collide",
+      `These aliases differ only in case: ${collisions.join(", ")}.`,
+      {
+        param: "case_sensitive",
+      },
+    );
+  await foldAliases(transaction, id, !case_sensitive);
+}
+
+/** Marks a domain as verified, and takes it from an account whose proof is stale and not among the records. */
+async function take(transaction: Transaction, row: DomainRow, records: readonly string[]) {
+  const holder = await lockVerified(transaction, row.host);
+  const isDisplaced =
+    holder !== undefined &&
+    holder.id !== row.id &&
+    isStale(holder.missing_since) &&
+    !records.includes(holder.verification_value);
+  if (isDisplaced) await markReleased(transaction, holder.id);
+  const verified = (await markVerified(transaction, row.id)) ?? row;
+  // The settings of the account that had it, or those of this one from an earlier time.
+  const isChanged = isDisplaced || hasNotice(verified);
+  const entry = isChanged ? await enqueueNotice(transaction, verified) : undefined;
+  return { verified, entry };
+}
+
+/** Whether a proof has been missing for longer than the days of grace. */
+const isStale = (missingSince: Date | null): boolean =>
+  missingSince !== null && Date.now() - missingSince.getTime() > GRACE_MS;
+
+/** Whether redirectors have something of a domain. One that is only pending may be another account's by now. */
+const hasNotice = ({ verified_at, settings, case_sensitive, switching }: DomainRow): boolean =>
+  verified_at !== null && (settings !== null || !case_sensitive || switching);
+
+const invalidDomain = (problem: string): ApiError => invalidField("domain", problem);
 
 const domainTaken = (host: string): ApiError =>
   new ApiError("domain_taken", `${host} has been verified by an account already.`);

@@ -1,9 +1,26 @@
 /** SQL statements on domains. */
+import type { JSONValue } from "postgres";
+
+import type { DomainNotice } from "../../shared/contracts/feed-notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
+
+/** The columns of a {@link DomainRow}. */
+const COLUMNS = [
+  "id",
+  "host",
+  "verification_value",
+  "created_at",
+  "verified_at",
+  "case_sensitive",
+  "switching",
+  "settings",
+  "missing_since",
+] as const;
 
 export type NewDomain = AccountScope & { id: Uuid; host: string; verificationValue: string };
 
@@ -19,7 +36,7 @@ export async function insertDomain(sql: Sql, domain: NewDomain): Promise<DomainR
       insert into domains (id, account_id, mode, host, verification_value)
       select ${domain.id}, ${domain.accountId}, ${domain.mode}, ${domain.host}, ${domain.verificationValue}
         from quota where granted
-      returning id, host, verification_value, created_at, verified_at
+      returning ${sql(COLUMNS)}
     )
     select quota.*, inserted.* from quota left join inserted on true`;
   requireClaimed("domains", { granted, allowed });
@@ -33,50 +50,257 @@ export async function findDomain(
   id: Uuid,
 ): Promise<DomainRow | undefined> {
   const [row] = await sql<DomainRow[]>`
-    select id, host, verification_value, created_at, verified_at
-      from domains where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
+    select ${sql(COLUMNS)} from domains where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
   return row;
 }
 
-/** Returns a page of the owner's domains, newest first, and their total. */
+/** Lists the owner's domains, newest first, from an offset or after a position. */
 export async function listDomains(
   sql: Sql,
   { accountId, mode }: AccountScope,
   limit: number,
-  offset: number,
-): Promise<{ rows: DomainRow[]; total: number }> {
-  const [rows, [{ total }]] = await Promise.all([
-    sql<DomainRow[]>`
-      select id, host, verification_value, created_at, verified_at
-        from domains where account_id = ${accountId} and mode = ${mode}
-       order by created_at desc, id desc limit ${limit} offset ${offset}`,
-    sql<[{ total: number }]>`
-      select count(*)::integer as total from domains
-       where account_id = ${accountId} and mode = ${mode}`,
-  ]);
-  return { rows, total };
+  start: ListStart,
+): Promise<DomainRow[]> {
+  const after = "after" in start ? start.after : null;
+  return await sql<DomainRow[]>`
+    select ${sql(COLUMNS)} from domains
+     where account_id = ${accountId} and mode = ${mode}
+           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
+     order by created_at desc, id desc
+     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
+export async function countDomains(sql: Sql, { accountId, mode }: AccountScope): Promise<number> {
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::integer as total from domains where account_id = ${accountId} and mode = ${mode}`;
+  return total;
+}
+
+type VerifiedHost = AccountScope & { id: Uuid; caseSensitive: boolean; missingSince: Date | null };
+
 /** Finds the verified domain with a host, of any account, by the index `domains_verified_host`. */
-export async function findVerifiedHost(
-  sql: Sql,
-  host: string,
-): Promise<(AccountScope & { id: Uuid }) | undefined> {
-  const [row] = await sql<(AccountScope & { id: Uuid })[]>`
-    select id, account_id as "accountId", mode from domains
+export async function findVerifiedHost(sql: Sql, host: string): Promise<VerifiedHost | undefined> {
+  const [row] = await sql<VerifiedHost[]>`
+    select id, account_id as "accountId", mode, case_sensitive as "caseSensitive",
+           missing_since as "missingSince" from domains
      where host = ${host} and verified_at is not null`;
   return row;
 }
 
-/** Marks a domain as verified. If another account was first, it violates `domains_verified_host`. */
-export async function markVerified(sql: Sql, id: Uuid): Promise<DomainRow | undefined> {
+/** Returns those of the hosts that are verified domains of any account. */
+export async function findVerifiedHosts(
+  sql: Sql,
+  hosts: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await sql<{ host: string }[]>`
+    select host from domains where host = any (${[...hosts]}::text[]) and verified_at is not null`;
+  return new Set(rows.map(({ host }) => host));
+}
+
+/** Returns the owner's verified domains, which a quota bounds. */
+export const listVerifiedHosts = (
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+): Promise<{ host: string; verifiedAt: Date }[]> =>
+  sql<{ host: string; verifiedAt: Date }[]>`
+    select host, verified_at as "verifiedAt" from domains
+     where account_id = ${accountId} and mode = ${mode} and verified_at is not null`;
+
+/**
+ * Marks a domain as verified; links that it had before are to be published again. If another account was first, it violates
+ * `domains_verified_host`.
+ */
+export async function markVerified(
+  sql: Sql | Transaction,
+  id: Uuid,
+): Promise<DomainRow | undefined> {
   const [row] = await sql<DomainRow[]>`
-    update domains set verified_at = coalesce(verified_at, clock_timestamp()) where id = ${id}
-    returning id, host, verification_value, created_at, verified_at`;
+    update domains
+       set verified_at = coalesce(verified_at, clock_timestamp()), missing_since = null, checked_at = clock_timestamp(),
+           republishing = republishing or verified_at is null and exists (
+             select from links where domain_id = ${id})
+     where id = ${id}
+    returning ${sql(COLUMNS)}`;
   return row;
 }
 
+/** Finds and locks the verified domain with a host, of any account. */
+export async function lockVerified(
+  transaction: Transaction,
+  host: string,
+): Promise<DomainRow | undefined> {
+  const [row] = await transaction<DomainRow[]>`
+    select ${transaction(COLUMNS)} from domains where host = ${host} and verified_at is not null for update`;
+  return row;
+}
+
+/** Takes a domain from its account: its links are to be withdrawn. */
+export async function markReleased(transaction: Transaction, id: Uuid): Promise<void> {
+  await transaction`
+    update domains
+       set verified_at = null, missing_since = null, switching = false,
+           republishing = exists (select from links where domain_id = ${id})
+     where id = ${id}`;
+}
+
+/** A verified domain whose proof is due to be looked up. */
+export type DueProof = Pick<DomainRow, "id" | "host" | "verification_value">;
+
+/** Claims verified domains whose proof was last looked up more than a day ago, at most `limit`. */
+export const claimDueProofs = async (sql: Sql, limit: number): Promise<DueProof[]> =>
+  await sql<DueProof[]>`
+    update domains set checked_at = now()
+     where id in (
+       select id from domains
+        where verified_at is not null and coalesce(checked_at, verified_at) < now() - interval '1 day'
+        order by coalesce(checked_at, verified_at) limit ${limit} for update skip locked)
+    returning id, host, verification_value`;
+
+/** Notes whether a proof was there. */
+export async function noteProof(sql: Sql, id: Uuid, isThere: boolean): Promise<void> {
+  await sql`
+    update domains set missing_since = case when ${isThere} then null else coalesce(missing_since, now()) end
+     where id = ${id} and verified_at is not null`;
+}
+
+/** Has a proof looked up again in an hour. */
+export async function postponeProof(sql: Sql, id: Uuid): Promise<void> {
+  await sql`update domains set checked_at = now() - interval '23 hours' where id = ${id}`;
+}
+
+/** Finds a domain whose links are to be published or withdrawn, for this process alone until the transaction ends. */
+export async function lockRepublishing(
+  transaction: Transaction,
+): Promise<{ id: Uuid; verified: boolean } | undefined> {
+  const [row] = await transaction<{ id: Uuid; verified: boolean }[]>`
+    with republishing as materialized (
+      select id, verified_at is not null as verified from domains where republishing)
+    select id, verified from republishing
+     where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
+  return row;
+}
+
+/** Says that the links are published or withdrawn, unless the domain has changed hands meanwhile. */
+export async function finishRepublishing(sql: Sql, id: Uuid, verified: boolean): Promise<void> {
+  await sql`
+    update domains set republishing = false where id = ${id} and (verified_at is not null) = ${verified}`;
+}
+
 /** Deletes a domain; one with links violates a foreign key. */
-export async function deleteDomain(sql: Sql, id: Uuid): Promise<void> {
+export async function deleteDomain(sql: Sql | Transaction, id: Uuid): Promise<void> {
   await sql`delete from domains where id = ${id}`;
+}
+
+/** As {@link findDomain}, with a row lock: no link is created on the domain until the transaction ends. */
+export async function lockDomain(
+  transaction: Transaction,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+): Promise<DomainRow | undefined> {
+  const [row] = await transaction<DomainRow[]>`
+    select ${transaction(COLUMNS)} from domains
+     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
+  return row;
+}
+
+/** Writes settings and case of a domain. */
+export async function updateDomain(
+  transaction: Transaction,
+  { id, settings, case_sensitive, switching }: DomainRow,
+): Promise<void> {
+  await transaction`
+    update domains
+       set settings = ${settings === null ? null : transaction.json(toJson(settings))}::jsonb,
+           case_sensitive = ${case_sensitive}, switching = ${switching}
+     where id = ${id}`;
+}
+
+/** What came from JSON is JSON again. */
+const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));
+
+/** Draws a version for the notice of a domain. */
+export async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
+  const [row] = await transaction<[{ version: string }]>`
+    with drawn as (select nextval('link_version') as version)
+    , noted as (update domains set version = drawn.version from drawn where id = ${id})
+    select version from drawn`;
+  return Number(row.version);
+}
+
+/** Adds a notice to the outbox, and returns the row's id. */
+export async function insertNotice(
+  transaction: Transaction,
+  notice: DomainNotice,
+): Promise<number> {
+  const [row] = await transaction<[{ id: string }]>`
+    insert into link_outbox (version, record)
+    values (${notice.version}, ${transaction.json(toJson(notice))}) returning id`;
+  return Number(row.id);
+}
+
+/** Verified domains that ever had a notice. */
+export const listNoticedDomains = async (sql: Sql): Promise<DomainRow[]> =>
+  await sql<DomainRow[]>`
+    select ${sql(COLUMNS)} from domains where version > 0 and verified_at is not null order by id`;
+
+/** Counts the links on a domain, up to `max` + 1. */
+export async function countLinks(transaction: Transaction, id: Uuid, max: number): Promise<number> {
+  const [row] = await transaction<[{ links: number }]>`
+    select count(*)::integer as links
+      from (select from links where domain_id = ${id} limit ${max + 1}) counted`;
+  return row.links;
+}
+
+/** Aliases of a domain that differ only in case, at most `limit` of them. */
+export async function findCollisions(
+  transaction: Transaction,
+  id: Uuid,
+  limit: number,
+): Promise<string[]> {
+  const rows = await transaction<{ alias: string }[]>`
+    select alias from links
+     where domain_id = ${id} and lower(alias) in (
+             select lower(alias) from links where domain_id = ${id} group by lower(alias) having count(*) > 1)
+     order by lower(alias), alias limit ${limit}`;
+  return rows.map(({ alias }) => alias);
+}
+
+/** Makes the aliases of a domain's links unique in lower case, or as they are. */
+export async function foldAliases(
+  transaction: Transaction,
+  id: Uuid,
+  folded: boolean,
+): Promise<void> {
+  // Thousands of rows with all their indexes take longer than a statement of a request may.
+  await transaction`set local statement_timeout = '30s'`;
+  await transaction`
+    update links set folded = ${folded} where domain_id = ${id} and folded is distinct from ${folded}`;
+}
+
+/** Whether links of a domain are to be published, by the indexes `domains_switching` and `domains_republishing`. */
+export async function hasUnpublished(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ found: boolean }]>`
+    select exists (select from domains where switching) or exists (select from domains where republishing) as found`;
+  return row.found;
+}
+
+/**
+ * Finds a domain that is switching, for this process alone until the transaction ends. Not by a lock of its row, which
+ * would stop the creation of links.
+ */
+export async function lockSwitching(transaction: Transaction): Promise<Uuid | undefined> {
+  const [row] = await transaction<{ id: Uuid }[]>`
+    with switching as materialized (select id from domains where switching and verified_at is not null)
+    select id from switching where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
+  return row?.id;
+}
+
+/** Says that a domain has switched. */
+export async function finishSwitching(
+  transaction: Transaction,
+  id: Uuid,
+): Promise<DomainRow | undefined> {
+  const [row] = await transaction<DomainRow[]>`
+    update domains set switching = false where id = ${id} returning ${transaction(COLUMNS)}`;
+  return row;
 }

@@ -6,8 +6,8 @@ import { type JetStreamClient, type JetStreamManager, type NatsConnection } from
 
 import {
   decodeLinkRecord,
-  encodeLinkRecord,
-  type LinkRecord,
+  encodeLinkMessage,
+  type LinkMessage,
 } from "../../shared/contracts/link-record.ts";
 import {
   ensureLinksStream,
@@ -18,13 +18,7 @@ import {
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
-import {
-  deleteEntries,
-  deleteEntry,
-  lockPendingEntries,
-  type OutboxStats,
-  selectOutboxStats,
-} from "./sql.ts";
+import { deleteEntries, lockPendingEntries, type OutboxStats, selectOutboxStats } from "./sql.ts";
 
 /** How long a request waits for the feed before it responds with `X-Propagation: pending`. */
 const PUBLISH_TIMEOUT_MS = 2_000;
@@ -45,8 +39,16 @@ const RELAY_AFTER_SECONDS = 1;
 const RELAY_BATCH = 200;
 
 export type LinkPublisher = {
-  /** Publishes a committed change and deletes its outbox entry; false when the feed is unreachable. */
-  publish(record: LinkRecord, outboxId: number): Promise<boolean>;
+  /**
+   * Publishes a committed change and deletes its outbox entry; false when the feed is unreachable. `expected` is
+   * `absent` for a link that was created: there is hardly ever an earlier version, so none is looked for first.
+   */
+  publish(message: LinkMessage, outboxId: number, expected?: "absent"): Promise<boolean>;
+  /** As `publish` for many changes, with one statement on the outbox; false unless all were published. */
+  publishMany(
+    entries: readonly { message: LinkMessage; outboxId: number }[],
+    expected?: "absent",
+  ): Promise<boolean>;
   /** Whether the stream has been opened since the start. */
   connected(): boolean;
   /** Changes that have not been published. */
@@ -71,6 +73,9 @@ export function startLinkPublisher({
 }: LinkPublisherDeps): LinkPublisher {
   let jetStream: { client: JetStreamClient; manager: JetStreamManager } | undefined;
   let stopped = false;
+  /** Outbox entries that are published and not deleted yet. */
+  const published: string[] = [];
+  let isDeleting = false;
 
   async function openStream(): Promise<void> {
     const connection = await nats;
@@ -87,20 +92,56 @@ export function startLinkPublisher({
     }
   }
 
-  async function publish(record: LinkRecord, outboxId: number): Promise<boolean> {
+  async function publish(
+    message: LinkMessage,
+    outboxId: number,
+    expected?: "absent",
+  ): Promise<boolean> {
     if (jetStream === undefined) return false;
     try {
       // It takes several requests when another message came first; one that is late changes nothing.
-      await withTimeout(publishIfNewer(jetStream, record), PUBLISH_TIMEOUT_MS);
+      await withTimeout(publishIfNewer(jetStream, message, expected), PUBLISH_TIMEOUT_MS);
     } catch (error) {
-      log.warn({ error, version: record.version }, "link_publish_failed");
+      log.warn({ error, version: message.version }, "link_publish_failed");
       return false;
     }
-    // The request does not wait for this: publishing a leftover entry again has no effect.
-    deleteEntry(sql, outboxId).catch((error: unknown) => {
-      log.warn({ error }, "outbox_delete_failed");
-    });
+    published.push(String(outboxId));
+    void deletePublished();
     return true;
+  }
+
+  /**
+   * Deletes the entries that have been published meanwhile, one statement at a time. Requests do not wait for this:
+   * publishing a leftover entry again has no effect.
+   */
+  async function deletePublished(): Promise<void> {
+    if (isDeleting) return;
+    isDeleting = true;
+    while (published.length > 0) {
+      await deleteEntries(sql, published.splice(0, RELAY_BATCH)).catch((error: unknown) =>
+        log.warn({ error }, "outbox_delete_failed"),
+      );
+    }
+    isDeleting = false;
+  }
+
+  async function publishMany(
+    entries: readonly { message: LinkMessage; outboxId: number }[],
+    expected?: "absent",
+  ): Promise<boolean> {
+    const connection = jetStream;
+    if (connection === undefined) return entries.length === 0;
+    const outcomes = await Promise.allSettled(
+      entries.map(({ message }) =>
+        withTimeout(publishIfNewer(connection, message, expected), PUBLISH_TIMEOUT_MS),
+      ),
+    );
+    const done = entries.filter((_, i) => outcomes[i]?.status === "fulfilled");
+    published.push(...done.map(({ outboxId }) => String(outboxId)));
+    void deletePublished();
+    const failed = entries.length - done.length;
+    if (failed > 0) log.warn({ failed }, "link_publish_failed");
+    return failed === 0;
   }
 
   /** Publishes a batch of outbox entries; returns how many there were. */
@@ -138,6 +179,7 @@ export function startLinkPublisher({
   const running = run();
   return {
     publish,
+    publishMany,
     connected: () => jetStream !== undefined,
     outboxStats: () => selectOutboxStats(sql),
     async stop() {
@@ -149,26 +191,29 @@ export function startLinkPublisher({
 }
 
 /**
- * Publishes a record unless the stream holds the same or a later version. The expected last sequence of the
- * subject (optimistic locking) makes comparison and write atomic across processes.
+ * Publishes a message unless the stream holds the same or a later version. The expected last sequence of the
+ * subject (optimistic locking) makes comparison and write atomic across processes. It is read first, not found out by a
+ * publish that fails: after those, replicas of nats-server 2.9 number their messages differently (decision 17).
  */
 async function publishIfNewer(
   { client, manager }: { client: JetStreamClient; manager: JetStreamManager },
-  record: LinkRecord,
+  message: LinkMessage,
+  expected?: "absent",
 ): Promise<void> {
-  const subject = linkSubject(record.domain, record.alias);
-  const bytes = encodeLinkRecord(record);
-  let lastSequence = 0;
+  const subject = linkSubject(message.domain, message.alias);
+  const bytes = encodeLinkMessage(message);
+  let last = expected === "absent" ? undefined : await readLastMessage(manager, subject);
   for (let race = 0; race < PUBLISH_RACES_MAX; race++) {
+    if (last !== undefined && last.version >= message.version) return;
     try {
-      await client.publish(subject, bytes, { expect: { lastSubjectSequence: lastSequence } });
+      await client.publish(subject, bytes, {
+        expect: { lastSubjectSequence: last?.sequence ?? 0 },
+      });
       return;
     } catch (error) {
       if (jetStreamErrorCode(error) !== WRONG_LAST_SEQUENCE) throw error;
     }
-    const last = await readLastMessage(manager, subject);
-    if (last !== undefined && last.version >= record.version) return;
-    lastSequence = last?.sequence ?? 0;
+    last = await readLastMessage(manager, subject);
   }
   throw new Error(`Lost ${PUBLISH_RACES_MAX} races against other publishers.`);
 }

@@ -1,5 +1,5 @@
 /** SQL statements on the outbox of link changes. */
-import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { LinkMessage } from "../../shared/contracts/link-record.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /**
@@ -10,23 +10,16 @@ export async function lockPendingEntries(
   transaction: Transaction,
   ageSeconds: number,
   limit: number,
-): Promise<{ id: string; record: LinkRecord }[]> {
-  return await transaction<{ id: string; record: LinkRecord }[]>`
+): Promise<{ id: string; record: LinkMessage }[]> {
+  return await transaction<{ id: string; record: LinkMessage }[]>`
     select id, record from link_outbox
      where created_at < now() - make_interval(secs => ${ageSeconds})
      order by id limit ${limit}
        for update skip locked`;
 }
 
-export async function deleteEntries(
-  transaction: Transaction,
-  ids: readonly string[],
-): Promise<void> {
-  await transaction`delete from link_outbox where id in ${transaction([...ids])}`;
-}
-
-export async function deleteEntry(sql: Sql, id: number): Promise<void> {
-  await sql`delete from link_outbox where id = ${id}`;
+export async function deleteEntries(sql: Sql | Transaction, ids: readonly string[]): Promise<void> {
+  await sql`delete from link_outbox where id = any (${[...ids]}::bigint[])`;
 }
 
 /** What is in the outbox: how many changes, and since when the oldest is there, in Unix seconds; null when empty. */

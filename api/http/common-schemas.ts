@@ -1,7 +1,7 @@
 /** Fields and schemas that several resources share. */
 import * as z from "zod";
 
-import { ApiError } from "./errors.ts";
+import { invalidField } from "./errors.ts";
 
 /** Parses an instant that must lie in the future; returns null for no instant. Throws `invalid_request`. */
 export function futureInstant(
@@ -12,7 +12,7 @@ export function futureInstant(
   if (text === null || text === undefined) return null;
   const instant = new Date(text);
   if (!(instant.getTime() > now.getTime())) {
-    throw new ApiError("invalid_request", `Invalid value for "${field}": must be in the future.`);
+    throw invalidField(field, "must be in the future");
   }
   return instant;
 }

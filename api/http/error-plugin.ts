@@ -3,7 +3,7 @@ import { Elysia, NotFoundError, ParseError } from "elysia";
 
 import type { ClientAddress } from "../../shared/client-address.ts";
 import type { Log } from "../../shared/log.ts";
-import { ApiError, notFound, unavailable } from "./errors.ts";
+import { ApiError, type ErrorCode, notFound, unavailable } from "./errors.ts";
 import { type LimitWindow, rateLimited, rateLimitHeaders } from "./rate-limit.ts";
 import { addressOf } from "./request-context.ts";
 import { INTERNAL_MESSAGE } from "./validation.ts";
@@ -21,6 +21,8 @@ type ErrorDeps = {
   clientAddress: ClientAddress;
   /** Every route of the finished app. */
   routes: () => readonly Route[];
+  /** The address of the page that explains an error; left out when the site has none. */
+  docUrl?: (request: Request, code: ErrorCode) => string;
 };
 
 /** The plugin that responds to every failed request, including failures raised by the framework. */
@@ -31,6 +33,7 @@ export const errorPlugin = ({
   isStoreUnavailable,
   clientAddress,
   routes,
+  docUrl,
 }: ErrorDeps) =>
   new Elysia({ name: "errors" }).onError({ as: "global" }, ({ error, request, server, set }) => {
     const failure = toApiError(error, request, { routes: routes(), isStoreUnavailable });
@@ -55,7 +58,10 @@ export const errorPlugin = ({
     }
     set.status = response.status;
     Object.assign(set.headers, response.headers);
-    return response.envelope;
+    const { envelope } = response;
+    // The body of a 404 is specified exactly: code and message.
+    if (docUrl === undefined || response.reason === "not_found") return envelope;
+    return { error: { ...envelope.error, doc_url: docUrl(request, response.reason) } };
   });
 
 function toApiError(

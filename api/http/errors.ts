@@ -1,44 +1,71 @@
 /** The API's errors: a table of codes, the envelope, and the class to throw. */
 
-/** Every error code of /v1 with its status. `docs/errors.md` explains each. */
-const ERROR_STATUS = {
-  invalid_request: 400,
-  invalid_url: 400,
-  invalid_alias: 400,
-  alias_taken: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  key_revoked: 403,
-  quota_exceeded: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  idempotency_conflict: 409,
-  idempotency_in_progress: 409,
-  domain_taken: 409,
-  domain_in_use: 409,
-  conflict: 409,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  rate_limited: 429,
-  internal: 500,
-  unavailable: 503,
+/** Every error code of /v1 with its status, and when it occurs. `docs/errors.md` has the same table. */
+export const ERRORS = {
+  invalid_request: [
+    400,
+    "A field or parameter is missing, unknown or not allowed; `param` names it.",
+  ],
+  invalid_url: [400, "The destination is not an absolute http(s) URL, or is not allowed."],
+  invalid_alias: [400, "The alias has invalid characters or an invalid length, or is reserved."],
+  alias_taken: [400, "The alias is in use on its domain."],
+  unauthorized: [
+    401,
+    "The key is missing, malformed, unknown or expired; or shared statistics need their password.",
+  ],
+  forbidden: [403, "The key lacks the scope; or the password of shared statistics is wrong."],
+  key_revoked: [403, "The key has been revoked."],
+  quota_exceeded: [403, "The account has reached a quota; the message names it."],
+  not_found: [404, "It does not exist, or belongs to another account or the other mode."],
+  method_not_allowed: [405, "The path does not support the method; see the `Allow` header."],
+  idempotency_conflict: [409, "The `Idempotency-Key` was used with a different request."],
+  idempotency_in_progress: [
+    409,
+    "The first request with this `Idempotency-Key` is still in progress.",
+  ],
+  external_id_taken: [409, "Another link of the account and mode has this `external_id`."],
+  domain_taken: [409, "The domain is already verified, or already added by the account."],
+  domain_in_use: [409, "The domain still has links."],
+  aliases_collide: [409, "Aliases of the domain differ only in case; the message names some."],
+  link_taken_down: [409, "An operator has taken the link down: it keeps its alias."],
+  conflict: [409, "A concurrent request changed the same resource."],
+  precondition_failed: [412, "The link is no longer at the version in `If-Match`."],
+  payload_too_large: [413, "The body is larger than 1 MiB."],
+  unsupported_media_type: [415, "The body is not declared as JSON in UTF-8."],
+  rate_limited: [429, "A rate limit or a daily quota is exhausted; see `Retry-After`."],
+  internal: [500, "A bug of ours; report it with the `X-Request-Id`."],
+  unavailable: [503, "A store is unreachable, or a queue is full; see `Retry-After`."],
 } as const;
 
-export type ErrorCode = keyof typeof ERROR_STATUS;
+export type ErrorCode = keyof typeof ERRORS;
 
 // Object.keys does not know that the table has no further keys.
-export const ERROR_CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]];
+export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
 /** The status that goes with a code. */
-export const statusOf = (code: ErrorCode): number => ERROR_STATUS[code];
+export const statusOf = (code: ErrorCode): number => ERRORS[code][0];
+
+/** One of several problems of a request: the field or parameter, and what it must be. */
+export type ErrorDetail = { param: string; message: string };
 
 export type ErrorEnvelope = {
-  error: { code: ErrorCode; message: string; retry_after?: number };
+  error: {
+    code: ErrorCode;
+    message: string;
+    retry_after?: number;
+    param?: string;
+    details?: readonly ErrorDetail[];
+    doc_url?: string;
+  };
 };
 
 type ApiErrorOptions = {
   /** Whole seconds after which the client may retry. */
   retryAfterSeconds?: number;
+  /** The field or query parameter that the error is about; fields of fields are joined by dots. */
+  param?: string | undefined;
+  /** Every problem that was found, when there may be several. */
+  details?: readonly ErrorDetail[] | undefined;
   headers?: Record<string, string>;
   cause?: unknown;
 };
@@ -48,6 +75,8 @@ export class ApiError extends Error {
   override name = "ApiError";
   readonly status: number;
   readonly headers: Record<string, string>;
+  readonly param: string | undefined;
+  readonly details: readonly ErrorDetail[] | undefined;
 
   constructor(
     readonly reason: ErrorCode,
@@ -55,7 +84,9 @@ export class ApiError extends Error {
     private readonly options: ApiErrorOptions = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.status = ERROR_STATUS[reason];
+    this.status = ERRORS[reason][0];
+    this.param = options.param;
+    this.details = options.details;
     const wait = options.retryAfterSeconds;
     this.headers = {
       ...(wait === undefined ? {} : { "retry-after": String(wait) }),
@@ -71,9 +102,17 @@ export class ApiError extends Error {
         code: this.reason,
         message: this.message,
         ...(wait === undefined ? {} : { retry_after: wait }),
+        ...(this.param === undefined ? {} : { param: this.param }),
+        ...(this.details === undefined ? {} : { details: this.details }),
       },
     };
   }
+}
+
+/** A field or parameter with a value that is not allowed; `problem` follows "Invalid value for …:". */
+export function invalidField(param: string, problem: string): ApiError {
+  const message = `Invalid value for "${param}": ${problem}.`;
+  return new ApiError("invalid_request", message, { param, details: [{ param, message }] });
 }
 
 /** The 404 for what does not exist, and for what this caller must not know of. */
@@ -86,3 +125,10 @@ export const unavailable = (cause?: unknown): ApiError =>
     retryAfterSeconds: 2,
     cause,
   });
+
+/** The most problems of one request that an error lists. */
+export const DETAILS_MAX = 20;
+
+/** Cuts a text of a client for a message. */
+export const shorten = (text: string, lengthMax: number): string =>
+  text.length <= lengthMax ? text : `${text.slice(0, lengthMax).toWellFormed()}…`;

@@ -21,7 +21,7 @@ export async function readJsonBody(request: Request): Promise<unknown> {
       "Send the body as Content-Type: application/json.",
     );
   }
-  const bytes = await readBounded(request);
+  const bytes = await readBody(request, BODY_BYTES_MAX);
   const problem = jsonShapeProblem(bytes);
   if (problem !== undefined) throw new ApiError("invalid_request", problem);
   try {
@@ -43,18 +43,19 @@ function isJson(contentType: string | null): boolean {
   );
 }
 
-async function readBounded(request: Request): Promise<Uint8Array> {
+/** Reads a body. Throws `payload_too_large` beyond `bytesMax`, and `invalid_request` when it arrives too slowly. */
+export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   const tooLarge = new ApiError(
     "payload_too_large",
-    `The body may have ${BODY_BYTES_MAX} bytes at most.`,
+    `The body may have ${bytesMax} bytes at most.`,
   );
-  if (Number(request.headers.get("content-length") ?? 0) > BODY_BYTES_MAX) throw tooLarge;
+  if (Number(request.headers.get("content-length") ?? 0) > bytesMax) throw tooLarge;
   const chunks: Uint8Array[] = [];
   let size = 0;
   const deadline = performance.now() + BODY_MS_MAX;
   for await (const chunk of request.body ?? []) {
     size += chunk.length;
-    if (size > BODY_BYTES_MAX) throw tooLarge;
+    if (size > bytesMax) throw tooLarge;
     if (performance.now() > deadline) {
       const seconds = BODY_MS_MAX / 1_000;
       throw new ApiError(

@@ -1,22 +1,141 @@
-/** Pagination, the same for every resource. */
+/**
+ * Lists, the same for every resource: by page, with an exact total, or by cursor, which costs the same at any depth and
+ * neither skips nor repeats an entry while others are added and removed.
+ */
 import * as z from "zod";
 
+import type { Uuid } from "../../shared/ids.ts";
+import { readCursor, writeCursor } from "./cursor.ts";
+import { ApiError } from "./errors.ts";
+
+/** The highest number of a page. */
+const PAGE_MAX = 1_000_000;
+
+/** The most characters of a cursor; ours are shorter. */
+const CURSOR_LENGTH_MAX = 200;
+
 export const listQuery = z.object({
-  page: z.coerce.number().int().min(1).max(1_000_000).default(1),
+  page: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(PAGE_MAX)
+    .optional()
+    .meta({ description: "1 when left out; not with `starting_after`." }),
   limit: z.coerce.number().int().min(1).max(100).default(20),
+  starting_after: z.string().max(CURSOR_LENGTH_MAX).optional().meta({
+    description:
+      "The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`.",
+  }),
 });
 
-export const paginationSchema = z.object({
-  page: z.int(),
-  limit: z.int(),
-  total: z.int(),
-  total_pages: z.int(),
+type ListQuery = z.output<typeof listQuery>;
+
+const paginationSchema = z
+  .object({
+    page: z.int(),
+    limit: z.int(),
+    total: z.int(),
+    total_pages: z.int(),
+  })
+  .meta({ id: "Pagination" });
+
+/** The schema of a list of `item`s. */
+export const listOf = <Item extends z.ZodType>(item: Item) =>
+  z.object({
+    data: z.array(item),
+    pagination: paginationSchema
+      .optional()
+      .meta({ description: "Not with `starting_after`, which needs no total." }),
+    next_cursor: z
+      .string()
+      .nullable()
+      .meta({ description: "Pass it as `starting_after` to continue; null at the end." }),
+  });
+
+/** Where a list continues: the value that its entries are sorted by, and the id that breaks ties. */
+export type Position = { key: number; id: Uuid };
+
+/** What of a list is asked for: a page, or what follows a position (null for the start). */
+export type ListRequest = { limit: number } & ({ page: number } | { after: Position | null });
+
+/** A part of a list; `total` only by page. `next` is null at the end. */
+export type ListPart<Row> = { rows: Row[]; total?: number; next: Position | null };
+
+/**
+ * Reads which part of a list is asked for; `list` names the list and its order, and cursors of another one are
+ * rejected. Throws `invalid_request`.
+ */
+export function readListRequest(
+  { page, limit, starting_after: cursor }: ListQuery,
+  list: string,
+): ListRequest {
+  if (cursor === undefined) return { limit, page: page ?? 1 };
+  if (page !== undefined) {
+    const message = 'Send "page" or "starting_after", not both.';
+    throw new ApiError("invalid_request", message, { param: "starting_after" });
+  }
+  return { limit, after: cursor === "" ? null : readPosition(cursor, list) };
+}
+
+/** The body of a list's response. */
+export const listResponse = <Row, Item>(
+  request: ListRequest,
+  { rows, total, next }: ListPart<Row>,
+  list: string,
+  toItem: (row: Row) => Item,
+) => ({
+  data: rows.map((row) => toItem(row)),
+  ...("page" in request && total !== undefined
+    ? { pagination: paginationOf(request.page, request.limit, total) }
+    : {}),
+  next_cursor: next === null ? null : writeCursor([list, next.key, next.id]),
 });
 
 /** The `pagination` member of a list response. */
-export const paginationOf = (page: number, limit: number, total: number) => ({
+const paginationOf = (page: number, limit: number, total: number) => ({
   page,
   limit,
   total,
   total_pages: Math.ceil(total / limit),
 });
+
+/** Cuts the row off that was read beyond `limit` to learn whether there is one; `next` is the last one that is left. */
+function cutPart<Row>(
+  rows: readonly Row[],
+  limit: number,
+  positionOf: (row: Row) => Position,
+): { rows: Row[]; next: Position | null } {
+  const kept = rows.slice(0, limit);
+  const last = kept.at(-1);
+  return { rows: kept, next: rows.length > limit && last !== undefined ? positionOf(last) : null };
+}
+
+/** Above every number of clicks and every instant of a list, and below what dates can be. */
+const KEY_MAX = 999_999_999_999_999;
+
+function readPosition(text: string, list: string): Position | null {
+  const schema = z.tuple([z.literal(list), z.int().min(0).max(KEY_MAX), z.uuid()]);
+  const [, key, id] = readCursor(schema, text) ?? [];
+  return key === undefined || id === undefined ? null : { key, id };
+}
+
+/** Where the rows of a request start in a list. */
+export type ListStart = { offset: number } | { after: Position | null };
+
+/** Reads the part of a list that is asked for, newest first; counts only by page. */
+export async function readPart<Row extends { id: Uuid; created_at: Date }>(
+  request: ListRequest,
+  read: (limit: number, start: ListStart) => Promise<Row[]>,
+  count: () => Promise<number>,
+): Promise<ListPart<Row>> {
+  const { limit } = request;
+  const toPosition = ({ id, created_at }: Row): Position => ({ key: created_at.getTime(), id });
+  const start =
+    "after" in request ? { after: request.after } : { offset: (request.page - 1) * limit };
+  const [rows, total] = await Promise.all([
+    read(limit + 1, start),
+    "after" in request ? undefined : count(),
+  ]);
+  return { ...cutPart(rows, limit, toPosition), ...(total === undefined ? {} : { total }) };
+}

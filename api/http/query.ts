@@ -1,5 +1,7 @@
 /** Parses a request's query. The framework's own parser would turn commas and brackets into lists. */
-import { ApiError } from "./errors.ts";
+import * as z from "zod";
+
+import { ApiError, DETAILS_MAX, shorten } from "./errors.ts";
 
 /** The most parameters of a query; routes have at most ten, some of which may be repeated. */
 const PARAMETERS_MAX = 200;
@@ -33,3 +35,43 @@ export function readQuery(url: string): Record<string, string | string[]> {
     ]),
   );
 }
+
+/** The most characters of a client's parameter name that a message repeats. */
+const NAME_LENGTH_MAX = 100;
+
+/** Throws `invalid_request`, naming the parameter and the known ones, when a query has one that is not `known`. */
+export function requireKnownParameters(
+  query: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): void {
+  const unknown = Object.keys(query).filter((name) => !known.includes(name));
+  const [first] = unknown;
+  if (first === undefined) return;
+  const takes = known.length === 0 ? "none" : known.toSorted().join(", ");
+  const details = unknown.slice(0, DETAILS_MAX).map((name) => {
+    const param = shorten(name, NAME_LENGTH_MAX);
+    return { param, message: `Unknown query parameter "${param}".` };
+  });
+  const param = shorten(first, NAME_LENGTH_MAX);
+  throw new ApiError(
+    "invalid_request",
+    `Unknown query parameter "${param}"; this endpoint takes ${takes}.`,
+    { param, details },
+  );
+}
+
+type Route = { method: string; path: string; hooks: { query?: unknown } };
+
+/** Returns a function that lists the query parameters of a route of the finished app. */
+export function createParameterLookup(
+  routes: () => readonly Route[],
+): (method: string, path: string) => readonly string[] {
+  let known: ReadonlyMap<string, readonly string[]> | undefined;
+  return (method, path) => {
+    known ??= new Map(routes().map((route) => [`${route.method} ${route.path}`, namesOf(route)]));
+    return known.get(`${method === "HEAD" ? "GET" : method} ${path}`) ?? [];
+  };
+}
+
+const namesOf = ({ hooks: { query } }: Route): string[] =>
+  query instanceof z.ZodObject ? Object.keys(query.shape) : [];

@@ -35,11 +35,13 @@ describe("rate-limit windows", () => {
   });
 
   test("headers describe one window, with the reset rounded up", () => {
-    expect(rateLimitHeaders(window({ used: 4 }))).toEqual({
+    expect(rateLimitHeaders(window({ used: 4 }), 990_000)).toEqual({
       "x-ratelimit-limit": "10",
       "x-ratelimit-remaining": "6",
       "x-ratelimit-reset": "1001",
       "x-ratelimit-policy": "10;w=60",
+      ratelimit: '"minute";r=6;t=11',
+      "ratelimit-policy": '"minute";q=10;w=60',
     });
   });
 
@@ -48,6 +50,9 @@ describe("rate-limit windows", () => {
     expect(error.headers["retry-after"]).toBe("31");
     expect(error.envelope.error).toMatchObject({ code: "rate_limited", retry_after: 31 });
     expect(error.message).toContain("31 seconds");
+    expect(rateLimited(window({ used: 4 }), 970_000, 7).message).toContain(
+      "this one needs 7, 6 are left",
+    );
     expect(rateLimited(window({}), 1_000_499).envelope.error.retry_after).toBe(1);
   });
 });

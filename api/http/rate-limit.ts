@@ -17,7 +17,12 @@ export type LimitWindow = {
 };
 
 export type RateLimitHeaders = Record<
-  "x-ratelimit-limit" | "x-ratelimit-remaining" | "x-ratelimit-reset" | "x-ratelimit-policy",
+  | "x-ratelimit-limit"
+  | "x-ratelimit-remaining"
+  | "x-ratelimit-reset"
+  | "x-ratelimit-policy"
+  | "ratelimit"
+  | "ratelimit-policy",
   string
 >;
 
@@ -41,24 +46,31 @@ export function exhausted(windows: readonly LimitWindow[]): LimitWindow | undefi
     .toSorted((a, b) => b.resetsAt - a.resetsAt)[0];
 }
 
-/** The headers that describe `window`. The reset is rounded up, so that no client retries too early. */
-export const rateLimitHeaders = (window: LimitWindow): RateLimitHeaders => ({
+/**
+ * The headers that describe `window`: our own, and the pair of the IETF's draft (draft-ietf-httpapi-ratelimit-headers-10),
+ * whose reset is in seconds from `now` (Unix milliseconds). Resets are rounded up, so that no client retries too early.
+ */
+export const rateLimitHeaders = (window: LimitWindow, now = Date.now()): RateLimitHeaders => ({
   "x-ratelimit-limit": String(window.limit),
   "x-ratelimit-remaining": String(remaining(window)),
   "x-ratelimit-reset": String(Math.ceil(window.resetsAt / 1_000)),
   "x-ratelimit-policy": `${window.limit};w=${window.seconds}`,
+  ratelimit: `"${window.name}";r=${remaining(window)};t=${Math.max(0, Math.ceil((window.resetsAt - now) / 1_000))}`,
+  "ratelimit-policy": `"${window.name}";q=${window.limit};w=${window.seconds}`,
 });
 
 /** Whole seconds, at least one, from `now` to `instant` (both in Unix milliseconds). */
 export const secondsUntil = (instant: number, now: number): number =>
   Math.max(1, Math.ceil((instant - now) / 1_000));
 
-/** The 429 response for an exhausted window. */
-export function rateLimited(window: LimitWindow, now: number): ApiError {
+/** The 429 response for a window that has fewer than `wanted` requests left. */
+export function rateLimited(window: LimitWindow, now: number, wanted = 1): ApiError {
   const wait = secondsUntil(window.resetsAt, now);
+  const limit = `${window.limit} requests in ${window.seconds} seconds`;
+  const needs = wanted > 1 ? `; this one needs ${wanted}, ${remaining(window)} are left` : "";
   return new ApiError(
     "rate_limited",
-    `Rate limit exceeded: ${window.limit} requests in ${window.seconds} seconds. Try again in ${wait} seconds.`,
+    `Rate limit exceeded: ${limit}${needs}. Try again in ${wait} seconds.`,
     { retryAfterSeconds: wait },
   );
 }

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-import { ApiError } from "./errors.ts";
+import { ApiError, DETAILS_MAX, type ErrorDetail, shorten } from "./errors.ts";
 
 /** The parts of a request that a route can have a schema for. */
 const REQUEST_PARTS = ["body", "query", "params", "headers", "cookie"] as const;
@@ -50,7 +50,7 @@ export function installValidation(
       };
     };
     for (const part of REQUEST_PARTS) {
-      replace(part, hooks[part], (error) => invalidRequest(part, error.issues[0]));
+      replace(part, hooks[part], (error) => invalidRequest(part, error.issues));
     }
     for (const schema of Object.values(hooks.response ?? {})) {
       replace("response", schema, invalidResponse);
@@ -58,32 +58,86 @@ export function installValidation(
   }
 }
 
-/** Names the first invalid field and what it must be; repeats a field's name, but never a value. */
-function invalidRequest(part: RequestPart, issue: z.core.$ZodIssue | undefined): ApiError {
-  const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
-  if (unknown !== undefined) {
-    return new ApiError("invalid_request", `Unknown field "${shorten(unknown)}".`);
-  }
-  const field = shorten(issue?.path.map(String).join(".") ?? "");
-  const where = field === "" ? `the ${part}` : `"${field}"`;
-  const problem = issue?.message ?? "not valid";
-  return new ApiError("invalid_request", `Invalid value for ${where}: ${problem}.`);
+/** Validates a value that is judged on its own, such as one row of a list. Throws `invalid_request`. */
+export function judge<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const { data, error } = schema.safeParse(value, { error: describeIssue });
+  if (error !== undefined) throw invalidRequest("body", error.issues);
+  return data;
 }
+
+/** Names every invalid field and what it must be; repeats a field's name, but never a value. */
+function invalidRequest(part: RequestPart, issues: readonly z.core.$ZodIssue[]): ApiError {
+  const details = issues
+    .slice(0, DETAILS_MAX)
+    .flatMap((issue) => toDetails(part, issue))
+    .slice(0, DETAILS_MAX);
+  const [first] = details;
+  const message = first?.message ?? `Invalid value for the ${part}: not valid.`;
+  return new ApiError("invalid_request", message, { param: first?.param || undefined, details });
+}
+
+function toDetails(part: RequestPart, issue: z.core.$ZodIssue): ErrorDetail[] {
+  const path = issue.path.map(String);
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.slice(0, DETAILS_MAX).map((key) => {
+      const param = shorten([...path, key].join("."), NAME_LENGTH_MAX);
+      return { param, message: `Unknown field "${param}".` };
+    });
+  }
+  const param = shorten(path.join("."), NAME_LENGTH_MAX);
+  const where = param === "" ? `the ${part}` : `"${param}"`;
+  const message =
+    issue.message === REQUIRED
+      ? `${param === "" ? `The ${part}` : param} ${REQUIRED}.`
+      : `Invalid value for ${where}: ${issue.message}.`;
+  return [{ param, message }];
+}
+
+const REQUIRED = "is required";
+
+/** What a type is called in a message; others are called as zod calls them. */
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+};
 
 /** Words an issue so that it can follow "Invalid value for …:"; undefined keeps the schema's or zod's own message. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${issue.expected}, received ${nameType(issue.input)}`;
-    case "invalid_value":
-      return `expected ${issue.values.length === 1 ? "" : "one of "}${z.util.joinValues(issue.values, "|")}`;
+      if (issue.input === undefined) return REQUIRED;
+      return `must be ${TYPE_NAMES[issue.expected] ?? issue.expected}`;
+    case "invalid_value": {
+      // An omitted parameter with a list of values has no type of its own.
+      if (issue.input === undefined) return REQUIRED;
+      const values = issue.values.map(String);
+      return `must be ${values.length === 1 ? "" : "one of "}${values.join(", ")}`;
+    }
+    case "too_small":
+      return describeSize(issue.origin, "at least", Number(issue.minimum));
+    case "too_big":
+      return describeSize(issue.origin, "at most", Number(issue.maximum));
+    case "invalid_format":
+      return issue.format === "datetime"
+        ? "must be a date and time with an offset, such as 2030-01-01T00:00:00Z"
+        : undefined;
     default:
       return undefined;
   }
 }
 
-const nameType = (value: unknown): string =>
-  typeof value === "number" && !Number.isFinite(value) ? String(value) : z.util.parsedType(value);
+function describeSize(origin: string, bound: "at least" | "at most", size: number): string {
+  if (origin === "string") {
+    if (bound === "at least" && size === 1) return "must not be empty";
+    return `must have ${bound} ${size} characters`;
+  }
+  if (origin === "array") return `must have ${bound} ${size} ${size === 1 ? "entry" : "entries"}`;
+  return `must be ${bound} ${size}`;
+}
 
 /** A response that does not match its schema is our fault. Its values must not get into the log. */
 function invalidResponse({ issues: [issue] }: z.ZodError): ApiError {
@@ -93,6 +147,3 @@ function invalidResponse({ issues: [issue] }: z.ZodError): ApiError {
 }
 
 export const INTERNAL_MESSAGE = "Something went wrong on our side.";
-
-const shorten = (name: string): string =>
-  name.length <= NAME_LENGTH_MAX ? name : `${name.slice(0, NAME_LENGTH_MAX).toWellFormed()}…`;

@@ -24,6 +24,10 @@ const domainRow = (host: string): DomainRow => ({
   verification_value: "value",
   created_at: new Date(),
   verified_at: null,
+  case_sensitive: true,
+  switching: false,
+  settings: null,
+  missing_since: null,
 });
 
 beforeEach(() => {
@@ -93,6 +97,13 @@ describe("a repeated request", () => {
       expect([response.status, errorCodeOf(response)]).toEqual([409, "domain_taken"]);
     }
     expect(creations).toHaveLength(1);
+  });
+
+  test("that failed validation may be corrected under the same key", async () => {
+    outcomes = [() => Promise.reject(new ApiError("invalid_request", "Not a domain."))];
+    expect((await send("a", "nonsense")).status).toBe(400);
+    const corrected = await send("a");
+    expect([corrected.status, corrected.headers.get("idempotent-replayed")]).toEqual([201, null]);
   });
 
   test("is executed again, with the same id, after a failure on our side", async () => {

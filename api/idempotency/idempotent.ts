@@ -13,6 +13,13 @@ import type { IdempotencyStore, StoredRequest } from "./sql.ts";
 /** Errors that depend on the time of the request, not on the request: a retry is executed again. */
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set(["rate_limited", "quota_exceeded"]);
 
+/** A request that fails validation has no result: a corrected one may use the same key. */
+const INVALID: ReadonlySet<ErrorCode> = new Set([
+  "invalid_request",
+  "invalid_url",
+  "invalid_alias",
+]);
+
 const KEY_FORM = /^[\x21-\x7e]{1,255}$/;
 
 type IdempotentRequest = {
@@ -26,7 +33,8 @@ type IdempotentRequest = {
 /** The response of a creating request. */
 type Result<Body> = { status: 200 | 201; headers?: Record<string, string>; body: Body };
 
-type StoredResult<Body> = Result<Body> | { problem: { code: ErrorCode; message: string } };
+type StoredResult<Body> =
+  Result<Body> | { problem: { code: ErrorCode; message: string; param?: string | undefined } };
 
 type Options = {
   /** The response holds a secret: it is replayed only to the API key or session that made the request. */
@@ -66,7 +74,10 @@ export function createIdempotent(store: IdempotencyStore) {
     // We wrote it, for this very route: the hash covers method and path.
     const stored: StoredResult<Body> = JSON.parse(text);
     context.set.headers["idempotent-replayed"] = "true";
-    if ("problem" in stored) throw new ApiError(stored.problem.code, stored.problem.message);
+    if ("problem" in stored) {
+      const { code, message, param } = stored.problem;
+      throw new ApiError(code, message, { param });
+    }
     return applyResult(context, stored);
   };
 
@@ -84,8 +95,11 @@ export function createIdempotent(store: IdempotencyStore) {
       return applyResult(context, result);
     } catch (error) {
       // An error that a retry would meet again is stored as the result; after any other, a retry may succeed.
-      if (error instanceof ApiError && error.status < 500 && !RETRYABLE.has(error.reason)) {
-        await save({ problem: { code: error.reason, message: error.message } });
+      if (error instanceof ApiError && INVALID.has(error.reason)) {
+        await store.forget(request).catch(() => undefined);
+      } else if (error instanceof ApiError && error.status < 500 && !RETRYABLE.has(error.reason)) {
+        const { reason: code, message, param } = error;
+        await save({ problem: { code, message, param } });
       } else {
         await store.release(request).catch(() => undefined);
       }

@@ -23,6 +23,8 @@ export type IdempotencyStore = {
   save(request: StoredRequest, result: Uint8Array): Promise<void>;
   /** See {@link releaseRequest}. */
   release(request: StoredRequest): Promise<void>;
+  /** See {@link forgetRequest}. */
+  forget(request: StoredRequest): Promise<void>;
 };
 
 /** Stores requests in PostgreSQL, shared by all processes. */
@@ -30,6 +32,7 @@ export const createIdempotencyStore = (sql: Sql): IdempotencyStore => ({
   claim: (request, resourceId) => claimRequest(sql, request, resourceId),
   save: (request, result) => saveResult(sql, request, result),
   release: (request) => releaseRequest(sql, request),
+  forget: (request) => forgetRequest(sql, request),
 });
 
 /** How long a stored result is replayed. */
@@ -81,6 +84,14 @@ async function releaseRequest(sql: Sql, request: StoredRequest): Promise<void> {
   await sql`
     update idempotency_keys set claimed_until = '-infinity'
      where account_id = ${request.accountId} and mode = ${request.mode} and key_hash = ${request.keyHash}`;
+}
+
+/** Deletes a leased request, so that another one can use its key. */
+async function forgetRequest(sql: Sql, request: StoredRequest): Promise<void> {
+  await sql`
+    delete from idempotency_keys
+     where account_id = ${request.accountId} and mode = ${request.mode} and key_hash = ${request.keyHash}
+       and request_hash = ${request.requestHash} and answer is null`;
 }
 
 /** Deletes requests whose results are no longer replayed. */

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { createKeyBody } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { paginationSchema } from "../http/pagination.ts";
+import { listOf } from "../http/pagination.ts";
 
 export type CreateKeyBody = z.output<typeof createKeyBody>;
 
@@ -22,10 +22,7 @@ export const keyResponse = z.object({
 
 export const newKeyResponse = keyResponse.extend({ key: z.string() });
 
-export const keyListResponse = z.object({
-  data: z.array(keyResponse),
-  pagination: paginationSchema,
-});
+export const keyListResponse = listOf(keyResponse).meta({ id: "KeyList" });
 
 /** A key as PostgreSQL stores it. */
 export type KeyRow = {

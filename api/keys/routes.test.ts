@@ -49,7 +49,7 @@ beforeEach(() => {
       create,
       async list({ accountId }) {
         const own = [...rows.values()].filter((row) => row.account_id === accountId);
-        return { rows: own, total: own.length };
+        return { rows: own, total: own.length, next: null };
       },
       async revoke(owner, id) {
         (await get(owner, id)).revoked_at = new Date();

@@ -5,7 +5,7 @@ import { createKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { idParams, successResponse } from "../http/common-schemas.ts";
-import { listQuery, paginationOf } from "../http/pagination.ts";
+import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
 import { keyListResponse, keyResponse, newKeyResponse, toKeyResponse } from "./model.ts";
@@ -15,6 +15,9 @@ type KeyRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; keys: KeyServic
 
 /** The value of a new key must not be readable in the database, not even while its response is stored. */
 const SECRET = { secret: true };
+
+/** Names the list in its cursors. */
+const LIST = "keys";
 
 export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
   new Elysia({ name: "keys", prefix: "/v1/keys", tags: ["Keys"] })
@@ -42,7 +45,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
         body: createKeyBody,
         response: { 201: newKeyResponse },
         detail: {
-          operationId: "createKey",
+          operationId: "createApiKey",
           summary: "Create an API key",
           description:
             "Only this response contains the value. A key can grant only scopes it has, and for no longer than it is valid itself. `quota_exceeded` when the account has as many keys as it may; revoked, expired and rotated keys do not count.",
@@ -51,15 +54,16 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
     )
     .get(
       "",
-      async ({ call, query: { page, limit } }) => {
-        const { rows, total } = await keys.list(principalOf(call), page, limit);
-        return { data: rows.map(toKeyResponse), pagination: paginationOf(page, limit, total) };
+      async ({ call, query }) => {
+        const wanted = readListRequest(query, LIST);
+        const part = await keys.list(principalOf(call), wanted);
+        return listResponse(wanted, part, LIST, toKeyResponse);
       },
       {
         access: { scope: "keys:read", limit: null, cost: 1 },
         query: listQuery,
         response: { 200: keyListResponse },
-        detail: { operationId: "listKeys", summary: "List API keys" },
+        detail: { operationId: "listApiKeys", summary: "List API keys" },
       },
     )
     .get(
@@ -70,7 +74,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
         access: { scope: "keys:read", limit: null, cost: 1 },
         params: idParams,
         response: { 200: keyResponse },
-        detail: { operationId: "getKey", summary: "Get an API key" },
+        detail: { operationId: "getApiKey", summary: "Get an API key" },
       },
     )
     .delete(
@@ -84,7 +88,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
         params: idParams,
         response: { 200: successResponse },
         detail: {
-          operationId: "revokeKey",
+          operationId: "revokeApiKey",
           summary: "Revoke an API key",
           description: "It stops working with the next request, permanently.",
         },
@@ -110,7 +114,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
         body: rotateKeyBody,
         response: { 200: newKeyResponse },
         detail: {
-          operationId: "rotateKey",
+          operationId: "rotateApiKey",
           summary: "Rotate an API key",
           description:
             "Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. Of concurrent rotations of one key one succeeds; the others get `conflict`.",

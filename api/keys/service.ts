@@ -4,6 +4,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { generateKey } from "../auth/api-key.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
+import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { Principal } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { CreateKeyBody, KeyRow } from "./model.ts";
@@ -73,14 +74,13 @@ export function createKeyService({ sql }: { sql: Sql }) {
     return row;
   }
 
-  /** Lists a page of the keys of the caller's account and mode, newest first, with their total. */
-  async function list(grantor: Grantor, page: number, limit: number) {
-    const [rows, total] = await Promise.all([
-      listKeys(sql, grantor, limit, (page - 1) * limit),
-      countKeys(sql, grantor),
-    ]);
-    return { rows, total };
-  }
+  /** Lists the keys of the caller's account and mode, newest first. */
+  const list = (grantor: Grantor, request: ListRequest): Promise<ListPart<KeyRow>> =>
+    readPart(
+      request,
+      (limit, start) => listKeys(sql, grantor, limit, start),
+      () => countKeys(sql, grantor),
+    );
 
   /** Revokes a key, from the next request on, for good. */
   async function revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
@@ -143,7 +143,7 @@ export function createKeyService({ sql }: { sql: Sql }) {
     async listAll(accountId: Uuid): Promise<KeyRow[]> {
       const modes: Mode[] = ["live", "test"];
       const lists = await Promise.all(
-        modes.map((mode) => listKeys(sql, { accountId, mode }, OPERATOR_LIST_MAX, 0)),
+        modes.map((mode) => listKeys(sql, { accountId, mode }, OPERATOR_LIST_MAX, { offset: 0 })),
       );
       return lists.flat();
     },

@@ -1,5 +1,6 @@
 /** SQL of API keys. */
 import type { Uuid } from "../../shared/ids.ts";
+import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
@@ -55,19 +56,21 @@ export async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
   return row;
 }
 
-/** Lists a page of an account's keys, newest first, by the index `api_keys_by_account`. */
+/** Lists an account's keys, newest first, from an offset or after a position, by the index `api_keys_by_account`. */
 export async function listKeys(
   sql: Sql,
   { accountId, mode }: AccountScope,
   limit: number,
-  offset: number,
+  start: ListStart,
 ): Promise<KeyRow[]> {
+  const after = "after" in start ? start.after : null;
   return await sql<KeyRow[]>`
     select id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at
       from api_keys
      where account_id = ${accountId} and mode = ${mode}
+           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
      order by created_at desc, id desc
-     limit ${limit} offset ${offset}`;
+     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
 export async function countKeys(sql: Sql, { accountId, mode }: AccountScope): Promise<number> {

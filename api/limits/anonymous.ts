@@ -78,6 +78,12 @@ function requireMostConstrained(windows: readonly LimitWindow[]): LimitWindow {
   return window;
 }
 
+/** Wrong tries at a password by one network: some for typing errors, and far too few to guess one. */
+const PASSWORD_TRIES = { limit: 20, seconds: 900 };
+
+/** The limit of wrong tries at passwords of shared statistics. */
+export const createPasswordTryLimit = (): AddressLimit => createAddressLimit(PASSWORD_TRIES);
+
 /** The limit of requests without a valid key. */
 export type AnonymousLimit = AddressLimit;
 export const createAnonymousLimit = (): AnonymousLimit => createAddressLimit(REQUESTS);

@@ -32,5 +32,5 @@ export const createConsumeMany =
     const window = { name: endpoint, limit, seconds, used, resetsAt };
     const described = granted ? mostConstrained([...(call?.windows ?? []), window]) : window;
     if (described !== undefined) Object.assign(set.headers, rateLimitHeaders(described));
-    if (!granted) throw rateLimited(window, now_ms);
+    if (!granted) throw rateLimited(window, now_ms, wanted);
   };

@@ -41,10 +41,14 @@ export type Claim = { granted: boolean; allowed: number };
 
 /** Throws `rate_limited`, with the headers that describe the window, unless the quota was granted. */
 export function requireConsumed(name: QuotaName, consumption: Consumption): void {
-  if (consumption.granted) return;
+  if (!consumption.granted) throw quotaExceeded(name, consumption);
+}
+
+/** The 429 of an exhausted quota, with the headers that describe its window. */
+export function quotaExceeded(name: QuotaName, consumption: Consumption): ApiError {
   const { allowed: limit, seconds, used, resets_ms: resetsAt, now_ms } = consumption;
   const wait = secondsUntil(resetsAt, now_ms);
-  throw new ApiError(
+  return new ApiError(
     "rate_limited",
     `Quota ${name} exceeded: ${limit} ${COUNTED[name]} in ${seconds} seconds. Try again in ${wait} seconds.`,
     {

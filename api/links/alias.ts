@@ -10,3 +10,18 @@ export const GENERATED_LENGTH = 7;
 /** Generates an alias of `length` characters from the system's secure random source. */
 export const generateAlias = (length: number): string =>
   Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join("");
+
+/** Collisions of generated aliases after which the next ones get one character longer. */
+const COLLISIONS_BEFORE_LONGER = 3;
+
+/** The most collisions in a row. */
+export const COLLISIONS_MAX = 12;
+
+/** Characters more where case is ignored: 29^9 is about 1.5 × 10^13. */
+const FOLDED_EXTRA_LENGTH = 2;
+
+/** The length of the next alias after so many collisions; longer where case is ignored. */
+export const lengthAfter = (collisions: number, { folded }: { folded: boolean }): number =>
+  GENERATED_LENGTH +
+  (folded ? FOLDED_EXTRA_LENGTH : 0) +
+  Math.floor(collisions / COLLISIONS_BEFORE_LONGER);

@@ -1,18 +1,28 @@
 /** Creates a link. */
+import { toMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { isForeignKeyViolation, isUniqueViolation } from "../postgres.ts";
-import { generateAlias, GENERATED_LENGTH } from "./alias.ts";
+import { isForeignKeyViolation } from "../postgres.ts";
+import { COLLISIONS_MAX, generateAlias, lengthAfter } from "./alias.ts";
 import type { LinkServiceDeps, WriteResult } from "./deps.ts";
-import type { CreateLinkBody, LinkRow } from "./model.ts";
-import { toRecord } from "./record.ts";
+import { ALIAS_LENGTH_MAX, type CreateLinkBody, type LinkRow } from "./model.ts";
+import { sizeProblem, toRecord } from "./record.ts";
+import { changeSettings, prepareSettings } from "./settings/change.ts";
 import { findLink, insertLink, type NewLink } from "./sql.ts";
-import { aliasTaken, hashLinkPassword, requireAlias, requireDestination } from "./validation.ts";
+import {
+  hashLinkPassword,
+  isAliasTaken,
+  requireAlias,
+  requireDestination,
+  toTaken,
+} from "./validation.ts";
 
-/** Collisions of generated aliases after which the next ones get one character longer. */
-const COLLISIONS_BEFORE_LONGER = 3;
-const COLLISIONS_MAX = 12;
+/** A validated link, without its alias. */
+export type PreparedLink = Omit<NewLink, "alias">;
+
+/** As long as an alias can be. */
+const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
 
 /**
  * Creates a link and publishes it to the redirectors. The caller chooses the id, which makes the creation
@@ -26,14 +36,13 @@ export async function createLink(
 ): Promise<WriteResult> {
   const { sql, feed } = deps;
   const alias = body.alias ?? undefined;
-  if (alias !== undefined) requireAlias(alias);
   const link = await prepareLink(deps, owner, id, body);
   try {
     const inserted =
       alias === undefined
         ? await insertWithGeneratedAlias(deps, link)
         : await insert(deps, { ...link, alias });
-    const propagated = await feed.publish(inserted.record, inserted.outboxId);
+    const propagated = await feed.publish(inserted.message, inserted.outboxId, "absent");
     return { link: inserted.row, propagated };
   } catch (error) {
     // An earlier attempt of the same request may have committed the link.
@@ -41,7 +50,7 @@ export async function createLink(
     if (existing !== undefined) return { link: existing, propagated: false };
     // The domain was removed after it was resolved: fails as an unverified domain.
     if (isForeignKeyViolation(error)) await resolveDomain(deps, owner, body);
-    throw isUniqueViolation(error, "links_alias_key") ? aliasTaken(alias ?? "") : error;
+    throw toTaken(error, alias);
   }
 }
 
@@ -52,17 +61,19 @@ const resolveDomain = async (
   { domain }: CreateLinkBody,
 ) => (typeof domain === "string" ? await domains.requireVerified(owner, domain) : null);
 
-/** Validates the body and builds the row, without its alias. */
-async function prepareLink(
+/** Validates the body and builds the row, without its alias. Throws what creating a link throws. */
+export async function prepareLink(
   deps: LinkServiceDeps,
   owner: AccountScope,
   id: Uuid,
   body: CreateLinkBody,
-): Promise<Omit<NewLink, "alias">> {
+): Promise<PreparedLink> {
+  if (typeof body.alias === "string") requireAlias(body.alias);
   const domain = await resolveDomain(deps, owner, body);
   const destination = await requireDestination(body.url, deps);
+  const settings = await prepareSettings(deps, body);
   const created_at = new Date();
-  return {
+  const link: PreparedLink = {
     id,
     account_id: owner.accountId,
     mode: owner.mode,
@@ -79,27 +90,36 @@ async function prepareLink(
     utm_content: body.utm_content ?? null,
     forward_query: body.forward_query ?? false,
     tags: body.tags ?? [],
+    external_id: body.external_id ?? null,
+    extras: changeSettings(null, settings),
+    archived: body.archived ?? false,
+    taken_down: false,
+    folded: domain?.caseSensitive === false,
+    served: true,
     // Last, because hashing is the only costly step.
     password_hash: await hashLinkPassword(deps.passwords, owner.accountId, body.password),
     created_at,
   };
+  // Judged here already, so that of many links only this one fails.
+  const problem = sizeProblem({ ...link, alias: body.alias ?? LONGEST_ALIAS });
+  if (problem !== undefined) throw problem;
+  return link;
 }
 
-async function insertWithGeneratedAlias(deps: LinkServiceDeps, link: Omit<NewLink, "alias">) {
+async function insertWithGeneratedAlias(deps: LinkServiceDeps, link: PreparedLink) {
   for (let collisions = 0; collisions < COLLISIONS_MAX; collisions++) {
-    const extraLength = Math.floor(collisions / COLLISIONS_BEFORE_LONGER);
     try {
-      return await insert(deps, { ...link, alias: generateAlias(GENERATED_LENGTH + extraLength) });
+      return await insert(deps, { ...link, alias: generateAlias(lengthAfter(collisions, link)) });
     } catch (error) {
-      if (!isUniqueViolation(error, "links_alias_key")) throw error;
+      if (!isAliasTaken(error)) throw error;
     }
   }
   throw new Error(`No free alias after ${COLLISIONS_MAX} tries.`);
 }
 
 async function insert({ sql }: LinkServiceDeps, link: NewLink) {
-  const draft = toRecord(link);
-  const { version, outboxId } = await insertLink(sql, link, draft);
+  const message = toMessage(toRecord(link));
+  const { version, outboxId } = await insertLink(sql, link, message);
   const row: LinkRow = {
     ...link,
     version,
@@ -107,5 +127,5 @@ async function insert({ sql }: LinkServiceDeps, link: NewLink) {
     clicks: 0,
     unique_clicks: 0,
   };
-  return { row, record: { ...draft, version }, outboxId };
+  return { row, message: { ...message, version }, outboxId };
 }

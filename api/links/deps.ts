@@ -8,8 +8,8 @@ import type { LinkRow } from "./model.ts";
 
 export type LinkServiceDeps = {
   sql: Sql;
-  feed: Pick<LinkPublisher, "publish">;
-  domains: Pick<DomainService, "requireVerified" | "isCustom">;
+  feed: Pick<LinkPublisher, "publish" | "publishMany">;
+  domains: Pick<DomainService, "requireVerified" | "isCustom" | "findCustom">;
   destinationRules: DestinationRules;
   passwords: Pick<PasswordHashing, "hashForLink">;
 };

@@ -1,23 +1,73 @@
 /** Maps links to the records of the links feed, which the redirectors read. */
-import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import {
+  DEFAULT_DOMAIN,
+  ENCODED_LINK_BYTES_MAX,
+  encodeLinkRecord,
+} from "../../shared/contracts/link-record.ts";
+import { ApiError } from "../http/errors.ts";
 import type { LinkRow } from "./model.ts";
+import { toExtras } from "./settings/extras.ts";
 import type { NewLink, RecordDraft } from "./sql.ts";
-import { applyUtm } from "./utm.ts";
+import { applyUtm, toUtmQuery } from "./utm.ts";
 
 /** The domain of a link as the feed names it. */
 export const feedDomain = (link: Pick<LinkRow, "domain_host">): string =>
   link.domain_host ?? DEFAULT_DOMAIN;
 
-/** The feed record of a link, without its version. */
-export const toRecord = (link: NewLink): RecordDraft => ({
-  state: "active",
-  domain: feedDomain(link),
-  alias: link.alias,
-  link_id: link.id,
-  account_id: link.account_id,
-  mode: link.mode,
-  destination: applyUtm(link.target_url, link),
-  expires_at: link.expires_at?.getTime() ?? null,
-  password_hash: link.password_hash,
-  forward_query: link.forward_query,
-});
+/** The alias of a link as the feed names it: in lower case where the domain ignores case. */
+export const feedAlias = ({ alias, folded }: Pick<LinkRow, "alias" | "folded">): string =>
+  folded ? alias.toLowerCase() : alias;
+
+/** The short link under which a link is published. */
+export const shortLinkOf = (
+  link: Pick<LinkRow, "domain_host" | "alias" | "folded">,
+): { domain: string; alias: string } => ({ domain: feedDomain(link), alias: feedAlias(link) });
+
+/** The name of a short link, as locks on it have it. */
+export const nameOf = (link: Pick<LinkRow, "domain_host" | "alias" | "folded">): string =>
+  `${feedDomain(link)}/${feedAlias(link)}`;
+
+/**
+ * The feed record of a link, without its version. Throws `invalid_request` when the extras make it larger than a message
+ * of the feed.
+ */
+export function toRecord(link: NewLink): RecordDraft {
+  const problem = sizeProblem(link);
+  if (problem !== undefined) throw problem;
+  return draftOf(link);
+}
+
+/** Why the record of a link is larger than a message of the feed; undefined if it is not. */
+export function sizeProblem(link: NewLink): ApiError | undefined {
+  if (link.extras === null) return undefined;
+  const { length } = encodeLinkRecord({ ...draftOf(link), version: 0 });
+  if (length <= ENCODED_LINK_BYTES_MAX) return undefined;
+  return new ApiError(
+    "invalid_request",
+    `The link with all its URLs and conditions takes ${length} bytes; at most ${ENCODED_LINK_BYTES_MAX} are allowed.`,
+  );
+}
+
+function draftOf(link: NewLink): RecordDraft {
+  const utm = toUtmQuery(link);
+  const draft: RecordDraft = {
+    state: "active",
+    domain: feedDomain(link),
+    alias: feedAlias(link),
+    link_id: link.id,
+    account_id: link.account_id,
+    mode: link.mode,
+    destination: applyUtm(link.target_url, link),
+    expires_at: link.expires_at?.getTime() ?? null,
+    password_hash: link.password_hash,
+    forward_query: link.forward_query,
+    ...(utm === undefined ? {} : { utm }),
+  };
+  if (link.title !== null) draft.title = link.title;
+  const { host_changed_at } = link.extras ?? {};
+  if (host_changed_at !== undefined) draft.host_changed_at = Date.parse(host_changed_at);
+  const takedown = link.taken_down ? { taken_down: true as const } : undefined;
+  // Also without members: PostgreSQL refuses a record without extras for a link that has settings.
+  const settings = link.extras && toExtras(link.extras, { ...link, clicks: link.clicks ?? 0 });
+  return settings || takedown ? { ...draft, extras: { ...takedown, ...settings } } : draft;
+}

@@ -1,6 +1,9 @@
 /** Republishes every link to the redirectors, for when the links feed was lost or rolled back. */
+import { toMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { resyncDomainNotices } from "../domains/notices.ts";
 import type { Sql } from "../postgres.ts";
+import { resyncTakedowns } from "../takedowns/service.ts";
 import { toRecord } from "./record.ts";
 import { insertOutboxEntries, listLinksAfter } from "./sql.ts";
 
@@ -15,15 +18,18 @@ export async function resyncLinks(
   sql: Sql,
   onProgress: (queued: number) => void = () => undefined,
 ): Promise<number> {
+  // First, so that no redirector follows what is taken down.
+  await resyncTakedowns(sql);
+  await resyncDomainNotices(sql);
   let queued = 0;
   let after: Uuid | null = null;
   for (;;) {
     const rows = await listLinksAfter(sql, after, BATCH);
     if (rows.length === 0) return queued;
-    await insertOutboxEntries(
-      sql,
-      rows.map((row) => ({ ...toRecord(row), version: row.version })),
-    );
+    // Another account may have the domain of others by now.
+    const served = rows.filter((row) => row.served);
+    const records = served.map((row) => toMessage({ ...toRecord(row), version: row.version }));
+    if (records.length > 0) await insertOutboxEntries(sql, records);
     queued += rows.length;
     after = rows.at(-1)?.id ?? null;
     onProgress(queued);

@@ -34,6 +34,12 @@ const rowOf = (owner: AccountScope, id: Uuid, body: CreateLinkBody): LinkRow => 
   utm_content: null,
   forward_query: false,
   tags: body.tags ?? [],
+  external_id: body.external_id ?? null,
+  extras: null,
+  archived: false,
+  taken_down: false,
+  folded: false,
+  served: true,
   version: 1,
   created_at: new Date("2026-01-02T03:04:05.678Z"),
   updated_at: new Date("2026-01-02T03:04:05.678Z"),
@@ -59,9 +65,13 @@ function createMemoryLinks() {
       rows.set(id, link);
       return { link, propagated };
     },
-    async list(owner, { page, limit }) {
+    async list(owner, { page = 1, limit }) {
       const own = [...rows.values()].filter((row) => row.account_id === owner.accountId);
-      return { rows: own.slice((page - 1) * limit, page * limit), total: own.length };
+      return {
+        rows: own.slice((page - 1) * limit, page * limit),
+        total: own.length,
+        next: null,
+      };
     },
     async update(owner, id, body) {
       const link = { ...(await get(owner, id)), title: body.title ?? null };
@@ -118,6 +128,7 @@ describe("POST /v1/links", () => {
       clicks: 0,
       created_at: "2026-01-02T03:04:05.678Z",
       expires_at: null,
+      external_id: null,
     });
   });
 
@@ -181,6 +192,24 @@ describe("GET /v1/links/:id", () => {
     expect(response.status).toBe(200);
     expect(response.body).toMatchObject({ id, has_password: true, unique_clicks: 0 });
     expect(response.text).not.toContain("argon2");
+  });
+
+  test("returns the settings that can be written, when they are asked for", async () => {
+    const id = await createdId();
+    const plain = await api.send(`/v1/links/${id}`, { key });
+    expect(plain.text).not.toContain("utm");
+    const { body } = await api.send(`/v1/links/${id}?include=settings`, { key });
+    expect(body).toMatchObject({ forward_query: false, utm_source: null, external_id: null });
+  });
+
+  test("has an ETag, and is not sent again to a client that has it", async () => {
+    const id = await createdId();
+    const etag = (await api.send(`/v1/links/${id}`, { key })).headers.get("etag") ?? "";
+    expect(etag).toBe('"1-0-0"');
+    const again = await api.send(`/v1/links/${id}`, { key, headers: { "if-none-match": etag } });
+    expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", etag]);
+    const other = await api.send(`/v1/links/${id}`, { key, headers: { "if-none-match": '"2"' } });
+    expect(other.status).toBe(200);
   });
 
   test.each(["link_01k9z3v6x7e8w9r0t1y2u3i4o5", "no-id", "%00", "key_01k9z3v6x7e8w9r0t1y2u3i4o5"])(
@@ -288,19 +317,6 @@ describe("DELETE /v1/links/:id", () => {
 });
 
 describe("POST /v1/links/bulk", () => {
-  test("creates the valid links and returns one result per link", async () => {
-    const { status, body } = await api.send("/v1/links/bulk", {
-      key,
-      body: { links: ["a", "a", "b"].map((alias) => ({ url: "https://example.com/", alias })) },
-    });
-    expect(status).toBe(200);
-    expect(body).toMatchObject({
-      created: 2,
-      failed: 1,
-      data: [{ index: 0 }, { index: 1, error: { code: "alias_taken" } }, { index: 2 }],
-    });
-  });
-
   test.each([0, 101])("rejects %i links and creates none", async (count) => {
     const response = await api.send("/v1/links/bulk", {
       key,

@@ -1,21 +1,31 @@
 /** Routes of `/v1/links`. */
 import { Elysia } from "elysia";
 
-import { createLinkBody, updateLinkBody } from "../../shared/contracts/link-schemas.ts";
+import {
+  createLinkBody,
+  updateLinkBody,
+  upsertLinkBody,
+} from "../../shared/contracts/link-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { idParams, successResponse } from "../http/common-schemas.ts";
-import { paginationOf } from "../http/pagination.ts";
+import { readIfMatch } from "../http/etag.ts";
+import { listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
 import type { ConsumeMany } from "../limits/consume-many.ts";
-import { bulkLinksBody, bulkLinksResponse, createLinks } from "./bulk.ts";
+import { listName } from "./listing/filter.ts";
 import {
   buildShortUrl,
   createdLink,
+  externalIdParams,
   fullLink,
+  includeQuery,
+  linkEtag,
   linkListResponse,
   listLinksQuery,
+  lookupQuery,
+  propagationHeaders,
   toCreatedLink,
   toFullLink,
 } from "./model.ts";
@@ -30,9 +40,6 @@ type LinkRoutesDeps = {
   shortUrl: string;
 };
 
-const propagationHeaders = (propagated: boolean): Record<string, string> =>
-  propagated ? {} : { "x-propagation": "pending" };
-
 export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: LinkRoutesDeps) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
@@ -45,6 +52,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
           const created = toCreatedLink(link, shortUrl);
           const headers = {
             location: `/v1/links/${created.id}`,
+            etag: linkEtag(link),
             ...propagationHeaders(propagated),
           };
           return { status: 201, headers, body: created };
@@ -54,7 +62,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         access: { scope: "links:write", limit: "POST /v1/links", cost: 1 },
         jsonBody: "required",
         idempotent: true,
-        errors: ["invalid_url", "invalid_alias", "alias_taken"],
+        errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
         body: createLinkBody,
         response: { 201: createdLink },
         detail: {
@@ -65,39 +73,37 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         },
       },
     )
-    .post(
-      "/bulk",
-      async ({ call, request, body, set }) => {
-        const principal = principalOf(call);
-        return await idempotent({ principal, request, body, set }, async (id) => {
-          await consumeMany({ call, set }, "POST /v1/links", body.links.length);
-          const { response, propagated } = await createLinks(links, principal, id, body, (row) =>
-            toCreatedLink(row, shortUrl),
-          );
-          return { status: 200, headers: propagationHeaders(propagated), body: response };
-        });
+    .get(
+      "/lookup",
+      async ({ call, query: { alias, domain, include }, set }) => {
+        const link = await links.lookUp(principalOf(call), alias, domain);
+        set.headers["etag"] = linkEtag(link);
+        return toFullLink(link, shortUrl, include);
       },
       {
-        access: { scope: "links:write", limit: null, cost: 1 },
-        jsonBody: "required",
-        idempotent: true,
-        body: bulkLinksBody,
-        response: { 200: bulkLinksResponse },
+        access: { scope: "links:read", limit: null, cost: 1 },
+        conditional: "read",
+        errors: ["not_found"],
+        query: lookupQuery,
+        response: { 200: fullLink },
         detail: {
-          operationId: "createLinks",
-          summary: "Create many links",
-          description:
-            "Creates up to 100 links; each one succeeds or fails on its own. Every link counts toward the hourly limit of `POST /v1/links`; if fewer requests remain than there are links, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.",
+          operationId: "lookUpLink",
+          summary: "Find a link by its short URL",
         },
       },
     )
     .get(
       "/:id",
-      async ({ call, params }) =>
-        toFullLink(await links.get(principalOf(call), decodeId("link", params.id)), shortUrl),
+      async ({ call, params, query: { include }, set }) => {
+        const link = await links.get(principalOf(call), decodeId("link", params.id));
+        set.headers["etag"] = linkEtag(link);
+        return toFullLink(link, shortUrl, include);
+      },
       {
         access: { scope: "links:read", limit: null, cost: 1 },
+        conditional: "read",
         params: idParams,
+        query: includeQuery,
         response: { 200: fullLink },
         detail: { operationId: "getLink", summary: "Get a link" },
       },
@@ -124,11 +130,13 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
     .get(
       "",
       async ({ call, query }) => {
-        const { rows, total } = await links.list(principalOf(call), query);
-        return {
-          data: rows.map((row) => toCreatedLink(row, shortUrl)),
-          pagination: paginationOf(query.page, query.limit, total),
-        };
+        const name = listName(query);
+        const wanted = readListRequest(query, name);
+        const part = await links.list(principalOf(call), query, wanted);
+        const { include } = query;
+        return listResponse(wanted, part, name, (row) =>
+          include === undefined ? toCreatedLink(row, shortUrl) : toFullLink(row, shortUrl, include),
+        );
       },
       {
         access: { scope: "links:read", limit: null, cost: 1 },
@@ -137,25 +145,34 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         detail: {
           operationId: "listLinks",
           summary: "List links",
-          description: "Pages after the last one are empty.",
+          description:
+            "By page, with an exact total, or by cursor: with `starting_after`, nothing is skipped or repeated while links are created and deleted. Pages after the last one are empty. By cursor a response may have fewer links than `limit`; the list ends where `next_cursor` is null.",
         },
       },
     )
     .patch(
       "/:id",
-      async ({ call, params, body, set }) => {
+      async ({ call, params, body, request, set }) => {
         const { link, propagated } = await links.update(
           principalOf(call),
           decodeId("link", params.id),
           body,
+          readIfMatch(request.headers),
         );
-        Object.assign(set.headers, propagationHeaders(propagated));
+        Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
         return toFullLink(link, shortUrl);
       },
       {
         access: { scope: "links:write", limit: null, cost: 1 },
+        conditional: "write",
         jsonBody: "required",
-        errors: ["invalid_url", "invalid_alias", "alias_taken"],
+        errors: [
+          "invalid_url",
+          "invalid_alias",
+          "alias_taken",
+          "external_id_taken",
+          "link_taken_down",
+        ],
         params: idParams,
         body: updateLinkBody,
         response: { 200: fullLink },
@@ -166,15 +183,54 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         },
       },
     )
+    .put(
+      "/external/:external_id",
+      async ({ call, params, body, request, set }) => {
+        const { link, propagated, created } = await links.upsert(principalOf(call), {
+          externalId: params.external_id,
+          body,
+          requireVersion: readIfMatch(request.headers),
+          mustExist: request.headers.has("if-match"),
+          beforeCreation: () => consumeMany({ call, set }, "POST /v1/links", 1),
+        });
+        const full = toFullLink(link, shortUrl);
+        Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
+        if (!created) return full;
+        set.status = 201;
+        set.headers["location"] = `/v1/links/${full.id}`;
+        return full;
+      },
+      {
+        access: { scope: "links:write", limit: null, cost: 1 },
+        conditional: "write",
+        jsonBody: "required",
+        errors: ["invalid_url", "invalid_alias", "alias_taken", "link_taken_down"],
+        params: externalIdParams,
+        body: upsertLinkBody,
+        response: { 200: fullLink, 201: fullLink },
+        detail: {
+          operationId: "upsertLink",
+          summary: "Create or update a link by your own id",
+          description:
+            "Updates the fields in the body of the link with this `external_id`, or creates the link. A creation counts toward the limits of `POST /v1/links`. `domain` cannot be changed.",
+        },
+      },
+    )
     .delete(
       "/:id",
-      async ({ call, params, set }) => {
-        const { propagated } = await links.remove(principalOf(call), decodeId("link", params.id));
+      async ({ call, params, request, set }) => {
+        const { propagated } = await links.remove(
+          principalOf(call),
+          decodeId("link", params.id),
+          readIfMatch(request.headers),
+        );
         Object.assign(set.headers, propagationHeaders(propagated));
         return { success: true, message: "The link has been deleted." };
       },
       {
         access: { scope: "links:delete", limit: null, cost: 1 },
+        conditional: "write",
+        errors: ["link_taken_down"],
         params: idParams,
         response: { 200: successResponse },
         detail: {

@@ -1,38 +1,114 @@
 /** The operations on links. Of HTTP it knows only the errors that clients receive. */
 import type { Uuid } from "../../shared/ids.ts";
-import { notFound } from "../http/errors.ts";
+import type { ReadSpentClicks } from "../feed/spent-clicks.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import type { RequireVersion } from "../http/etag.ts";
+import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { createTakedownReader } from "../takedowns/service.ts";
+import { createLinks } from "./bulk/create.ts";
+import { mergeTags } from "./bulk/tags.ts";
+import { deleteLinks, updateLinks } from "./bulk/update.ts";
 import { createLink } from "./create-link.ts";
 import { deleteLink } from "./delete-link.ts";
 import type { LinkServiceDeps, WriteResult } from "./deps.ts";
-import { listLinks } from "./list-links.ts";
+import { explainRequest } from "./explain/explain.ts";
+import type { ExplainBody, Explanation } from "./explain/model.ts";
+import type { LinkOrder } from "./listing/filter.ts";
+import { findLinks } from "./listing/list-links.ts";
+import { toFilter } from "./listing/query.ts";
 import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
-import { findCreationTimes, findFirstCreation, findLink } from "./sql.ts";
+import { toRecord } from "./record.ts";
+import {
+  findCreationTimes,
+  findFirstCreation,
+  findLink,
+  findLinkIds,
+  findLinkProperties,
+  findLinksInOrder,
+} from "./sql.ts";
 import { updateLink } from "./update-link.ts";
+import { upsertLink } from "./upsert-link.ts";
 
-/** An empty query parameter counts as absent. */
-const emptyToNull = (text: string | undefined): string | null =>
-  text === undefined || text === "" ? null : text;
+/** Links that tags and domains can select for analytics: their ids are sent to ClickHouse. */
+const SELECTED_LINKS_MAX = 100_000;
+
+/** PostgreSQL rejects NUL, and no tag or domain contains a control character. */
+const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
 
 export type LinkService = ReturnType<typeof createLinkService>;
 
-export function createLinkService(deps: LinkServiceDeps) {
-  const { sql } = deps;
+export function createLinkService(
+  deps: LinkServiceDeps & {
+    /** How many clicks of a link's limit are spent. */
+    readSpentClicks: ReadSpentClicks;
+  },
+) {
+  const { sql, readSpentClicks } = deps;
+  const readTakedowns = createTakedownReader(sql);
+
+  /** Adds what is spent of the link's limit, if it has one. */
+  async function withSpentClicks(row: LinkRow): Promise<LinkRow> {
+    const ledger = row.extras?.ledger;
+    const spent = ledger === undefined ? undefined : await readSpentClicks(ledger);
+    return spent === undefined ? row : { ...row, spent_clicks: spent };
+  }
+
+  /** Says of a link whether it is taken down with its account or a host. */
+  async function withTakedown(row: LinkRow): Promise<LinkRow> {
+    const covers = await readTakedowns();
+    if (covers === undefined || row.taken_down || !covers(toRecord(row))) return row;
+    return { ...row, taken_down: true };
+  }
+
+  /** Adds to a link what its row does not say. */
+  const complete = async (row: LinkRow): Promise<LinkRow> =>
+    await withSpentClicks(await withTakedown(row));
+
+  const written = async <Result extends WriteResult>(result: Result): Promise<Result> => ({
+    ...result,
+    link: await complete(result.link),
+  });
 
   /** Finds one of the owner's links; throws `not_found`. */
   async function get(owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> {
     const row = id === undefined ? undefined : await findLink(sql, owner, id);
     if (row === undefined) throw notFound("link");
-    return row;
+    return await complete(row);
   }
 
-  /** Returns a page of the owner's links that match, and the number of all matches. */
-  async function list(owner: AccountScope, query: ListLinksQuery) {
-    const { page, limit, sort, order } = query;
-    const filter = { ...owner, search: emptyToNull(query.search), tag: emptyToNull(query.tag) };
+  /** Returns the part of the owner's matching links that is asked for; by page with the number of all matches. */
+  async function list(
+    owner: AccountScope,
+    query: ListLinksQuery,
+    request: ListRequest,
+  ): Promise<ListPart<LinkRow>> {
+    const filter = toFilter(owner, query, deps.destinationRules);
     // No field of a link contains a control character, and PostgreSQL rejects NUL.
-    if (/\p{Cc}/u.test(`${filter.search}${filter.tag}`)) return { rows: [], total: 0 };
-    return await listLinks(sql, filter, { sort, order }, { limit, offset: (page - 1) * limit });
+    if (filter === undefined) return { rows: [], total: 0, next: null };
+    const { ids, ...part } = await findLinks(sql, filter, query, request);
+    const found = ids.length === 0 ? [] : await findLinksInOrder(sql, ids);
+    const rows = query.include === undefined ? found : await Promise.all(found.map(complete));
+    if ("after" in request) return { ...part, rows };
+    const last = rows.at(-1);
+    const isMore = request.page * request.limit < (part.total ?? 0);
+    return { ...part, rows, next: isMore && last !== undefined ? positionOf(last, query) : null };
+  }
+
+  /** Finds one of the owner's links by its short URL; throws `not_found`. */
+  async function lookUp(
+    owner: AccountScope,
+    alias: string,
+    domain: string | undefined,
+  ): Promise<LinkRow> {
+    const filter = toFilter(
+      owner,
+      { alias, domain: domain ?? deps.destinationRules.shortUrl.hostname, archived: "any" },
+      deps.destinationRules,
+    );
+    const order = { sort: "created_at", order: "desc" } as const;
+    const found = filter && (await findLinks(sql, filter, order, { limit: 1, after: null }));
+    return await get(owner, found?.ids[0]);
   }
 
   /** Creation times (Unix milliseconds) of those of the links that belong to the owner. */
@@ -49,19 +125,102 @@ export function createLinkService(deps: LinkServiceDeps) {
     return (await findFirstCreation(sql, owner))?.getTime();
   }
 
+  const { shortUrl, ownHosts } = deps.destinationRules;
+  const isOwnHost = (host: string): boolean => host === shortUrl.host || ownHosts.has(host);
+
+  /** Ids of the owner's links with these properties. Throws `invalid_request` beyond {@link SELECTED_LINKS_MAX}. */
+  async function findIds(
+    owner: AccountScope,
+    { tags, domains }: { tags?: readonly string[]; domains?: readonly string[] },
+  ): Promise<Uuid[]> {
+    const ids = await findLinkIds(
+      sql,
+      owner,
+      {
+        ...(tags === undefined ? {} : { tags: tags.filter(isStorable) }),
+        ...(domains === undefined
+          ? {}
+          : {
+              domains: domains
+                .filter(isStorable)
+                .map((host) => (isOwnHost(host.toLowerCase()) ? null : host.toLowerCase())),
+            }),
+      },
+      SELECTED_LINKS_MAX,
+    );
+    if (ids.length <= SELECTED_LINKS_MAX) return ids;
+    throw new ApiError(
+      "invalid_request",
+      `More than ${SELECTED_LINKS_MAX} links match the filters "tag" and "domain".`,
+    );
+  }
+
+  /** Tags and domains of those of the links that still exist and belong to the owner. */
+  async function getProperties(
+    owner: AccountScope,
+    ids: readonly Uuid[],
+  ): Promise<Map<Uuid, { tags: string[]; domain: string }>> {
+    const rows = await findLinkProperties(sql, owner, ids);
+    return new Map(rows.map(({ id, tags, host }) => [id, { tags, domain: host ?? shortUrl.host }]));
+  }
+
   return {
     get,
     list,
+    findIds,
+    getProperties,
+    /** Whether a host, in lower case, is one of the service's own short domain. */
+    isOwnHost,
+    lookUp,
     getCreationTimes,
     getFirstCreationTime,
+    /** Creates many links: see `bulk/create.ts`. */
+    createMany: (owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) =>
+      createLinks(deps, owner, firstId, rows),
+    /** Changes many links: see `bulk/update.ts`. */
+    async updateMany(owner: AccountScope, rows: readonly unknown[]) {
+      const { results, propagated } = await updateLinks(deps, owner, rows);
+      const links = results.map(async (result) =>
+        "link" in result ? { link: await complete(result.link) } : result,
+      );
+      return { results: await Promise.all(links), propagated };
+    },
+    /** Deletes many links: see `bulk/update.ts`. */
+    removeMany: (owner: AccountScope, ids: readonly string[]) => deleteLinks(deps, owner, ids),
+    /** Renames and merges tags: see `bulk/tags.ts`. */
+    mergeTags: (owner: AccountScope, tags: readonly string[], into: string) =>
+      mergeTags(sql, owner, tags, into),
     create: (owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> =>
       createLink(deps, owner, id, body),
-    update: (
+    update: async (
       owner: AccountScope,
       id: Uuid | undefined,
       body: UpdateLinkBody,
-    ): Promise<WriteResult> => updateLink(deps, owner, id, body),
-    remove: (owner: AccountScope, id: Uuid | undefined): Promise<{ propagated: boolean }> =>
-      deleteLink(deps, owner, id),
+      requireVersion?: RequireVersion,
+    ): Promise<WriteResult> =>
+      await written(await updateLink(deps, owner, id, body, requireVersion)),
+    upsert: async (
+      owner: AccountScope,
+      upsert: Parameters<typeof upsertLink>[2],
+    ): Promise<WriteResult & { created: boolean }> =>
+      await written(await upsertLink(deps, owner, upsert)),
+    remove: (
+      owner: AccountScope,
+      id: Uuid | undefined,
+      requireVersion?: RequireVersion,
+    ): Promise<{ propagated: boolean }> => deleteLink(deps, owner, id, requireVersion),
+    /** Explains where a request for a link would lead; throws `not_found`. */
+    explain: async (
+      owner: AccountScope,
+      id: Uuid | undefined,
+      body: ExplainBody,
+    ): Promise<Explanation> =>
+      explainRequest(await get(owner, id), body, deps.destinationRules.ownHosts),
   };
 }
+
+/** The position of a link in a list. */
+const positionOf = ({ id, clicks, created_at }: LinkRow, { sort }: LinkOrder): Position => ({
+  id,
+  key: sort === "clicks" ? clicks : created_at.getTime(),
+});

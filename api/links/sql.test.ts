@@ -6,6 +6,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { isUnavailable } from "../postgres.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(60_000);
@@ -26,7 +27,11 @@ const create = (
 ) => postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
 
 const list = (owner: AccountScope, more: { search?: string; tag?: string } = {}) =>
-  postgres.links.list(owner, { page: 1, limit: 10, sort: "created_at", order: "desc", ...more });
+  postgres.links.list(
+    owner,
+    { limit: 10, sort: "created_at", order: "desc", ...more },
+    { page: 1, limit: 10 },
+  );
 
 /** Outbox records of an alias, oldest first. */
 const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
@@ -110,7 +115,7 @@ describe("a list", () => {
     await create({ ...owner, mode: "test" }, "mine-in-test");
     expect(await list(owner)).toMatchObject({ total: 1, rows: [{ alias: "mine" }] });
     await postgres.links.remove(owner, link.id);
-    expect(await list(owner)).toEqual({ total: 0, rows: [] });
+    expect(await list(owner)).toEqual({ total: 0, rows: [], next: null });
   });
 
   test("treats SQL wildcards in a search as literal characters", async () => {
@@ -148,4 +153,56 @@ test("no account reads, updates or deletes another account's link", async () => 
     }
   }
   expect(await postgres.links.get(owner, link.id)).toMatchObject({ title: null });
+});
+
+describe("a link with settings", () => {
+  const STARTS_AT = "2030-01-01T08:00:00.000Z";
+
+  test("keeps them in its row and in the record, which versions without settings read as a deletion", async () => {
+    const owner = await newOwner();
+    const body = {
+      url: "https://example.com/",
+      alias: "decided",
+      starts_at: "2030-01-01T09:00:00+01:00",
+    };
+    const { link } = await postgres.links.create(owner, newUuid(), body);
+    expect((await postgres.links.get(owner, link.id)).extras).toEqual({ starts_at: STARTS_AT });
+    await postgres.links.update(owner, link.id, { disabled: true, starts_at: null });
+    await postgres.links.update(owner, link.id, { title: "Kept" });
+    const { extras, title } = await postgres.links.get(owner, link.id);
+    expect([extras, title]).toEqual([{ disabled: true }, "Kept"]);
+    await postgres.links.update(owner, link.id, { disabled: false });
+    expect((await postgres.links.get(owner, link.id)).extras).toBeNull();
+    expect(await outboxOf("decided")).toMatchObject([
+      {
+        state: "deleted",
+        destination: "https://example.com/",
+        extras: { starts_at: Date.parse(STARTS_AT) },
+      },
+      { state: "deleted", extras: { disabled: true } },
+      { state: "deleted", extras: { disabled: true } },
+      { state: "active" },
+    ]);
+  });
+
+  test("loses them to no process that does not know them: its change fails as a temporary failure", async () => {
+    const owner = await newOwner();
+    const body = { url: "https://example.com/", alias: "guarded", disabled: true };
+    const { link } = await postgres.links.create(owner, newUuid(), body);
+    const [row] = await postgres.sql<{ record: Record<string, unknown> }[]>`
+      select record from link_outbox where record ->> 'alias' = 'guarded'`;
+    const { extras: _, ...stripped }: Record<string, unknown> = { ...row?.record, state: "active" };
+    const insert = (value: object) =>
+      postgres.sql`insert into link_outbox (version, record) values (1, ${postgres.sql.json(value as never)})`;
+    const failure = await insert(stripped).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(isUnavailable(failure)).toBe(true);
+    // What such a process may do: delete the link, and change others.
+    await insert({ state: "deleted", version: 1, domain: "", alias: "guarded" });
+    const { link: plain } = await create(owner, "unguarded");
+    await insert({ ...stripped, link_id: plain.id });
+    await postgres.links.remove(owner, link.id);
+  });
 });

@@ -1,15 +1,25 @@
 /** SQL statements on links. */
-import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { ActiveLink, LinkMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type Consumption, requireConsumed } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
 
-export type NewLink = Omit<LinkRow, "version" | "updated_at" | "clicks" | "unique_clicks">;
+export type NewLink = Omit<LinkRow, "version" | "updated_at" | "clicks" | "unique_clicks"> & {
+  /** Clicks counted so far; absent for a link that is created. */
+  clicks?: number;
+};
 
 /** A feed record without its version, which PostgreSQL assigns. */
 export type RecordDraft = Omit<ActiveLink, "version">;
+
+/** Its message. */
+type MessageDraft = Omit<LinkMessage, "version">;
+
+/** A settings column, as a value of `jsonb`. */
+const jsonOf = (sql: Sql | Transaction, { extras }: Pick<LinkRow, "extras">) =>
+  extras === null ? null : sql.json(extras);
 
 /**
  * Inserts a link with its counters and its outbox row; returns the link's version and the outbox row's id.
@@ -21,11 +31,11 @@ export type RecordDraft = Omit<ActiveLink, "version">;
 export async function insertLink(
   sql: Sql,
   link: NewLink,
-  draft: RecordDraft,
+  draft: MessageDraft,
 ): Promise<{ version: number; outboxId: number }> {
   const [row] = await sql<[Consumption & { version: string | null; outbox_id: string | null }]>`
     with alias_lock as materialized (
-      select pg_advisory_xact_lock(hashtextextended(${draft.domain + "/" + link.alias}, 1)) is not null as held
+      select pg_advisory_xact_lock(hashtextextended(${draft.domain + "/" + draft.alias}, 1)) is not null as held
     ), quota as materialized (
       select consumed.*
         from alias_lock
@@ -35,11 +45,13 @@ export async function insertLink(
     ), link as (
       insert into links (id, account_id, mode, domain_id, alias, original_url, target_url, title, password_hash,
                          expires_at, utm_source, utm_medium, utm_campaign, utm_term, utm_content,
-                         forward_query, tags, version, created_at, updated_at)
+                         forward_query, tags, external_id, extras, archived, folded, version, created_at,
+                         updated_at)
       select ${link.id}, ${link.account_id}, ${link.mode}, ${link.domain_id}, ${link.alias},
              ${link.original_url}, ${link.target_url}, ${link.title}, ${link.password_hash}, ${link.expires_at},
              ${link.utm_source}, ${link.utm_medium}, ${link.utm_campaign}, ${link.utm_term},
-             ${link.utm_content}, ${link.forward_query}, ${link.tags}, drawn.version, ${link.created_at},
+             ${link.utm_content}, ${link.forward_query}, ${link.tags}, ${link.external_id},
+             ${jsonOf(sql, link)}::jsonb, ${link.archived}, ${link.folded}, drawn.version, ${link.created_at},
              ${link.created_at}
         from drawn
     ), counters as (
@@ -61,7 +73,10 @@ const selectLinks = (sql: Sql | Transaction) => sql`
     select link.id, link.account_id, link.mode, link.domain_id, domain.host as domain_host, link.alias,
            link.original_url, link.target_url, link.title, link.password_hash, link.expires_at,
            link.utm_source, link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content,
-           link.forward_query, link.tags, link.version::float8 as version, link.created_at, link.updated_at,
+           link.forward_query, link.tags, link.external_id, link.extras, link.archived is true as archived,
+           link.taken_down is true as taken_down, link.folded is true as folded,
+           (link.domain_id is null or domain.verified_at is not null) as served, link.version::float8 as version,
+           link.created_at, link.updated_at,
            counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
       from links link
       join link_counters counters on counters.link_id = link.id
@@ -76,6 +91,18 @@ export async function findLink(
   const [row] = await sql<LinkRow[]>`
     ${selectLinks(sql)}
      where link.id = ${id} and link.account_id = ${owner.accountId} and link.mode = ${owner.mode}`;
+  return row;
+}
+
+/** Finds the owner's link with an external id, by the index `links_external_id_key`. */
+export async function findExternalLink(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  externalId: string,
+): Promise<LinkRow | undefined> {
+  const [row] = await sql<LinkRow[]>`
+    ${selectLinks(sql)}
+     where link.account_id = ${accountId} and link.mode = ${mode} and link.external_id = ${externalId}`;
   return row;
 }
 
@@ -114,8 +141,8 @@ export async function updateLinkRow(transaction: Transaction, link: LinkRow): Pr
            utm_source = ${link.utm_source}, utm_medium = ${link.utm_medium},
            utm_campaign = ${link.utm_campaign}, utm_term = ${link.utm_term},
            utm_content = ${link.utm_content}, forward_query = ${link.forward_query},
-           tags = ${link.tags},
-           version = nextval('link_version'), updated_at = ${link.updated_at}
+           tags = ${link.tags}, external_id = ${link.external_id}, extras = ${jsonOf(transaction, link)}::jsonb,
+           archived = ${link.archived}, version = nextval('link_version'), updated_at = ${link.updated_at}
      where id = ${link.id}
     returning version`;
   return Number(row.version);
@@ -129,15 +156,52 @@ export async function deleteLinkRow(transaction: Transaction, id: Uuid): Promise
   return Number(row.version);
 }
 
-/** Adds a record to the outbox, and returns the row's id. */
+/**
+ * Adds a record to the outbox, and returns the row's id. One that is `due` is as old as those that relays publish at their
+ * next poll: for processes that cannot publish it themselves.
+ */
 export async function insertOutboxEntry(
   transaction: Transaction,
-  record: LinkRecord,
+  record: LinkMessage,
+  due?: "due",
 ): Promise<number> {
   const [row] = await transaction<[{ id: string }]>`
-    insert into link_outbox (version, record)
-    values (${record.version}, ${transaction.json(record)}) returning id`;
+    insert into link_outbox (version, record, created_at)
+    values (${record.version}, ${transaction.json(record)},
+            now() - make_interval(mins => ${due === undefined ? 0 : 1}))
+    returning id`;
   return Number(row.id);
+}
+
+/** Finds and locks the link with an alias on a domain, of any account; `host` is null for the service's own domain. */
+export async function lockLinkByName(
+  transaction: Transaction,
+  host: string | null,
+  alias: string,
+): Promise<LinkRow | undefined> {
+  const [found] = await transaction<{ id: Uuid }[]>`
+    select link.id
+      from links link left join domains domain on domain.id = link.domain_id
+     where (link.alias = ${alias} or link.folded and lower(link.alias) = lower(${alias}))
+           and (link.domain_id is null and ${host}::text is null
+                or domain.host = ${host} and domain.verified_at is not null)
+       for update of link`;
+  if (found === undefined) return undefined;
+  const [row] = await transaction<
+    LinkRow[]
+  >`${selectLinks(transaction)} where link.id = ${found.id}`;
+  return row;
+}
+
+/** Sets whether a link is taken down, and returns its new version. */
+export async function setTakenDown(
+  transaction: Transaction,
+  id: Uuid,
+  down: boolean,
+): Promise<number> {
+  const [row] = await transaction<[{ version: string }]>`
+    update links set taken_down = ${down}, version = nextval('link_version') where id = ${id} returning version`;
+  return Number(row.version);
 }
 
 /** Links of all accounts in id order, starting after `after`. */
@@ -153,7 +217,10 @@ export async function listLinksAfter(
 }
 
 /** Adds many records to the outbox; the relay of any API process publishes them. */
-export async function insertOutboxEntries(sql: Sql, records: readonly LinkRecord[]): Promise<void> {
+export async function insertOutboxEntries(
+  sql: Sql | Transaction,
+  records: readonly LinkMessage[],
+): Promise<void> {
   const rows = records.map((record) => ({ version: record.version, record: sql.json(record) }));
   await sql`insert into link_outbox ${sql(rows, "version", "record")}`;
 }
@@ -169,6 +236,43 @@ export async function findCreationTimes(
      where id = any (${[...ids]}::uuid[]) and account_id = ${owner.accountId} and mode = ${owner.mode}`;
 }
 
+/** Links that have one of the tags, and lie on one of the domains. */
+export type LinkProperties = {
+  /** Undefined for any tags. */
+  tags?: readonly string[];
+  /** Hosts, null for the service's own domain; undefined for any domain. */
+  domains?: readonly (string | null)[];
+};
+
+/** Ids of the owner's links with these properties, `max` + 1 at most. */
+export async function findLinkIds(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  { tags, domains }: LinkProperties,
+  max: number,
+): Promise<Uuid[]> {
+  const rows = await sql<{ id: Uuid }[]>`
+    select link.id
+      from links link left join domains domain on domain.id = link.domain_id
+     where link.account_id = ${accountId} and link.mode = ${mode}
+       ${tags === undefined ? sql`` : sql`and link.tags && ${[...tags]}::text[]`}
+       ${domains === undefined ? sql`` : sql`and coalesce(domain.host, '') = any (${domains.map((host) => host ?? "")}::text[])`}
+     limit ${max + 1}`;
+  return rows.map(({ id }) => id);
+}
+
+/** Tags and domain (null for the service's own) of those of the links that belong to the owner. */
+export async function findLinkProperties(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  ids: readonly Uuid[],
+): Promise<{ id: Uuid; tags: string[]; host: string | null }[]> {
+  return await sql<{ id: Uuid; tags: string[]; host: string | null }[]>`
+    select link.id, link.tags, domain.host
+      from links link left join domains domain on domain.id = link.domain_id
+     where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
+}
+
 /** Creation time of the owner's oldest link, from the index on account and time. */
 export async function findFirstCreation(sql: Sql, owner: AccountScope): Promise<Date | undefined> {
   const [row] = await sql<{ created_at: Date }[]>`
@@ -179,125 +283,20 @@ export async function findFirstCreation(sql: Sql, owner: AccountScope): Promise<
   return row?.created_at;
 }
 
-export type LinkFilter = AccountScope & {
-  /** Text that title, alias or original URL contains, ignoring case; null for all. */
-  search: string | null;
-  /** A tag that links must have; null for all. */
-  tag: string | null;
-};
-
-export type LinkOrder = { sort: "created_at" | "clicks"; order: "asc" | "desc" };
-
-export type PageWindow = { offset: number; limit: number };
-
-/** The ids of a page, in order, and the number of links on all pages. */
-export type LinkIds = { ids: Uuid[]; total: number };
-
 /** Reads links by their primary keys, in the order of `ids`. */
-export async function findLinksInOrder(sql: Sql, ids: readonly Uuid[]): Promise<LinkRow[]> {
+export async function findLinksInOrder(
+  sql: Sql | Transaction,
+  ids: readonly Uuid[],
+): Promise<LinkRow[]> {
   return await sql<LinkRow[]>`
     ${selectLinks(sql)}
      where link.id = any (${[...ids]}::uuid[])
      order by array_position(${[...ids]}::uuid[], link.id)`;
 }
 
-/**
- * Finds the matches by the indexes `links_search` and `links_by_tag`, counts and sorts them. Stops after
- * `matchesMax` + 1; with that `total` the page is not valid.
- */
-export async function findAndSortMatches(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  { limit, offset }: PageWindow,
-  matchesMax: number,
-): Promise<LinkIds> {
-  const [found] = await sql<[LinkIds]>`
-    with matched as materialized (
-      select link.id, link.created_at from links link where ${whereMatches(sql, filter)} limit ${matchesMax + 1}
-    )
-    select (select count(*)::integer from matched) as total,
-           array(select link.id from matched link ${joinAndSort(sql, order)} limit ${limit} offset ${offset}) as ids`;
-  return found;
-}
-
-/** Scans the owner's links in the requested order until the page is full. */
-export async function findMatchesInOrder(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  { limit, offset }: PageWindow,
-): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
-    select link.id from links link ${joinAndSort(sql, order, whereMatches(sql, filter))}
-     limit ${limit} offset ${offset}`;
-  return rows.map(({ id }) => id);
-}
-
-export async function countMatches(sql: Sql, filter: LinkFilter): Promise<number> {
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from links link where ${whereMatches(sql, filter)}`;
-  return total;
-}
-
-/** Number of the owner's links, from the totals that triggers maintain. */
-export async function countOwnedLinks(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-): Promise<number> {
-  const [row] = await sql<{ links: number }[]>`
-    select links::float8 as links from link_totals where account_id = ${accountId} and mode = ${mode}`;
-  return row?.links ?? 0;
-}
-
-/** Lists ids of the owner's links by the indexes `links_by_account` or `link_counters_by_clicks`. */
-export async function listOwnedIds(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  { sort, order }: LinkOrder,
-  { limit, offset }: PageWindow,
-): Promise<Uuid[]> {
-  const direction = order === "desc" ? sql`desc` : sql`asc`;
-  const source =
-    sort === "clicks"
-      ? sql`select link_id as id from link_counters`
-      : sql`select id as id from links`;
-  const key =
-    sort === "clicks" ? sql`clicks ${direction}, link_id` : sql`created_at ${direction}, id`;
-  const rows = await sql<{ id: Uuid }[]>`
-    ${source} where account_id = ${accountId} and mode = ${mode}
-     order by ${key} ${direction}
-     limit ${limit} offset ${offset}`;
-  return rows.map(({ id }) => id);
-}
-
-/** Joins what the order needs to links `link`, filters them by `condition`, and sorts them. */
-function joinAndSort(sql: Sql, { sort, order }: LinkOrder, condition = sql`true`) {
-  const direction = order === "asc" ? sql`asc` : sql`desc`;
-  return sort === "clicks"
-    ? sql`join link_counters counters on counters.link_id = link.id
-          where ${condition} order by counters.clicks ${direction}, link.id ${direction}`
-    : sql`where ${condition} order by link.created_at ${direction}, link.id ${direction}`;
-}
-
-function whereMatches(sql: Sql, { accountId, mode, search, tag }: LinkFilter) {
-  const hasTag = tag === null ? sql`` : sql`and link.tags @> array[${tag}]`;
-  return sql`link.account_id = ${accountId} and link.mode = ${mode} ${hasTag} ${containsText(sql, search)}`;
-}
-
-/** PostgreSQL's trigrams consist of letters and digits. */
-const TRIGRAM = /[\p{L}\p{N}]{3}/u;
-
-/**
- * Uses the expression of the index `links_search`. Neither fields nor searches contain the line breaks that
- * separate the fields.
- */
-function containsText(sql: Sql, search: string | null) {
-  if (search === null) return sql``;
-  const pattern = `%${search.replaceAll(/[\\%_]/g, "\\$&")}%`;
-  const text = sql`coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url`;
-  // A search without a trigram would scan the whole index.
-  return TRIGRAM.test(search)
-    ? sql`and ((${text}) collate "default") ilike ${pattern}`
-    : sql`and lower((${text}) collate "default") like lower(${pattern})`;
-}
+/** Links that are taken down one by one, of all accounts. */
+export const listTakenDown = async (sql: Sql): Promise<{ alias: string; host: string | null }[]> =>
+  await sql<{ alias: string; host: string | null }[]>`
+    select link.alias, domain.host
+      from links link left join domains domain on domain.id = link.domain_id
+     where link.taken_down order by domain.host nulls first, link.alias`;

@@ -2,14 +2,26 @@
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { futureInstant } from "../http/common-schemas.ts";
+import type { RequireVersion } from "../http/etag.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { isUniqueViolation } from "../postgres.ts";
 import { changeLink } from "./change-link.ts";
 import type { LinkServiceDeps, WriteResult } from "./deps.ts";
 import type { LinkRow, UpdateLinkBody } from "./model.ts";
-import { feedDomain, toRecord } from "./record.ts";
+import { shortLinkOf, toRecord } from "./record.ts";
+import {
+  changeSettings,
+  prepareSettings,
+  type SettingsChange,
+  withoutSettings,
+} from "./settings/change.ts";
 import { lockAliases, updateLinkRow } from "./sql.ts";
-import { aliasTaken, hashLinkPassword, requireAlias, requireDestination } from "./validation.ts";
+import {
+  hashLinkPassword,
+  requireAlias,
+  requireDestination,
+  requireNotTakenDown,
+  toTaken,
+} from "./validation.ts";
 
 /**
  * Updates a link and publishes it to the redirectors; an update without effect writes nothing. Throws
@@ -20,52 +32,73 @@ export async function updateLink(
   owner: AccountScope,
   id: Uuid | undefined,
   body: UpdateLinkBody,
+  requireVersion?: RequireVersion,
 ): Promise<WriteResult> {
   const changes = await prepareChanges(deps, owner, body);
-  const { result, propagated } = await changeLink(deps, owner, id, async (transaction, old) => {
-    const changed = { ...old, ...changes };
-    if (Bun.deepEquals(changed, old)) return { result: old, records: [] };
-    const oldName = { domain: feedDomain(old), alias: old.alias };
-    const newName = { domain: feedDomain(old), alias: changed.alias };
-    const renamed = oldName.alias !== newName.alias;
-    await lockAliases(transaction, renamed ? [oldName, newName] : [oldName]);
-    const row = { ...changed, updated_at: new Date() };
-    row.version = await updateLinkRow(transaction, row);
-    const records: LinkRecord[] = [{ ...toRecord(row), version: row.version }];
-    // The old name stops redirecting under the same version.
-    if (renamed) records.push({ state: "deleted", version: row.version, ...oldName });
-    return { result: row, records };
-  }).catch((error: unknown) => {
-    throw isUniqueViolation(error, "links_alias_key") ? aliasTaken(body.alias ?? "") : error;
+  const { result, propagated } = await changeLink(
+    deps,
+    owner,
+    id,
+    async (transaction, old) => {
+      const changed = applyChanges(old, changes);
+      if (Bun.deepEquals(changed, old)) return { result: old, records: [] };
+      if (changed.alias !== old.alias) requireNotTakenDown(old);
+      const oldName = shortLinkOf(old);
+      const newName = shortLinkOf(changed);
+      const renamed = oldName.alias !== newName.alias;
+      await lockAliases(transaction, renamed ? [oldName, newName] : [oldName]);
+      const row = { ...changed, updated_at: new Date() };
+      row.version = await updateLinkRow(transaction, row);
+      const records: LinkRecord[] = [{ ...toRecord(row), version: row.version }];
+      // The old name stops redirecting under the same version.
+      if (renamed) records.push({ state: "deleted", version: row.version, ...oldName });
+      return { result: row, records };
+    },
+    requireVersion,
+  ).catch((error: unknown) => {
+    throw toTaken(error, body.alias);
   });
   return { link: result, propagated };
 }
 
-/** Validates the body and returns the columns to change. */
-async function prepareChanges(
+/** A validated change of a link: columns to set, and settings, which are merged with those that it has. */
+export type LinkChanges = { columns: Partial<LinkRow>; settings: SettingsChange };
+
+/** The link after a change. Notes when its destination got another host, which the page about the link shows. */
+export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
+  const extras = changeSettings(old.extras, settings, old.clicks);
+  const changed: LinkRow = { ...old, ...columns, extras };
+  return new URL(changed.target_url).host === new URL(old.target_url).host
+    ? changed
+    : { ...changed, extras: { ...extras, host_changed_at: new Date().toISOString() } };
+}
+
+/** Validates the body and returns what to change. */
+export async function prepareChanges(
   deps: LinkServiceDeps,
   { accountId }: AccountScope,
   body: UpdateLinkBody,
-): Promise<Partial<LinkRow>> {
-  const { url, alias, password, expires_at, ...rest } = body;
-  const changes: Partial<LinkRow> = Object.fromEntries(
+): Promise<LinkChanges> {
+  const settings = await prepareSettings(deps, body);
+  const { url, alias, password, expires_at, ...rest } = withoutSettings(body);
+  const columns: Partial<LinkRow> = Object.fromEntries(
     Object.entries(rest).filter(([, value]) => value !== undefined),
   );
   if (url !== undefined) {
     const destination = await requireDestination(url, deps);
-    changes.original_url = destination.original;
-    changes.target_url = destination.href;
+    columns.original_url = destination.original;
+    columns.target_url = destination.href;
   }
   if (alias !== undefined) {
     requireAlias(alias);
-    changes.alias = alias;
+    columns.alias = alias;
   }
   if (expires_at !== undefined) {
-    changes.expires_at = futureInstant("expires_at", expires_at, new Date());
+    columns.expires_at = futureInstant("expires_at", expires_at, new Date());
   }
   // Last, because hashing is the only costly step.
   if (password !== undefined) {
-    changes.password_hash = await hashLinkPassword(deps.passwords, accountId, password);
+    columns.password_hash = await hashLinkPassword(deps.passwords, accountId, password);
   }
-  return changes;
+  return { columns, settings };
 }

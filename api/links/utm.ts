@@ -16,15 +16,24 @@ const UTM_FIELDS = [
   "utm_content",
 ] as const satisfies readonly (keyof Utm)[];
 
+/** The UTM values of a link as a query; undefined without any. */
+export function toUtmQuery(utm: Utm): string | undefined {
+  const values = valuesOf(utm);
+  return values.length === 0 ? undefined : new URLSearchParams(values).toString();
+}
+
+const valuesOf = (utm: Utm): [string, string][] =>
+  UTM_FIELDS.flatMap((name): [string, string][] => {
+    const value = utm[name];
+    return value === null ? [] : [[name, value]];
+  });
+
 /**
  * Sets the UTM values on `href`, replacing parameters of the same names. The rest of the query stays byte
  * for byte the same: re-encoding could break a signed URL.
  */
 export function applyUtm(href: string, utm: Utm): string {
-  const values = UTM_FIELDS.flatMap((name): [string, string][] => {
-    const value = utm[name];
-    return value === null ? [] : [[name, value]];
-  });
+  const values = valuesOf(utm);
   if (values.length === 0) return href;
   const names = new Set(values.map(([name]) => name));
   const [beforeHash, hash] = splitAt(href, "#");

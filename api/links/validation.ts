@@ -4,6 +4,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError } from "../http/errors.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
+import { isUniqueViolation } from "../postgres.ts";
 import {
   type DestinationRules,
   OWN_LINK,
@@ -11,7 +12,7 @@ import {
   parseDestination,
 } from "./destination-url.ts";
 
-type DestinationDeps = {
+export type DestinationDeps = {
   destinationRules: DestinationRules;
   domains: Pick<DomainService, "isCustom">;
 };
@@ -22,19 +23,45 @@ export async function requireDestination(
   { destinationRules, domains }: DestinationDeps,
 ): Promise<ParsedDestination> {
   const destination = parseDestination(url, destinationRules);
-  if ("problem" in destination) throw new ApiError("invalid_url", destination.problem);
-  if (await domains.isCustom(destination.host)) throw new ApiError("invalid_url", OWN_LINK);
+  if ("problem" in destination)
+    throw new ApiError("invalid_url", destination.problem, { param: "url" });
+  if (await domains.isCustom(destination.host))
+    throw new ApiError("invalid_url", OWN_LINK, { param: "url" });
   return destination;
 }
 
 /** Throws `invalid_alias` when the alias is not allowed. */
 export function requireAlias(alias: string): void {
   const problem = aliasProblem(alias);
-  if (problem !== undefined) throw new ApiError("invalid_alias", problem);
+  if (problem !== undefined) throw new ApiError("invalid_alias", problem, { param: "alias" });
 }
 
 export const aliasTaken = (alias: string): ApiError =>
-  new ApiError("alias_taken", `The alias "${alias}" is already in use.`);
+  new ApiError("alias_taken", `The alias "${alias}" is already in use.`, { param: "alias" });
+
+export const externalIdTaken = (): ApiError =>
+  new ApiError("external_id_taken", "Another link has this external_id.", { param: "external_id" });
+
+/** Whether the alias of an inserted or updated link is in use. */
+export const isAliasTaken = (error: unknown): boolean =>
+  isUniqueViolation(error, "links_alias_key") || isUniqueViolation(error, "links_folded_alias_key");
+
+/** Throws `link_taken_down` for a link that an operator has taken down: it keeps its alias. */
+export function requireNotTakenDown({ taken_down }: { taken_down: boolean }): void {
+  if (taken_down) throw linkTakenDown();
+}
+
+export const linkTakenDown = (): ApiError =>
+  new ApiError(
+    "link_taken_down",
+    "An operator has taken the link down. It can be neither deleted nor renamed.",
+  );
+
+/** The error of a client for a violated constraint of links; any other error stays as it is. */
+export function toTaken(error: unknown, alias: string | null | undefined): unknown {
+  if (isAliasTaken(error)) return aliasTaken(alias ?? "");
+  return isUniqueViolation(error, "links_external_id_key") ? externalIdTaken() : error;
+}
 
 /** Hashes a link's password; null for no password. Throws `unavailable` when the hashing queue is full. */
 export const hashLinkPassword = async (

@@ -8,6 +8,13 @@ import linksSearch from "./0005_links_search.sql" with { type: "text" };
 import members from "./0006_members.sql" with { type: "text" };
 import quotas from "./0007_quotas.sql" with { type: "text" };
 import activeKeys from "./0008_active_keys.sql" with { type: "text" };
+import externalIds from "./0010_external_ids.sql" with { type: "text" };
+import linkLookups from "./0011_link_lookups.sql" with { type: "text" };
+import linkExtras from "./0012_link_extras.sql" with { type: "text" };
+import takedowns from "./0014_takedowns_and_domain_settings.sql" with { type: "text" };
+import archivedAndFolded from "./0015_archived_and_folded.sql" with { type: "text" };
+import shares from "./0016_shares.sql" with { type: "text" };
+import utmBacklog from "./0017_utm_backlog.sql" with { type: "text" };
 
 /** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
 export type PostgresMigration = Migration & { concurrent?: true };
@@ -18,7 +25,19 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 3, name: "links", text: links },
   { id: 4, name: "links_complete", text: linksComplete },
   { id: 5, name: "links_search", text: linksSearch, concurrent: true },
-  { id: 6, name: "members", text: members },
+  {
+    id: 6,
+    name: "members",
+    text: members,
+    formerChecksums: ["9c9c56fdec52809c5769f52b0c8dce3949b4ef39bf2b4e0f39d65c4773cefd6e"],
+  },
   { id: 7, name: "quotas", text: quotas },
   { id: 8, name: "active_keys", text: activeKeys, concurrent: true },
+  { id: 10, name: "external_ids", text: externalIds },
+  { id: 11, name: "link_lookups", text: linkLookups, concurrent: true },
+  { id: 12, name: "link_extras", text: linkExtras },
+  { id: 14, name: "takedowns_and_domain_settings", text: takedowns },
+  { id: 15, name: "archived_and_folded", text: archivedAndFolded, concurrent: true },
+  { id: 16, name: "shares", text: shares },
+  { id: 17, name: "utm_backlog", text: utmBacklog },
 ];

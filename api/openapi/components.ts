@@ -13,29 +13,60 @@ export const errorResponse = z
         .int()
         .optional()
         .meta({ description: "Whole seconds to wait before a retry; only with `rate_limited`." }),
+      param: z
+        .string()
+        .optional()
+        .meta({ description: "The field or query parameter that the error is about." }),
+      details: z
+        .array(z.object({ param: z.string(), message: z.string() }))
+        .optional()
+        .meta({ description: "Every problem that was found in the request." }),
+      doc_url: z
+        .string()
+        .optional()
+        .meta({ description: "A page that explains the code; not with `not_found`." }),
     }),
   })
-  .meta({ id: "Error" });
+  .meta({ id: "ApiError" });
 
-const integer = { type: "integer" as const };
-
-const HEADERS = {
-  "X-Request-Id": {
-    description:
-      "Identifies the request in the service's logs. If the client sends one, it is used.",
-    schema: { type: "string" as const },
-  },
-  "X-RateLimit-Limit": {
-    description: "Maximum number of requests in the window.",
-    schema: integer,
-  },
-  "X-RateLimit-Remaining": { description: "Requests left in the window.", schema: integer },
-  "X-RateLimit-Reset": { description: "When the window ends, in Unix seconds.", schema: integer },
-  "X-RateLimit-Policy": {
-    description: "The window as `<limit>;w=<seconds>`.",
-    schema: { type: "string" as const, examples: ["60;w=60"] },
-  },
+const count = {
+  type: "integer" as const,
+  format: "int64",
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
 };
+
+const text = { type: "string" as const };
+
+const header = (description: string, schema: typeof count | typeof text, example: unknown) => ({
+  description,
+  schema: { ...schema, examples: [example] },
+});
+
+/** The headers of every response. */
+const HEADERS = {
+  "X-Request-Id": header(
+    "Identifies the request in the service's logs. If the client sends one, it is used.",
+    text,
+    "0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10",
+  ),
+  "X-RateLimit-Limit": header("Maximum number of requests in the window.", count, 60),
+  "X-RateLimit-Remaining": header("Requests left in the window.", count, 59),
+  "X-RateLimit-Reset": header("When the window ends, in Unix seconds.", count, 1_782_907_260),
+  "X-RateLimit-Policy": header("The window as `<limit>;w=<seconds>`.", text, "60;w=60"),
+  RateLimit: header(
+    "The window as in the IETF's draft: its name, requests left, seconds to its end.",
+    text,
+    '"minute";r=59;t=42',
+  ),
+  "RateLimit-Policy": header(
+    "The window's name, limit and length, as in the IETF's draft.",
+    text,
+    '"minute";q=60;w=60',
+  ),
+};
+
+const RETRY_AFTER = header("Whole seconds to wait before the request is sent again.", count, 42);
 
 /** References to the headers of every response. */
 export const headerRefs = Object.fromEntries(
@@ -43,7 +74,7 @@ export const headerRefs = Object.fromEntries(
 );
 
 export const components: ZodOpenApiComponentsObject = {
-  headers: HEADERS,
+  headers: { ...HEADERS, "Retry-After": RETRY_AFTER },
   securitySchemes: {
     apiKey: {
       type: "http",

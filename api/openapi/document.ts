@@ -2,16 +2,17 @@
 import { createDocument } from "zod-openapi";
 
 import { components } from "./components.ts";
+import { errorResponseComponents } from "./error-responses.ts";
+import guide from "./guide.md" with { type: "text" };
+import { clickEvent } from "./non-json-responses.ts";
 import { describeOperation, type Route, routeSchema } from "./operations.ts";
-
-const DESCRIPTION = `Short links and their click analytics.
-
-Requests and responses are JSON in UTF-8; timestamps are ISO 8601 in UTC. Every error has the form
-\`{"error": {"code", "message"}}\`; codes are stable. Future versions may add fields to responses.`;
+import { refineDocument } from "./refine.ts";
+import type { DocumentObject } from "./schema-object.ts";
 
 const TAGS = [
   { name: "Links", description: "Short links and their destinations." },
   { name: "Analytics", description: "Clicks by time, location, device and referrer." },
+  { name: "Shares", description: "Statistics for people without an account." },
   { name: "Domains", description: "Custom domains for short links." },
   { name: "Keys", description: "API keys of the account." },
   { name: "Limits", description: "Rate limits, quotas and their current usage." },
@@ -27,19 +28,33 @@ export function createOpenApiDocument(routes: readonly unknown[], version: strin
     const path = (paths[toOpenApiPath(route)] ??= {});
     path[route.method.toLowerCase()] = describeOperation(route);
   }
-  return createDocument({
+  const document = createDocument({
     openapi: "3.1.1",
     info: {
       title: "Shorthop API",
       version,
-      description: DESCRIPTION,
+      description: guide,
+      contact: { name: "The operator of this service" },
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "/" }],
+    servers: [
+      {
+        url: "/",
+        description: "Production: the service that you read this from",
+        "x-internal": false,
+      },
+    ],
     tags: TAGS,
     paths,
-    components,
+    components: {
+      ...components,
+      schemas: { ClickEvent: clickEvent },
+      responses: errorResponseComponents(),
+    },
   });
+  // The same JSON, described by the part of OpenAPI's types that the refinement needs.
+  refineDocument(document as unknown as DocumentObject);
+  return document;
 }
 
 const toOpenApiPath = ({ path }: Route): string => path.replaceAll(/:(\w+)/g, "{$1}");

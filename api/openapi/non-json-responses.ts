@@ -1,16 +1,66 @@
 /** OpenAPI descriptions of the responses that are not JSON, for which routes have no schema. */
+import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
-const text = { schema: { type: "string" as const } };
+const binary = (contentMediaType: string) => ({
+  schema: { type: "string" as const, contentMediaType },
+});
+
+/** The JSON in `data` of an event. OpenAPI 3.1 cannot say that of a stream, so the schema is an extension's. */
+export const clickEvent = z
+  .object({
+    time: z.iso.datetime(),
+    class: z.enum(["human", "bot", "prefetch"]),
+    country: z.string(),
+    region: z.string(),
+    city: z.string(),
+    browser: z.string(),
+    os: z.string(),
+    device: z.enum(["mobile", "desktop", "tablet", "other"]),
+    referrer: z.string(),
+  })
+  .meta({ id: "ClickEvent" });
+
+const EXAMPLE_EVENT = `id: 1772442907318.0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3
+event: click
+data: {"time":"2026-03-02T09:15:07.318Z","class":"human","country":"DE","region":"DE-BE","city":"Berlin","browser":"Safari","os":"iOS","device":"mobile","referrer":"google"}
+
+`;
 
 /** By the path of the route. */
 export const NON_JSON_RESPONSES: Readonly<Record<string, ZodOpenApiResponseObject>> = {
   "/v1/links/:id/qr": {
     description: "The image in the requested format",
-    content: { "image/svg+xml": text, "image/png": text },
+    content: { "image/svg+xml": binary("image/svg+xml"), "image/png": binary("image/png") },
+  },
+  "/v1/clicks/export": {
+    description: "One `ListedClick` as JSON in each line",
+    content: {
+      "application/x-ndjson": {
+        schema: {
+          type: "string" as const,
+          "x-line": { $ref: "#/components/schemas/ListedClick" },
+        },
+      },
+    },
   },
   "/v1/analytics/:link_id/stream": {
-    description: "Events named `click`, each with an id for resuming and a click as JSON",
-    content: { "text/event-stream": text },
+    description:
+      "Events named `click`. Each has an id for resuming, and a `ClickEvent` as JSON in `data`. Lines that begin with a colon keep the connection open.",
+    content: {
+      "text/event-stream": {
+        schema: {
+          type: "string" as const,
+          examples: [EXAMPLE_EVENT],
+          "x-event-data": { $ref: "#/components/schemas/ClickEvent" },
+        },
+      },
+    },
   },
+};
+
+/** Headers that a route reads itself, without a schema that validates them. */
+export const EXTRA_HEADERS: Readonly<Record<string, z.ZodObject>> = {
+  "/v1/analytics/:link_id/stream": z.object({ "Last-Event-ID": z.string().optional() }),
+  "/v1/shared/:token": z.object({ "X-Share-Access": z.string().optional() }),
 };

@@ -2,9 +2,10 @@
 import * as z from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiResponsesObject } from "zod-openapi";
 
-import { type ErrorCode, statusOf } from "../http/errors.ts";
-import { errorResponse, headerRefs } from "./components.ts";
-import { NON_JSON_RESPONSES } from "./non-json-responses.ts";
+import type { ErrorCode } from "../http/errors.ts";
+import { headerRefs } from "./components.ts";
+import { referErrors } from "./error-responses.ts";
+import { EXTRA_HEADERS, NON_JSON_RESPONSES } from "./non-json-responses.ts";
 
 const schema = z.instanceof(z.ZodType).optional();
 const object = z.instanceof(z.ZodObject).optional();
@@ -29,6 +30,7 @@ export const routeSchema = z.object({
       "x-errors": z.custom<readonly ErrorCode[]>().optional(),
       "x-idempotent": z.boolean().optional(),
       "x-csv": z.boolean().optional(),
+      "x-conditional": z.enum(["read", "write"]).optional(),
     }),
   }),
 });
@@ -46,26 +48,55 @@ const idempotencyKey = z
     examples: ["5f0c1d1e-3c1b-4c0e-9d53-1f4f8f0f6f0a"],
   });
 
-export function describeOperation({ path, hooks }: Route): ZodOpenApiOperationObject {
+/** The headers of conditional requests, by kind. */
+const CONDITIONS = {
+  read: z.object({
+    "If-None-Match": z
+      .string()
+      .optional()
+      .meta({ description: "The `ETag` of a response that you have: 304 if it is the same." }),
+  }),
+  write: z.object({
+    "If-Match": z.string().optional().meta({
+      description: "The `ETag` of the version that you have read: 412 if it has changed.",
+    }),
+  }),
+};
+
+export function describeOperation(route: Route): ZodOpenApiOperationObject {
+  const { path, hooks } = route;
   const { body, query, params, detail } = hooks;
   const { operationId, summary, description, tags, security } = detail;
   const idempotent = detail["x-idempotent"] === true;
+  const conditional = detail["x-conditional"];
+  const header = describeHeaders(path, idempotent, conditional);
   return {
     ...(operationId === undefined ? {} : { operationId }),
     ...(summary === undefined ? {} : { summary }),
     ...(tags === undefined ? {} : { tags }),
     description: [description, describeScope(security)].filter(Boolean).join("\n\n"),
-    security,
+    // The scope is in the description: tools expect the scopes of OAuth here.
+    security: security.map(() => ({ apiKey: [] })),
     requestParams: {
       ...(params === undefined ? {} : { path: params }),
       ...(query === undefined ? {} : { query }),
-      ...(idempotent ? { header: z.object({ "Idempotency-Key": idempotencyKey }) } : {}),
+      ...(header === undefined ? {} : { header }),
     },
     ...(body === undefined
       ? {}
       : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
-    responses: { ...describeSuccesses(path, hooks), ...describeErrors(listErrorCodes(hooks)) },
+    responses: { ...describeSuccesses(path, hooks), ...referErrors(listErrorCodes(route)) },
   };
+}
+
+/** The headers that an operation reads. */
+function describeHeaders(
+  path: string,
+  idempotent: boolean,
+  conditional: keyof typeof CONDITIONS | undefined,
+): z.ZodObject | undefined {
+  if (idempotent) return z.object({ "Idempotency-Key": idempotencyKey });
+  return conditional === undefined ? EXTRA_HEADERS[path] : CONDITIONS[conditional];
 }
 
 function describeScope(security: Route["hooks"]["detail"]["security"]): string {
@@ -73,7 +104,13 @@ function describeScope(security: Route["hooks"]["detail"]["security"]): string {
   return scope === undefined ? "" : `Requires the scope \`${scope}\`.`;
 }
 
-const TEXT = { schema: { type: "string" as const } };
+const CSV = {
+  schema: {
+    type: "string" as const,
+    description: "A header line and a line for each entry, for clients that prefer `text/csv`.",
+    examples: ["date,clicks,unique\r\n2026-03-02,214,187\r\n"],
+  },
+};
 
 function describeSuccesses(
   path: string,
@@ -81,7 +118,11 @@ function describeSuccesses(
 ): ZodOpenApiResponsesObject {
   const nonJson = NON_JSON_RESPONSES[path];
   if (nonJson !== undefined) return { "200": { ...nonJson, headers: headerRefs } };
-  return Object.fromEntries(
+  const notModified =
+    detail["x-conditional"] === "read"
+      ? { "304": { description: "Not modified: see `If-None-Match`", headers: headerRefs } }
+      : {};
+  const successes = Object.fromEntries(
     Object.entries(response ?? {}).map(([status, body]) => [
       status,
       {
@@ -89,37 +130,25 @@ function describeSuccesses(
         headers: headerRefs,
         content: {
           "application/json": { schema: body },
-          ...(detail["x-csv"] === true ? { "text/csv": TEXT } : {}),
+          ...(detail["x-csv"] === true ? { "text/csv": CSV } : {}),
         },
       },
     ]),
   );
+  return { ...successes, ...notModified };
 }
 
 /** All error codes that a route can return. */
-function listErrorCodes({ body, query, params, detail }: Route["hooks"]): ErrorCode[] {
-  const codes: ErrorCode[] = ["rate_limited", "internal", "unavailable"];
+function listErrorCodes({ method, hooks: { body, params, detail } }: Route): ErrorCode[] {
+  const codes: ErrorCode[] = ["invalid_request", "rate_limited", "internal", "unavailable"];
   const [rule] = detail.security;
   if (rule !== undefined) codes.push("unauthorized", "key_revoked");
   if ((rule?.["apiKey"]?.length ?? 0) > 0) codes.push("forbidden");
-  if (params !== undefined) codes.push("not_found");
+  // PUT creates what does not exist.
+  if (params !== undefined && method !== "PUT") codes.push("not_found");
   if (body !== undefined) codes.push("payload_too_large", "unsupported_media_type");
-  if (body !== undefined || query !== undefined) codes.push("invalid_request");
+  if (detail["x-conditional"] === "write") codes.push("precondition_failed");
   if (detail["x-idempotent"] === true)
     codes.push("idempotency_conflict", "idempotency_in_progress");
   return [...codes, ...Object.values(detail["x-errors"] ?? [])];
-}
-
-function describeErrors(codes: readonly ErrorCode[]): ZodOpenApiResponsesObject {
-  const byStatus = Map.groupBy(codes, (code) => String(statusOf(code)));
-  return Object.fromEntries(
-    [...byStatus].map(([status, group]) => [
-      status,
-      {
-        description: [...new Set(group)].map((code) => `\`${code}\``).join(", "),
-        headers: headerRefs,
-        content: { "application/json": { schema: errorResponse } },
-      },
-    ]),
-  );
 }

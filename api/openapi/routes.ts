@@ -4,7 +4,10 @@ import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "f
 import * as z from "zod";
 
 import type { AuthPlugin } from "../auth/plugin.ts";
+import { ERRORS_PATH } from "../http/doc-url.ts";
 import { notFound } from "../http/errors.ts";
+import { createAsset, type SendAsset } from "./assets.ts";
+import { ERROR_PAGE } from "./error-page.ts";
 
 import swaggerStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 
@@ -25,18 +28,30 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-const START_SCRIPT = `SwaggerUIBundle({ url: "/v1/openapi.json", dom_id: "#reference", deepLinking: true, validatorUrl: null });
+/** Operations are folded, and schemas are not rendered before they are opened: the page is there sooner. */
+const START_SCRIPT = `SwaggerUIBundle({
+  url: "/v1/openapi.json",
+  dom_id: "#reference",
+  deepLinking: true,
+  displayRequestDuration: true,
+  defaultModelsExpandDepth: 0,
+  filter: true,
+  validatorUrl: null,
+});
 `;
 
 const JAVASCRIPT = "text/javascript; charset=utf-8";
 
-type Asset = { type: string; read: () => string | Bun.BunFile };
+const HTML = "text/html; charset=utf-8";
 
-const ASSETS: ReadonlyMap<string, Asset> = new Map<string, Asset>([
-  ["swagger-ui.js", { type: JAVASCRIPT, read: () => Bun.file(swaggerScript) }],
-  ["swagger-ui.css", { type: "text/css; charset=utf-8", read: () => Bun.file(swaggerStyle) }],
-  ["start.js", { type: JAVASCRIPT, read: () => START_SCRIPT }],
+const ASSETS: ReadonlyMap<string, SendAsset> = new Map([
+  ["swagger-ui.js", createAsset(JAVASCRIPT, () => Bun.file(swaggerScript).text())],
+  ["swagger-ui.css", createAsset("text/css; charset=utf-8", () => Bun.file(swaggerStyle).text())],
+  ["start.js", createAsset(JAVASCRIPT, () => START_SCRIPT)],
 ]);
+
+const sendPage = createAsset(HTML, () => PAGE);
+const sendErrorPage = createAsset(HTML, () => ERROR_PAGE);
 
 /** `unsafe-inline` because Swagger UI sets inline styles by script. */
 const CONTENT_SECURITY_POLICY =
@@ -45,35 +60,36 @@ const CONTENT_SECURITY_POLICY =
 
 type OpenApiRoutesDeps = { auth: AuthPlugin; document: () => unknown };
 
-export const openApiRoutes = ({ auth, document }: OpenApiRoutesDeps) =>
-  new Elysia({ name: "reference" })
+export const openApiRoutes = ({ auth, document }: OpenApiRoutesDeps) => {
+  const sendDocument = createAsset("application/json", () => JSON.stringify(document()));
+  return new Elysia({ name: "reference" })
     .use(auth)
-    .get("/v1/openapi.json", () => Response.json(document()), {
-      access: "public",
+    .get("/v1/openapi.json", ({ request, set }) => sendDocument(request, set), {
+      access: "static",
       detail: { hide: true },
     })
-    .get("/docs", ({ set }) => sendAsset(set.headers, "text/html; charset=utf-8", PAGE), {
+    .get("/docs", ({ request, set }) => secure(sendPage, request, set), {
+      access: "static",
+      detail: { hide: true },
+    })
+    .get(ERRORS_PATH, ({ request, set }) => secure(sendErrorPage, request, set), {
       access: "static",
       detail: { hide: true },
     })
     .get(
       "/docs/:asset",
-      ({ params, set }) => {
+      ({ params, request, set }) => {
         const asset = ASSETS.get(params.asset);
         if (asset === undefined) throw notFound("page");
-        set.headers["cache-control"] = "max-age=3600";
-        return sendAsset(set.headers, asset.type, asset.read());
+        return secure(asset, request, set);
       },
       { access: "static", params: z.object({ asset: z.string() }), detail: { hide: true } },
     );
+};
 
-function sendAsset(
-  headers: Record<string, string | number>,
-  type: string,
-  body: string | Bun.BunFile,
-): Response {
-  headers["content-type"] = type;
-  headers["content-security-policy"] = CONTENT_SECURITY_POLICY;
-  headers["referrer-policy"] = "no-referrer";
-  return new Response(body);
+/** Sends a file of the pages, which may load only the service's own. */
+function secure(send: SendAsset, ...[request, set]: Parameters<SendAsset>): Promise<Response> {
+  set.headers["content-security-policy"] = CONTENT_SECURITY_POLICY;
+  set.headers["referrer-policy"] = "no-referrer";
+  return send(request, set);
 }

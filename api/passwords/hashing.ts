@@ -42,6 +42,9 @@ export function createPasswordHashing(bounds = BOUNDS) {
     /** Hashes a link's password by Argon2id, in PHC format; accounts take turns. */
     hashForLink: (accountId: Uuid, password: string): Promise<string> =>
       queue.fair(accountId, () => hash(password)),
+    /** Checks a password that visitors of an account enter; accounts take turns. */
+    verifyForAccount: (accountId: Uuid, password: string, hashed: string): Promise<boolean> =>
+      queue.fair(accountId, () => Bun.password.verify(password, hashed)),
     /** Hashes a user's password by Argon2id, in PHC format; has priority over those of links. */
     hashForUser: (password: string): Promise<string> => queue.urgent(() => hash(password)),
     verifyForUser: (password: string, hashed: string): Promise<boolean> =>

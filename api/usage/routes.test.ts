@@ -5,7 +5,7 @@ import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fak
 
 let api: FakeApi;
 beforeEach(() => {
-  api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0 }) } });
+  api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
 });
 
 const RATE_LIMIT_HEADERS = [

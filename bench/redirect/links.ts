@@ -1,6 +1,7 @@
 /** The links of the redirect benchmarks, and a redirector that serves them. */
 import { connect } from "nats";
 
+import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
 import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { ensureLinksStream, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
@@ -26,15 +27,27 @@ export const redirectorEnv = (natsUrl: string, port: number, journalDir: string)
   JOURNAL_DIR: journalDir,
 });
 
-/** Publishes links of a new account to the links stream; their versions start above `versionsFrom`. */
-export async function publishLinks(url: string, links: Links, versionsFrom = 0): Promise<void> {
+/**
+ * Publishes links of a new account to the links stream; their versions start above `versionsFrom`, and `extrasOf` is
+ * asked for the extras of each.
+ */
+export async function publishLinks(
+  url: string,
+  links: Links,
+  versionsFrom = 0,
+  extrasOf: () => LinkExtras | undefined = () => undefined,
+): Promise<void> {
   const connection = await connect(natsLogin(url));
   await ensureLinksStream(await connection.jetstreamManager(), 1);
   const account = newUuid();
   for (const [i, link] of links.entries()) {
+    const extras = extrasOf();
     connection.publish(
       linkSubject("", link.alias),
-      encodeLinkRecord(toLinkRecord(link, versionsFrom + i + 1, account)),
+      encodeLinkRecord({
+        ...toLinkRecord(link, versionsFrom + i + 1, account),
+        ...(extras === undefined ? {} : { extras }),
+      }),
     );
     if (i % 1_000 === 999) await connection.flush();
   }

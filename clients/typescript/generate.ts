@@ -14,12 +14,20 @@ export const SCHEMA_PATH = join(import.meta.dir, "src/schema.ts");
 /** The parts of the document that are removed. */
 type OpenApiDocument = OpenAPI3 & {
   paths: Record<string, Record<string, Operation>>;
-  components: { headers?: unknown };
+  components: {
+    headers?: unknown;
+    responses?: unknown;
+    schemas: {
+      ApiError: {
+        properties: { error: { properties: { code: { "x-extensible-enum": string[] } } } };
+      };
+    };
+  };
 };
-type Operation = { responses: Record<string, { headers?: unknown }> };
+type Operation = { operationId: string; responses: Record<string, { headers?: unknown }> };
 
-/** Generates the types of the current API, as the text of `src/schema.ts` before formatting. */
-export async function generateSchema(): Promise<string> {
+/** Returns the OpenAPI document of the current API. */
+export async function readDocument(): Promise<OpenApiDocument> {
   const printer = Bun.spawn(
     [process.execPath, join(import.meta.dir, "../../api/print-openapi.ts")],
     {
@@ -27,14 +35,25 @@ export async function generateSchema(): Promise<string> {
       stderr: "inherit",
     },
   );
-  const document: OpenApiDocument = JSON.parse(await new Response(printer.stdout).text());
+  return JSON.parse(await new Response(printer.stdout).text());
+}
+
+/** Generates the types of the current API, as the text of `src/schema.ts` before formatting. */
+export async function generateSchema(): Promise<string> {
+  const document = await readDocument();
   for (const item of Object.values(document.paths)) {
     for (const operation of Object.values(item)) removeErrorResponses(operation);
   }
+  const codes =
+    document.components.schemas.ApiError.properties.error.properties.code["x-extensible-enum"];
   delete document.components.headers;
+  delete document.components.responses;
   const nodes = await openapiTS(document, { defaultNonNullable: false, alphabetize: true });
-  return HEADER + astToString(nodes);
+  return `${HEADER}${astToString(nodes)}\n${printErrorCodes(codes)}`;
 }
+
+const printErrorCodes = (codes: string[]): string =>
+  `/** The codes of errors that this version of the API returns. */\nexport type KnownErrorCode = ${codes.map((code) => JSON.stringify(code)).join(" | ")};\n`;
 
 function removeErrorResponses({ responses }: Operation): void {
   for (const [status, response] of Object.entries(responses)) {

@@ -13,6 +13,22 @@ const AccountAnalytics = lazy(async () => {
   const { AccountAnalyticsPage } = await import("./pages/analytics/account-page.tsx");
   return { default: AccountAnalyticsPage };
 });
+const PropertyAnalytics = lazy(async () => {
+  const { PropertyAnalyticsPage } = await import("./pages/analytics/account-page.tsx");
+  return { default: PropertyAnalyticsPage };
+});
+const Rules = lazy(async () => {
+  const { RulesPage } = await import("./pages/rules/rules-page.tsx");
+  return { default: RulesPage };
+});
+const Live = lazy(async () => {
+  const { LivePage } = await import("./pages/analytics/live-page.tsx");
+  return { default: LivePage };
+});
+const Tags = lazy(async () => {
+  const { TagsPage } = await import("./pages/tags.tsx");
+  return { default: TagsPage };
+});
 const LinkAnalytics = lazy(async () => {
   const { LinkAnalyticsPage } = await import("./pages/analytics/link-page.tsx");
   return { default: LinkAnalyticsPage };
@@ -22,7 +38,7 @@ const Import = lazy(async () => {
   return { default: ImportPage };
 });
 const Domains = lazy(async () => {
-  const { DomainsPage } = await import("./pages/domains.tsx");
+  const { DomainsPage } = await import("./pages/domains/page.tsx");
   return { default: DomainsPage };
 });
 const Usage = lazy(async () => {
@@ -113,9 +129,14 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
             </Route>
             <Route path="/links" component={LinksPage} />
             <Route path="/links/import" component={Import} />
+            <Route path="/links/:id/rules">{(params) => <Rules id={params.id} />}</Route>
             <Route path="/links/:id">{(params) => <LinkAnalytics id={params.id} />}</Route>
             <Route path="/analytics" component={AccountAnalytics} />
+            <Route path="/live" component={Live} />
+            <Route path="/tags" component={Tags} />
+            <Route path="/tags/:tag">{() => <PropertyAnalytics name="tag" />}</Route>
             <Route path="/domains" component={Domains} />
+            <Route path="/domains/:domain">{() => <PropertyAnalytics name="domain" />}</Route>
             <Route path="/usage" component={Usage} />
             <Route path="/settings/keys" component={Keys} />
             <Route path="/settings/members" component={Members} />

@@ -8,6 +8,8 @@ import {
   Link2,
   LogOut,
   Menu,
+  Radio,
+  Tags,
   UserRound,
   UsersRound,
   X,
@@ -27,6 +29,8 @@ type NavItem = { path: string; name: string; icon: ComponentType<{ "aria-hidden"
 const MAIN_ITEMS: readonly NavItem[] = [
   { path: "/links", name: "Links", icon: Link2 },
   { path: "/analytics", name: "Analytics", icon: ChartSpline },
+  { path: "/live", name: "Live", icon: Radio },
+  { path: "/tags", name: "Tags", icon: Tags },
   { path: "/domains", name: "Domains", icon: Globe },
   { path: "/usage", name: "Usage", icon: Gauge },
 ];

@@ -6,13 +6,25 @@ import type { StackFile, StackUrls } from "./stack.ts";
 
 const createdAccount = z.object({ key: z.string() });
 
-/** Whether the API accepts the key: one from an earlier start may belong to another database. */
+/** Attempts to have the API judge the key, which needs PostgreSQL, and the pause between two. */
+const ATTEMPTS_MAX = 60;
+const RETRY_MS = 500;
+
+/**
+ * Whether the API accepts the key: one from an earlier start may belong to another database. Throws when the API cannot
+ * say.
+ */
 export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
-  const response = await fetch(`${apiUrl}/v1/limits`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  // A rate-limited key is valid.
-  return response.ok || response.status === 429;
+  const headers = { authorization: `Bearer ${key}` };
+  let status = 0;
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    ({ status } = await fetch(`${apiUrl}/v1/limits`, { headers }));
+    // A rate-limited key is valid.
+    if (status === 200 || status === 429) return true;
+    if (status === 401 || status === 403) return false;
+    await Bun.sleep(RETRY_MS);
+  }
+  throw new Error(`The API does not say whether the demo key is valid: it answers ${status}.`);
 }
 
 /** Creates the demo account with the operator's command line; returns its key. */

@@ -134,7 +134,7 @@ async function run(): Promise<void> {
 
   try {
     const dashboard = buildDashboard(runScript);
-    const ports = await choosePortsFor(config, logger);
+    const ports = choosePortsFor(config, logger);
     const urls = await startServices({
       config,
       ports,

@@ -1,43 +1,69 @@
 /** Chooses ports: the preferred one if it is free, else any free one. */
-import { createServer, type Server } from "node:net";
+import { randomInt } from "node:crypto";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
 
 export type ChosenPort = { port: number; /** The preferred port is in use. */ taken: boolean };
 
-/** Chooses a port for each name. Holds all of them until the last is chosen, so that none is chosen twice. */
-export async function choosePorts<Name extends string>(
+/**
+ * Free ports are looked for below those that the kernel gives to outgoing connections (`ip_local_port_range`, from
+ * 32768): one of those may be in use again before its server listens.
+ */
+const FREE_PORT_MIN = 10_000;
+const FREE_PORT_END = 32_768;
+const ATTEMPTS_MAX = 1_000;
+
+/** After this long, the server that a port was chosen for listens, or never will. */
+const CLAIM_MS = 60_000;
+
+/** Chooses a port for each name; 0 prefers none. No port is chosen twice. */
+export function choosePorts<Name extends string>(
   preferred: Record<Name, number>,
-): Promise<Record<Name, ChosenPort>> {
-  const held: Server[] = [];
+): Record<Name, ChosenPort> {
+  const used = new Set<number>();
   const chosen = {} as Record<Name, ChosenPort>; // The loop fills it for every name.
-  try {
-    // Preferred ports first: a random port must not be one that another name prefers.
-    const names = (Object.keys(preferred) as Name[]).toSorted(
-      (a, b) => preferred[b] - preferred[a],
-    );
-    for (const name of names) {
-      const wanted = preferred[name];
-      const server = (await listen(wanted)) ?? (await listen(0));
-      if (server === undefined) throw new Error("There is no free port on this machine.");
-      held.push(server);
-      const port = portOf(server);
-      chosen[name] = { port, taken: wanted !== 0 && port !== wanted };
-    }
-  } finally {
-    await Promise.all(held.map((server) => new Promise((done) => server.close(done))));
+  // Preferred ports first: a random port must not be one that another name prefers.
+  const names = (Object.keys(preferred) as Name[]).toSorted((a, b) => preferred[b] - preferred[a]);
+  for (const name of names) {
+    const wanted = preferred[name];
+    const isFree = wanted !== 0 && !used.has(wanted) && canListen(wanted);
+    const port = isFree ? wanted : findFreePort(used);
+    used.add(port);
+    chosen[name] = { port, taken: wanted !== 0 && port !== wanted };
   }
   return chosen;
 }
 
-/** Listens on all addresses, because a port is free only if no process listens on it at any address. */
-const listen = (port: number): Promise<Server | undefined> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(undefined));
-    server.listen({ port, host: "0.0.0.0", exclusive: true }, () => resolve(server));
-  });
+/** Finds a port on which nobody listens and which no other process found in the last minute. */
+export function findFreePort(used: ReadonlySet<number> = new Set()): number {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const port = randomInt(FREE_PORT_MIN, FREE_PORT_END);
+    if (!used.has(port) && claim(port) && canListen(port)) return port;
+  }
+  throw new Error("There is no free port on this machine.");
+}
 
-function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The server has no port.");
-  return address.port;
+/** Claims a port by a file that only one process can create. */
+function claim(port: number): boolean {
+  const dir = join(tmpdir(), `shorthop-ports-${userInfo().uid}`);
+  const file = join(dir, String(port));
+  mkdirSync(dir, { recursive: true });
+  const age = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+  try {
+    writeFileSync(file, "", { flag: age > CLAIM_MS ? "w" : "wx" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Listens on all addresses, because a port is free only if no process listens on it at any address. */
+function canListen(port: number): boolean {
+  try {
+    Bun.listen({ hostname: "0.0.0.0", port, socket: { data: () => undefined } }).stop(true);
+    return true;
+  } catch {
+    return false;
+  }
 }

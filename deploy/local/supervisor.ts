@@ -88,7 +88,8 @@ export function createSupervisor({
   }
 
   function spawnWatched(service: Command) {
-    const spawned = spawnLogged(service, logger);
+    const env = { ...service.env, ...watchdog.mark };
+    const spawned = spawnLogged({ ...service, env }, logger);
     if (spawned.child.pid !== undefined) watchdog.watch(service.name, spawned.child.pid);
     return spawned;
   }

@@ -9,6 +9,11 @@ const END_TIMEOUT_MS = 5_000;
 const PARENT = `
   import { startWatchdog } from ${JSON.stringify(join(import.meta.dir, "watchdog.ts"))};
   const watchdog = startWatchdog();
+  if (process.env["HOW"] === "killed at once") {
+    const child = Bun.spawn(["sleep", "60"], { stdout: "ignore", env: { ...process.env, ...watchdog.mark } });
+    require("node:fs").writeSync(1, String(child.pid));
+    process.kill(process.pid, "SIGKILL");
+  }
   const children = [
     ["nats", Bun.spawn(["sleep", "60"], { stdout: "ignore" })],
     ["postgres", Bun.spawn(["sh", "-c", "trap '' QUIT; while :; do sleep 0.1; done"], { stdout: "ignore" })],
@@ -20,7 +25,7 @@ const PARENT = `
   process.exit(0);
 `;
 
-async function startParent(how: "killed" | "ended") {
+async function startParent(how: "killed" | "killed at once" | "ended") {
   const parent = Bun.spawn([process.execPath, "-e", PARENT], {
     env: { ...process.env, HOW: how },
     stdin: "pipe",
@@ -53,5 +58,13 @@ test("children are ended after their parent has exited without ending them", asy
   expect(pids.map(readStartTime)).not.toContain(undefined);
   await parent.stdin.end();
   expect(await parent.exited).toBe(0);
+  expect(await haveEnded(pids)).toBe(true);
+});
+
+test("a child is ended whose parent was killed before it could name it", async () => {
+  if (process.platform !== "linux") return;
+  const { parent, pids } = await startParent("killed at once");
+  expect(pids).toHaveLength(1);
+  await parent.exited;
   expect(await haveEnded(pids)).toBe(true);
 });

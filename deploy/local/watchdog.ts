@@ -4,8 +4,11 @@
  * Children need not cooperate, so this also works for servers of other projects, and it needs no extra package (as
  * `setpriv --pdeathsig` would need util-linux).
  *
- * Run as a program it reads lines of `name pid`: the children to watch.
+ * Run as a program it reads lines of `name pid`: the children to watch. A parent may be killed after it has started a
+ * child and before it has said so: on Linux, a variable in the child's environment tells whose it is.
  */
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 import { isAlive, type ProcessEntry, readStartTime } from "./process-registry.ts";
@@ -13,7 +16,11 @@ import { isAlive, type ProcessEntry, readStartTime } from "./process-registry.ts
 export type Watchdog = {
   /** Ends the process if this one ends without stopping it. */
   watch(name: string, pid: number): void;
+  /** For the environment of a child: it is ended even if this one ends before it can call `watch`. */
+  mark: Record<string, string>;
 };
+
+const MARK = "SHORTHOP_WATCHDOG";
 
 /** Grace period before a process is killed, and how often that is checked. */
 const GRACE_MS = 2_000;
@@ -24,7 +31,8 @@ const WATCHED_MAX = 100;
 
 /** Starts a watchdog for this process; it ends with this process, and does not keep it alive. */
 export function startWatchdog(): Watchdog {
-  const child = Bun.spawn([process.execPath, import.meta.path], {
+  const id = randomUUID();
+  const child = Bun.spawn([process.execPath, import.meta.path, id], {
     // Its own session, so that a signal to this process's group does not end it.
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
@@ -33,6 +41,7 @@ export function startWatchdog(): Watchdog {
   });
   child.unref();
   return {
+    mark: { [MARK]: id },
     watch(name, pid) {
       void child.stdin.write(`${name} ${pid}\n`);
       // Flushed at once: this process may be killed at any time.
@@ -54,10 +63,31 @@ async function run(): Promise<void> {
     if (watched.length >= WATCHED_MAX) watched = watched.filter(isAlive);
     watched.push({ name, pid, startedAt });
   }
+  watched.push(...findMarked(`${MARK}=${process.argv[2]}`));
   for (const entry of watched.filter(isAlive)) end(entry, signalFor(entry.name));
   const deadline = Date.now() + GRACE_MS;
   while (watched.some(isAlive) && Date.now() < deadline) await Bun.sleep(POLL_MS);
   for (const entry of watched.filter(isAlive)) end(entry, "SIGKILL");
+}
+
+/** Text of a file of `/proc`; empty if its process has ended, or is another user's. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** Finds the processes whose environment at their start had the variable; none where there is no `/proc`. */
+function findMarked(variable: string): ProcessEntry[] {
+  const pids = process.platform === "linux" ? readdirSync("/proc").filter(Number).map(Number) : [];
+  return pids.flatMap((pid) => {
+    if (!read(`/proc/${pid}/environ`).split("\0").includes(variable)) return [];
+    const startedAt = readStartTime(pid);
+    const name = read(`/proc/${pid}/comm`).trim();
+    return startedAt === undefined ? [] : [{ name, pid, startedAt }];
+  });
 }
 
 function end({ pid }: ProcessEntry, signal: NodeJS.Signals): void {

@@ -27,9 +27,9 @@ ${enable}${whereBooted(["systemctl daemon-reload", ...apply, ...start, ...replac
 }
 
 /** Before a removal: stops the services and disables every unit. */
-export function prerm({ enabled, services }: PackageSpec): string {
+export function prerm({ enabled, services, timers = [] }: PackageSpec): string {
   // `systemctl disable` takes no patterns.
-  const disable = [...services, ...enabled].flatMap((pattern) => [
+  const disable = [...services, ...timers, ...enabled].flatMap((pattern) => [
     `for unit in $(systemctl list-units --all --plain --no-legend '${pattern}' | cut -d ' ' -f 1); do`,
     `  systemctl --quiet disable --now "$unit"`,
     "done",

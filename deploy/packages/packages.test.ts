@@ -23,11 +23,21 @@ describe.skipIf(!hasDpkg)("the packages", () => {
     // Instead of the executable and the dashboard, whose builds have tests of their own.
     writeFileSync(join(tree, "bin/shorthop"), "", { mode: 0o755 });
     symlinkSync("shorthop", join(tree, "bin/shorthop-api"));
-    for (const name of ["systemd", "postgres", "nats", "clickhouse", "caddy", "monitoring"])
+    for (const name of [
+      "systemd",
+      "postgres",
+      "nats",
+      "clickhouse",
+      "caddy",
+      "certbot",
+      "haproxy",
+      "monitoring",
+    ])
       cpSync(join(ROOT, "deploy", name), join(tree, name), { recursive: true });
     cpSync(join(ROOT, "docs"), join(tree, "docs"), { recursive: true });
     for (const name of ["CHANGELOG.md", "LICENSE"]) cpSync(join(ROOT, name), join(tree, name));
     writeFileSync(join(tree, "sbom.cdx.json"), "{}");
+    writeFileSync(join(tree, "shorthop.1"), "");
     files = buildPackages(dist, { tree, version: "1.2.3-4" });
   });
   afterAll(() => rmSync(dist, { recursive: true }));

@@ -28,6 +28,8 @@ export type PackageSpec = {
   configuration: string[];
   /** Units to enable with the installation; services are enabled by the operator. */
   enabled: string[];
+  /** Timers that an operator may have enabled, which a removal stops. */
+  timers?: string[];
   /** Running units that are replaced by an upgrade, one by one, and stopped by a removal. */
   services: string[];
   sysctl?: string;
@@ -43,16 +45,22 @@ const PACKAGES: readonly PackageSpec[] = [
       nats: "usr/share/shorthop/nats",
       clickhouse: "usr/share/shorthop/clickhouse",
       caddy: "usr/share/shorthop/caddy",
+      certbot: "usr/share/shorthop/certbot",
+      haproxy: "usr/share/shorthop/haproxy",
       monitoring: "usr/share/shorthop/monitoring",
       docs: "usr/share/doc/shorthop/docs",
       "CHANGELOG.md": "usr/share/doc/shorthop/CHANGELOG.md",
       "sbom.cdx.json": "usr/share/doc/shorthop/sbom.cdx.json",
       LICENSE: "usr/share/doc/shorthop/copyright",
+      "shorthop.1": "usr/share/man/man1/shorthop.1",
       "systemd/shorthop.target": `${UNITS}/shorthop.target`,
+      "systemd/shorthop-backup.service": `${UNITS}/shorthop-backup.service`,
+      "systemd/shorthop-backup.timer": `${UNITS}/shorthop-backup.timer`,
     },
     links: { "usr/bin/shorthop": "/opt/shorthop/bin/shorthop" },
     configuration: ["migrate.env"],
     enabled: ["shorthop.target"],
+    timers: ["shorthop-backup.timer"],
     services: [],
   },
   {
@@ -69,9 +77,15 @@ const PACKAGES: readonly PackageSpec[] = [
   {
     name: "shorthop-worker",
     description: "URL shortener: storage of clicks",
-    files: { "systemd/shorthop-worker.service": `${UNITS}/shorthop-worker.service` },
+    files: {
+      "systemd/shorthop-worker.service": `${UNITS}/shorthop-worker.service`,
+      "systemd/shorthop-geoip.service": `${UNITS}/shorthop-geoip.service`,
+      "systemd/shorthop-geoip.timer": `${UNITS}/shorthop-geoip.timer`,
+    },
+    directories: ["var/lib/GeoIP"],
     configuration: ["worker.env"],
     enabled: [],
+    timers: ["shorthop-geoip.timer"],
     services: ["shorthop-worker.service"],
   },
   {

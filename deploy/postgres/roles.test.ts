@@ -4,7 +4,9 @@ import { join } from "node:path";
 
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import {
+  findExcessPrivilege,
   openPostgres,
+  requireOwnership,
   requirePrivileges as requireApiPrivileges,
   type Sql,
 } from "../../api/postgres.ts";
@@ -64,8 +66,17 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
     await requireApiPrivileges(api);
     await requireWorkerPrivileges(worker);
     await postgres.sql`revoke delete on links from shorthop_api`;
-    expect(requireApiPrivileges(api)).rejects.toThrow("lacks privileges on links:");
+    expect(requireApiPrivileges(api)).rejects.toThrow("lacks privileges on links");
     await postgres.sql`grant delete on links to shorthop_api`;
+  });
+
+  test("only the owner may migrate, and a role of the API that may do more than it needs is named", async () => {
+    const owner = openAs("shorthop", new URL(postgres.url).password);
+    await requireOwnership(postgres.sql);
+    expect(requireOwnership(api)).rejects.toThrow("the role shorthop_api does not own the tables");
+    expect(await findExcessPrivilege(api)).toBeUndefined();
+    expect(await findExcessPrivilege(owner)).toMatch(/^the role shorthop (owns|is a superuser)/);
+    await owner.end();
   });
 
   test("running the files again changes nothing", async () => {

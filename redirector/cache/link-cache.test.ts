@@ -30,9 +30,16 @@ const deleted = (alias: string, version: number): LinkRecord => ({
   alias,
 });
 
-function find(cache: LinkCache, alias: string, domain = "") {
+function getState(cache: LinkCache, alias: string, domain = "") {
   const bytes = Buffer.from(`GET /${alias} HTTP/1.1`);
   return cache.get(domain, bytes, { start: 4, end: 5 + alias.length });
+}
+
+/** As `getState`, of a cache without takedowns. */
+function find(cache: LinkCache, alias: string, domain = "") {
+  const link = getState(cache, alias, domain);
+  if (link === "taken_down") throw new Error("There is no takedown.");
+  return link;
 }
 
 /** A link's destination; null for one known to be deleted, undefined for one that is not cached. */
@@ -163,6 +170,41 @@ describe("the link cache", () => {
     );
     cache.put(active("a1", 1));
     expect(find(cache, "a1")?.version).toBe(1);
+  });
+
+  test("a link is taken down by what covers it when it is stored, and records stay as the feed had them", () => {
+    const cache = createLinkCache(MIB, ({ destination }) => destination.includes("evil"));
+    const evil = { ...active("evil", 1), destination: "https://evil.example/" };
+    cache.put(evil);
+    cache.put(active("good", 1));
+    expect(getState(cache, "evil")).toBe("taken_down");
+    expect(getState(cache, "good")).toMatchObject({ version: 1 });
+    expect([...cache.records()]).toContainEqual(evil);
+    cache.put({ ...evil, version: 2, destination: "https://example.com/" });
+    expect(getState(cache, "evil")).toMatchObject({ version: 2 });
+    cache.put(deleted("evil", 3));
+    expect(getState(cache, "evil")).toBeNull();
+  });
+
+  test("marking again reaches every link, while links are stored, moved and evicted", async () => {
+    let evil = new Set<string>();
+    const cache = createLinkCache(MIB, ({ destination }) => evil.has(destination));
+    const putAll = (version: number) => {
+      for (let i = 0; i < 3_000; i++)
+        cache.put({ ...active(`a${i}`, version), destination: `https://example.com/${i % 10}` });
+    };
+    putAll(1);
+    for (const [round, digits] of [[3, 5], [5], [], [1, 2, 3]].entries()) {
+      evil = new Set(digits.map((digit) => `https://example.com/${digit}`));
+      const marked = cache.remark();
+      putAll(round + 2);
+      await marked;
+      for (let i = 0; i < 3_000; i++) {
+        const state = getState(cache, `a${i}`);
+        if (state !== undefined)
+          expect([i, state === "taken_down"]).toEqual([i, digits.includes(i % 10)]);
+      }
+    }
   });
 
   test("its records can be iterated while it changes: none twice in one version", () => {

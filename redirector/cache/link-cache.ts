@@ -8,21 +8,25 @@
  * a hit only sets the record's REFERENCED bit, and eviction keeps only records whose bit is set.
  */
 import { randomInt } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 
 import type { ByteRange } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { LinkFacts } from "../../shared/takedowns/covers.ts";
 import { createHashIndex, entriesThatFit } from "./hash-index.ts";
 import {
   ALIGNMENT,
-  type CachedLink,
+  type CachedState,
   emptyLink,
   isReferenced,
   KEY,
   keyEnd,
   keyOf,
+  readFacts,
   readLink,
   readRecord,
   setReferenced,
+  setTakenDown,
   sizeAt,
   sizeOf,
   versionAt,
@@ -31,16 +35,18 @@ import {
 
 export type LinkCache = {
   /**
-   * The link at a path such as `/abc`; null when it is known to be deleted, undefined when it is not cached. The
-   * result is valid until the cache is next used; `copyLink` makes a copy that stays valid.
+   * The link at a path such as `/abc`; null when it is known to be deleted, `taken_down` when takedowns cover it, undefined
+   * when it is not cached. The result is valid until the cache is next used; `copyLink` makes a copy that stays valid.
    */
-  get(domain: string, bytes: Buffer, path: ByteRange): CachedLink | null | undefined;
+  get(domain: string, bytes: Buffer, path: ByteRange): CachedState | undefined;
   /** Stores a record unless the cache has the same or a newer version. */
   put(record: LinkRecord): void;
   /** Stores a record, as `put` does, only if its link is cached already or there is room without evicting. */
   update(record: LinkRecord): void;
   /** Removes a record, unless the cache has a newer version of it. */
   remove(record: LinkRecord): void;
+  /** Asks again of each link whether takedowns cover it, in small parts beside requests. */
+  remark(): Promise<void>;
   /** All cached records, as the feed delivered them. The cache may change while they are iterated. */
   records(): Iterable<LinkRecord>;
   /** Number of records, and the bytes of blocks and index. */
@@ -83,7 +89,14 @@ const KEY_BYTES_MAX = 512;
 /** A block of memory, written up to `end`. */
 type Block = { number: number; bytes: Buffer; end: number };
 
-export function createLinkCache(bytesMax: number): LinkCache {
+/** Blocks that are marked in one turn of the event loop: some milliseconds. */
+const MARKED_BLOCKS = 8;
+
+/** Creates a cache of at most `bytesMax` bytes. `covers` says of a link whether it is taken down. */
+export function createLinkCache(
+  bytesMax: number,
+  covers: (link: LinkFacts) => boolean = () => false,
+): LinkCache {
   const blocksMax =
     Math.max(4, Math.floor((bytesMax * (1 - INDEX_SHARE)) / BLOCK_BYTES)) - RESERVED_BLOCKS;
   const entriesMax = entriesThatFit(bytesMax * INDEX_SHARE);
@@ -96,6 +109,9 @@ export function createLinkCache(bytesMax: number): LinkCache {
   let newest = addBlock();
   /** Bytes of the records that the index points to. */
   let liveBytes = 0;
+  /** How often marking has begun, and whether it is going on. */
+  let markings = 0;
+  let isMarking = false;
   const link = emptyLink();
   const key = Buffer.alloc(KEY_BYTES_MAX);
 
@@ -178,9 +194,29 @@ export function createLinkCache(bytesMax: number): LinkCache {
       }
       const offset = reserve(size);
       bytes.copy(bytesAt(offset), offsetInBlock(offset), at, at + size);
+      // It may have moved behind the place where marking is.
+      if (isMarking) mark(bytesAt(offset), offsetInBlock(offset));
       index.move(slot, offset);
     }
     freeBlocks.push(oldest.number);
+  }
+
+  function mark(bytes: Buffer, at: number): void {
+    const facts = readFacts(bytes, at);
+    if (facts !== undefined) setTakenDown(bytes, at, covers(facts));
+  }
+
+  async function remark(): Promise<void> {
+    const marking = ++markings;
+    isMarking = true;
+    let marked = 0;
+    for (const { bytes, end } of blocks) {
+      for (let at = 0; at < end; at += sizeAt(bytes, at)) mark(bytes, at);
+      if (++marked % MARKED_BLOCKS === 0) await setImmediate();
+      // The next one has begun at the start.
+      if (marking !== markings) return;
+    }
+    isMarking = false;
   }
 
   /** Finds the slot that points to the record at `at`; -1 when the record is not live. */
@@ -211,7 +247,7 @@ export function createLinkCache(bytesMax: number): LinkCache {
       return;
     const offset = reserve(size);
     const [bytes, at] = [bytesAt(offset), offsetInBlock(offset)];
-    writeRecord(bytes, at, record);
+    writeRecord(bytes, at, record, record.state === "active" && covers(record));
     liveBytes += size;
     if (present === undefined) {
       index.insert(hashAt(bytes, at), offset);
@@ -246,6 +282,7 @@ export function createLinkCache(bytesMax: number): LinkCache {
       liveBytes -= sizeAt(bytes, at);
       index.remove(slot);
     },
+    remark,
     *records() {
       // Records copied or written meanwhile come last: after as many as there were at first, the rest are repeats.
       let remaining = index.size();

@@ -4,7 +4,8 @@ import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
 import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
-import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import {
   copyLink,
   emptyLink,
@@ -24,24 +25,52 @@ const anyName = {
   alias: fc.stringMatching(ALIAS_PATTERN),
 };
 
+const anyExtras: fc.Arbitrary<LinkExtras> = fc.record(
+  {
+    disabled: fc.constant(true as const),
+    starts_at: fc.nat({ max: 8.64e15 }),
+    expired_url: fc.string({ unit: "grapheme", minLength: 1, maxLength: 3_000 }),
+  },
+  { requiredKeys: [] },
+);
+
 const anyRecord: fc.Arbitrary<LinkRecord> = fc.oneof(
   fc.record({ state: fc.constant("deleted" as const), ...anyName }),
-  fc.record({
-    state: fc.constant("active" as const),
-    ...anyName,
-    link_id: fc.uuid(),
-    account_id: fc.uuid(),
-    mode: fc.constantFrom("live" as const, "test" as const),
-    destination: fc.string({ unit: "grapheme", maxLength: 3_000 }),
-    expires_at: fc.option(fc.nat({ max: 8.64e15 })),
-    password_hash: fc.option(fc.string({ maxLength: 100 })),
-    forward_query: fc.boolean(),
-  }),
+  fc.record(
+    {
+      state: fc.constant("active" as const),
+      ...anyName,
+      link_id: fc.uuid(),
+      account_id: fc.uuid(),
+      mode: fc.constantFrom("live" as const, "test" as const),
+      destination: fc.string({ unit: "grapheme", maxLength: 3_000 }),
+      expires_at: fc.option(fc.nat({ max: 8.64e15 })),
+      password_hash: fc.option(fc.string({ maxLength: 100 })),
+      forward_query: fc.boolean(),
+      extras: anyExtras.filter((extras) => Object.keys(extras).length > 0),
+      utm: fc.string({ unit: "grapheme", maxLength: 300 }),
+    },
+    {
+      requiredKeys: [
+        "state",
+        "version",
+        "domain",
+        "alias",
+        "link_id",
+        "account_id",
+        "mode",
+        "destination",
+        "expires_at",
+        "password_hash",
+        "forward_query",
+      ],
+    },
+  ),
 );
 
 const HASH = "$argon2id$v=19$m=19456";
 
-const SECRET: LinkRecord = {
+const SECRET: ActiveLink = {
   state: "active",
   version: 7,
   domain: "",
@@ -58,26 +87,40 @@ const SECRET: LinkRecord = {
 describe("a record", () => {
   test("is read as it was written, referenced or not, and takes the bytes that sizeOf returned", () => {
     fc.assert(
-      fc.property(anyRecord, fc.nat({ max: 10 }), fc.boolean(), (record, offset, referenced) => {
-        const at = offset * 8;
-        const size = sizeOf(record);
-        const bytes = Buffer.alloc(at + size + 8, 0xff);
-        writeRecord(bytes, at, record);
-        setReferenced(bytes, at, referenced);
-        expect(readRecord(bytes, at)).toEqual(record);
-        expect(isReferenced(bytes, at)).toBe(referenced);
-        expect(versionAt(bytes, at)).toBe(record.version);
-        expect([sizeAt(bytes, at), size % 8]).toEqual([size, 0]);
-        expect(bytes.readBigUInt64LE(at + size)).toBe(0xffff_ffff_ffff_ffffn);
-      }),
+      fc.property(
+        anyRecord,
+        fc.nat({ max: 10 }),
+        fc.boolean(),
+        fc.boolean(),
+        (record, offset, referenced, takenDown) => {
+          const at = offset * 8;
+          const size = sizeOf(record);
+          const bytes = Buffer.alloc(at + size + 8, 0xff);
+          writeRecord(bytes, at, record, takenDown);
+          setReferenced(bytes, at, referenced);
+          expect(readRecord(bytes, at)).toEqual(record);
+          expect(isReferenced(bytes, at)).toBe(referenced);
+          expect(versionAt(bytes, at)).toBe(record.version);
+          expect([sizeAt(bytes, at), size % 8]).toEqual([size, 0]);
+          expect(bytes.readBigUInt64LE(at + size)).toBe(0xffff_ffff_ffff_ffffn);
+        },
+      ),
+    );
+  });
+
+  test("of a link without extras takes the bytes of its fields alone", () => {
+    const { destination } = SECRET;
+    // Numbers and lengths, the key "/a", two ids, and the texts; padded to a multiple of 8.
+    expect(sizeOf(SECRET)).toBe(
+      Math.ceil((24 + 2 + 32 + destination.length + HASH.length) / 8) * 8,
     );
   });
 
   test("a copied link stays unchanged when its bytes are reused", () => {
     const bytes = Buffer.alloc(sizeOf(SECRET));
-    writeRecord(bytes, 0, SECRET);
+    writeRecord(bytes, 0, SECRET, false);
     const link = readLink(bytes, 0, emptyLink());
-    if (link === null) throw new Error("There is no link.");
+    if (link === null || link === "taken_down") throw new Error("There is no link.");
     const copy = copyLink(link);
     const ids = sliceToString(link.ids);
     bytes.fill(0);

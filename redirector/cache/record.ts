@@ -6,10 +6,13 @@
  *   f64 version, f64 expiry in Unix milliseconds, u16 lengths of key, destination and password hash,
  *   u8 length of the key's domain, u8 flags, key;
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
+ *   only of a link with extras or UTM parameters: u16 length of them, both as one JSON object
  */
 import { type ByteSlice, copySlice, emptySlice } from "../../shared/bytes.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../../shared/contracts/click-segment.ts";
-import type { LinkRecord, Mode } from "../../shared/contracts/link-record.ts";
+import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import type { ActiveLink, LinkRecord, Mode } from "../../shared/contracts/link-record.ts";
+import type { LinkFacts } from "../../shared/takedowns/covers.ts";
 
 /** The part of a link that a redirect and its click need. */
 export type CachedLink = {
@@ -21,7 +24,12 @@ export type CachedLink = {
   expires_at: number | null;
   password_hash: string | null;
   forward_query: boolean;
+  /** {@link CachedExtras} as JSON; null for a link without. */
+  extras: ByteSlice | null;
 };
+
+/** A link's extras, and its UTM parameters as a query. */
+export type CachedExtras = LinkExtras & { utm?: string };
 
 const VERSION = 0;
 const EXPIRY = 8;
@@ -39,6 +47,11 @@ const PASSWORD = 8;
 const FORWARD_QUERY = 16;
 /** The link was requested since it was written, or since eviction last passed over it. */
 const REFERENCED = 32;
+const EXTRAS = 64;
+/** The link is taken down with its account or with a host that it leads to. */
+const TAKEN_DOWN = 128;
+
+const EXTRAS_LENGTH_BYTES = 2;
 
 /** Records begin at multiples of this. */
 export const ALIGNMENT = 8;
@@ -51,22 +64,38 @@ export function sizeOf(record: LinkRecord): number {
   const keyLength = Buffer.byteLength(keyOf(record));
   if (record.state === "deleted") return align(KEY + keyLength);
   const { destination, password_hash } = record;
+  const extras = extrasJson(record);
   const texts = Buffer.byteLength(destination) + Buffer.byteLength(password_hash ?? "");
-  return align(KEY + keyLength + 2 * ID_BYTES + texts);
+  const extrasSize = extras === undefined ? 0 : EXTRAS_LENGTH_BYTES + Buffer.byteLength(extras);
+  return align(KEY + keyLength + 2 * ID_BYTES + texts + extrasSize);
+}
+
+/** What is written of extras and UTM parameters; undefined for most links. */
+function extrasJson({ extras, utm }: ActiveLink): string | undefined {
+  if (utm !== undefined) return JSON.stringify({ ...extras, utm } satisfies CachedExtras);
+  return extras === undefined ? undefined : JSON.stringify(extras);
 }
 
 /** The bytes that the record at `at` takes. */
 export function sizeAt(bytes: Buffer, at: number): number {
   const end = keyEnd(bytes, at);
-  if ((flagsAt(bytes, at) & ACTIVE) === 0) return align(end - at);
+  const flags = flagsAt(bytes, at);
+  if ((flags & ACTIVE) === 0) return align(end - at);
   const texts = lengthAt(bytes, at + DESTINATION_LENGTH) + lengthAt(bytes, at + PASSWORD_LENGTH);
-  return align(end - at + 2 * ID_BYTES + texts);
+  const textsEnd = end + 2 * ID_BYTES + texts;
+  const extrasSize = (flags & EXTRAS) === 0 ? 0 : EXTRAS_LENGTH_BYTES + lengthAt(bytes, textsEnd);
+  return align(textsEnd - at + extrasSize);
 }
 
 const align = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
 
 /** Writes a record at `at`; there must be {@link sizeOf} bytes. */
-export function writeRecord(bytes: Buffer, at: number, record: LinkRecord): void {
+export function writeRecord(
+  bytes: Buffer,
+  at: number,
+  record: LinkRecord,
+  takenDown: boolean,
+): void {
   const { version, domain, state } = record;
   const keyLength = bytes.write(keyOf(record), at + KEY);
   bytes.writeDoubleLE(version, at + VERSION);
@@ -77,6 +106,7 @@ export function writeRecord(bytes: Buffer, at: number, record: LinkRecord): void
     return;
   }
   const { link_id, account_id, mode, destination, expires_at, password_hash } = record;
+  const extras = extrasJson(record);
   const ids = at + KEY + keyLength;
   writeUuid(bytes, ids, link_id);
   writeUuid(bytes, ids + ID_BYTES, account_id);
@@ -86,12 +116,19 @@ export function writeRecord(bytes: Buffer, at: number, record: LinkRecord): void
   const passwordLength = bytes.write(password_hash ?? "", texts + destinationLength);
   bytes.writeUInt16LE(passwordLength, at + PASSWORD_LENGTH);
   bytes.writeDoubleLE(expires_at ?? 0, at + EXPIRY);
+  if (extras !== undefined) {
+    const extrasAt = texts + destinationLength + passwordLength;
+    const extrasLength = bytes.write(extras, extrasAt + EXTRAS_LENGTH_BYTES);
+    bytes.writeUInt16LE(extrasLength, extrasAt);
+  }
   const flags =
     ACTIVE |
     (mode === "test" ? TEST : 0) |
     (expires_at === null ? 0 : EXPIRES) |
     (password_hash === null ? 0 : PASSWORD) |
-    (record.forward_query ? FORWARD_QUERY : 0);
+    (record.forward_query ? FORWARD_QUERY : 0) |
+    (extras === undefined ? 0 : EXTRAS) |
+    (takenDown ? TAKEN_DOWN : 0);
   bytes.writeUInt8(flags, at + FLAGS);
 }
 
@@ -105,9 +142,9 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
     domain: bytes.toString("utf8", key, slash),
     alias: bytes.toString("utf8", slash + 1, ids),
   };
-  const link = readLink(bytes, at, emptyLink());
-  if (link === null) return { state: "deleted", ...common };
-  const { mode, destination, expires_at, password_hash, forward_query } = link;
+  if ((flagsAt(bytes, at) & ACTIVE) === 0) return { state: "deleted", ...common };
+  const link = readActive(bytes, at, emptyLink());
+  const { mode, destination, expires_at, password_hash, forward_query, extras } = link;
   return {
     state: "active",
     ...common,
@@ -118,7 +155,18 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
     expires_at,
     password_hash,
     forward_query,
+    ...(extras === null ? {} : splitExtras(parseExtras(extras))),
   };
+}
+
+/** Parses the extras of a link that has some. They were checked when the record was decoded. */
+export const parseExtras = ({ bytes, start, end }: ByteSlice): CachedExtras =>
+  JSON.parse(bytes.toString("utf8", start, end));
+
+/** The members of a record that {@link extrasJson} has joined. */
+function splitExtras({ utm, ...extras }: CachedExtras): Pick<ActiveLink, "extras" | "utm"> {
+  if (utm === undefined) return { extras };
+  return Object.keys(extras).length === 0 ? { utm } : { extras, utm };
 }
 
 /** Creates an empty link, for {@link readLink} to fill in. */
@@ -130,6 +178,7 @@ export const emptyLink = (): CachedLink => ({
   expires_at: null,
   password_hash: null,
   forward_query: false,
+  extras: null,
 });
 
 /** Copies a link, so that it stays unchanged across an `await`. */
@@ -137,12 +186,43 @@ export const copyLink = (link: CachedLink): CachedLink => ({
   ...link,
   ids: copySlice(link.ids),
   destination: copySlice(link.destination),
+  extras: link.extras === null ? null : copySlice(link.extras),
 });
 
-/** Reads the link at `at` into `link`, whose slices point into `bytes`; returns null for a deleted one. */
-export function readLink(bytes: Buffer, at: number, link: CachedLink): CachedLink | null {
+/** A link that does not redirect: deleted (null), or taken down with its account or a host. */
+export type CachedState = CachedLink | "taken_down" | null;
+
+/** Reads the link at `at` into `link`, whose slices point into `bytes`. */
+export function readLink(bytes: Buffer, at: number, link: CachedLink): CachedState {
   const flags = flagsAt(bytes, at);
-  if ((flags & ACTIVE) === 0) return null;
+  if ((flags & (ACTIVE | TAKEN_DOWN)) === ACTIVE) return readActive(bytes, at, link);
+  return (flags & ACTIVE) === 0 ? null : "taken_down";
+}
+
+/** What of the record at `at` takedowns look at; undefined for a deleted link. */
+export function readFacts(bytes: Buffer, at: number): LinkFacts | undefined {
+  const flags = flagsAt(bytes, at);
+  if ((flags & ACTIVE) === 0) return undefined;
+  const ids = keyEnd(bytes, at);
+  const start = ids + 2 * ID_BYTES;
+  const end = start + lengthAt(bytes, at + DESTINATION_LENGTH);
+  const facts = {
+    account_id: readUuid(bytes, ids + ID_BYTES),
+    destination: bytes.toString("latin1", start, end),
+  };
+  if ((flags & EXTRAS) === 0) return facts;
+  const extras = readExtras(bytes, end + lengthAt(bytes, at + PASSWORD_LENGTH));
+  return { ...facts, extras: parseExtras(extras) };
+}
+
+/** Sets or clears a record's TAKEN_DOWN bit. */
+export function setTakenDown(bytes: Buffer, at: number, takenDown: boolean): void {
+  const flags = flagsAt(bytes, at);
+  bytes[at + FLAGS] = takenDown ? flags | TAKEN_DOWN : flags & ~TAKEN_DOWN;
+}
+
+function readActive(bytes: Buffer, at: number, link: CachedLink): CachedLink {
+  const flags = flagsAt(bytes, at);
   const { ids, destination } = link;
   ids.bytes = bytes;
   ids.start = keyEnd(bytes, at);
@@ -155,7 +235,16 @@ export function readLink(bytes: Buffer, at: number, link: CachedLink): CachedLin
   link.expires_at = (flags & EXPIRES) === 0 ? null : bytes.readDoubleLE(at + EXPIRY);
   link.password_hash = (flags & PASSWORD) === 0 ? null : readPassword(bytes, at, destination.end);
   link.forward_query = (flags & FORWARD_QUERY) !== 0;
+  link.extras =
+    (flags & EXTRAS) === 0
+      ? null
+      : readExtras(bytes, destination.end + lengthAt(bytes, at + PASSWORD_LENGTH));
   return link;
+}
+
+function readExtras(bytes: Buffer, at: number): ByteSlice {
+  const start = at + EXTRAS_LENGTH_BYTES;
+  return { bytes, start, end: start + lengthAt(bytes, at) };
 }
 
 const readPassword = (bytes: Buffer, at: number, start: number): string =>

@@ -7,6 +7,12 @@ const RESPONSE_SECONDS = 30;
 const IDLE_SECONDS = 60;
 
 /**
+ * How long the bytes of a client are discarded after the response that ends its connection. A socket that is closed
+ * with unread bytes resets the connection, and the client may then never read its response (RFC 9112 §9.6).
+ */
+const LINGER_SECONDS = 2;
+
+/**
  * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a client that sends
  * more is disconnected. Input that only waits for the connection's next turn may be as long as one read (512 KiB in
  * Bun); beyond this bound the socket is paused.
@@ -33,12 +39,16 @@ export type Connection = {
   bodyRequested: boolean;
   /** Whether no more requests are read. */
   closing: boolean;
+  /** Whether the client may still be sending, although no more is read. */
+  lingers: boolean;
   /** Whether the peer has closed its sending side. */
   peerEnded: boolean;
   /** Whether a response is in the write buffer, to be sent at the end of this turn. */
   responseBuffered: boolean;
   /** Whether the socket is paused, as enough input is buffered. */
   paused: boolean;
+  /** Whether it has had a request since it was last looked at for eviction. */
+  used: boolean;
   /** When the current state began, in seconds of the sweep's clock. */
   since: number;
 };
@@ -58,9 +68,11 @@ export const createConnection = (
   awaitingResponse: false,
   bodyRequested: false,
   closing: false,
+  lingers: false,
   peerEnded: false,
   responseBuffered: false,
   paused: false,
+  used: false,
   since: seconds,
 });
 
@@ -80,6 +92,7 @@ export function bufferInput(
   if (length > INPUT_BYTES_MAX && !waitsForTurn) connection.closing = true;
   if (connection.closing || length === 0) {
     connection.input = undefined;
+    if (length > 0) connection.lingers = true;
     return;
   }
   if (connection.input === undefined || from > 0) connection.since = seconds;
@@ -90,10 +103,15 @@ export function bufferInput(
 
 /** Whether the current state has lasted longer than its timeout. */
 export function isTimedOut(
-  { unsent, awaitingResponse, input, since }: Connection,
+  { unsent, awaitingResponse, input, lingers, since }: Connection,
   seconds: number,
 ): boolean {
   const age = seconds - since;
   if (unsent !== undefined) return age > RESPONSE_SECONDS;
+  if (lingers && !awaitingResponse) return age > LINGER_SECONDS;
   return age > (input !== undefined && !awaitingResponse ? REQUEST_SECONDS : IDLE_SECONDS);
 }
+
+/** Whether a response is under way, so that closing the connection would lose it. */
+export const isBusy = ({ unsent, awaitingResponse, responseBuffered }: Connection): boolean =>
+  unsent !== undefined || awaitingResponse || responseBuffered;

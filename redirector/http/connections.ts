@@ -17,6 +17,7 @@ import {
   type Connection,
   createConnection,
   INPUT_BYTES_MAX,
+  isBusy,
   isTimedOut,
 } from "./connection.ts";
 import { readProxyHeader } from "./proxy-protocol.ts";
@@ -36,7 +37,7 @@ export type ConnectionsDeps = {
   commit: () => void;
   /** The most bytes of a body. */
   bodyBytesMax: number;
-  /** The most open connections; further ones are closed at once. */
+  /** The most open connections; a further one takes the place of an idle one, or is closed at once. */
   connectionsMax: number;
   /** The caps on connections of one client. */
   caps: ConnectionCaps;
@@ -74,6 +75,9 @@ const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
  */
 const REQUESTS_PER_TURN_MAX = 32;
 
+/** The most connections that get a second chance before one is closed to make room for a new one. */
+const EVICTION_ATTEMPTS_MAX = 8;
+
 type Client = Socket<Connection>;
 
 export function createConnections(deps: ConnectionsDeps) {
@@ -96,6 +100,7 @@ export function createConnections(deps: ConnectionsDeps) {
   const incoming: IncomingRequest = { head, body: emptySlice(), now: 0, peer: "" };
   const currentOptions: ResponseOptions = { method: "", keepAlive: true, now: 0 };
   const rejected: Record<RejectionReason, number> = emptyCounts(REJECTION_REASONS);
+  let evicted = 0;
   /** Connections with a response in this turn of the event loop. */
   let scheduled: Client[] = [];
   /** Responses of this turn that have not been sent, and when the first of their requests was read. */
@@ -149,7 +154,10 @@ export function createConnections(deps: ConnectionsDeps) {
 
   function onData(socket: Client, chunk: Buffer): void {
     const { input, closing, awaitingProxyHeader, responseBuffered } = socket.data;
-    if (closing) return;
+    if (closing) {
+      socket.data.lingers = true;
+      return;
+    }
     const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
     if (awaitingProxyHeader) applyProxyHeader(socket, bytes);
     // It has had its turn; other connections come first.
@@ -183,6 +191,32 @@ export function createConnections(deps: ConnectionsDeps) {
     socket.terminate();
   }
 
+  /**
+   * Closes an idle connection to make room; returns false when there is none among those that are looked at. The oldest
+   * come first, and those with a request since they were last looked at get a second chance, as in CLOCK.
+   */
+  function evictIdle(): boolean {
+    let victim: Client | undefined;
+    let attempts = 0;
+    for (const socket of open) {
+      const isIdle = !isBusy(socket.data);
+      if (isIdle) victim ??= socket;
+      if (isIdle && !socket.data.used) {
+        victim = socket;
+        break;
+      }
+      if (++attempts > EVICTION_ATTEMPTS_MAX) break;
+      socket.data.used = false;
+      open.delete(socket);
+      open.add(socket);
+    }
+    if (victim === undefined) return false;
+    evicted++;
+    onClose(victim);
+    victim.terminate();
+    return true;
+  }
+
   /** Counts a connection under its client's caps; rejects it and returns false when a cap is reached. */
   function countUnderCaps(socket: Client): boolean {
     const acquired = caps.acquire(socket.data.peer);
@@ -199,6 +233,7 @@ export function createConnections(deps: ConnectionsDeps) {
     currentOptions.method = "GET";
     currentOptions.keepAlive = false;
     currentOptions.now = now;
+    socket.data.lingers = true;
     respond(socket, rejectionResponse(status), currentOptions);
   }
 
@@ -340,6 +375,7 @@ export function createConnections(deps: ConnectionsDeps) {
   const endTurn = guarded((socket) => {
     socket.data.responseBuffered = false;
     socket.data.since = seconds;
+    socket.data.used = true;
     resume(socket);
   });
 
@@ -350,7 +386,14 @@ export function createConnections(deps: ConnectionsDeps) {
       return;
     if (!connection.closing && connection.input !== undefined) read(socket, connection.input);
     if (connection.awaitingResponse || connection.responseBuffered) return;
-    if (connection.closing || connection.peerEnded) socket.end();
+    if (connection.closing || connection.peerEnded) end(socket);
+  }
+
+  /** Ends a connection; only its sending side while the client may still be sending: see `LINGER_SECONDS`. */
+  function end(socket: Client): void {
+    const { lingers, peerEnded } = socket.data;
+    if (lingers && !peerEnded) socket.shutdown();
+    else socket.end();
   }
 
   /** Discards the state of a closed connection. */
@@ -381,7 +424,7 @@ export function createConnections(deps: ConnectionsDeps) {
         proxyProtocol,
         seconds,
       );
-      if (open.size >= connectionsMax) {
+      if (open.size >= connectionsMax && !evictIdle()) {
         reject(socket, "total");
       } else if (proxyProtocol || countUnderCaps(socket)) {
         open.add(socket);
@@ -417,7 +460,7 @@ export function createConnections(deps: ConnectionsDeps) {
 
   return {
     handlers,
-    stats: () => ({ open: open.size, rejected }),
+    stats: () => ({ open: open.size, rejected, evicted }),
     /** Closes each connection after its next response; resolves when none is open, or after `ms`. */
     async drain(ms: number): Promise<void> {
       draining = true;

@@ -10,8 +10,8 @@ export type RollupTable = {
   /** The materialized view that fills the table on every insert into `clicks`. */
   view: string;
   bucketSeconds: number;
-  /** What a rebuild is limited to: links, or accounts where the rollup has no links. */
-  idColumn: "link_id" | "account_id";
+  /** What a rebuild is limited to: links; accounts where the rollup has no links; or both where it has rows of each. */
+  idColumn: "link_id" | "account_id" | "subject_id";
   /** Columns that rows are grouped by. */
   keys: readonly string[];
   /** Aggregated columns. */
@@ -54,27 +54,28 @@ const ofSums = ({ select, ...rollup }: OfSums): RollupTable => ({
   selectFromClicks: (condition) => select(`(${selectSums(condition)})`),
 });
 
-const DIMENSION_KEYS = ["dimension", "value", "country", "region", "region_name"];
-
-/** Human clicks of a link by one dimension at a time and by UTC day. */
-const selectDimensions = (condition?: string): string => `
-  SELECT link_id, account_id, mode, toStartOfDay(ts) AS bucket,
-         row.1 AS dimension, row.2 AS value, row.3 AS country, row.4 AS region, row.5 AS region_name,
-         count() AS clicks
-    FROM (
-      SELECT link_id, account_id, mode, ts,
-             arrayJoin([
-               ('country', toString(country), '', '', ''),
-               ('region', toString(region), toString(country), '', toString(region_name)),
-               ('city', toString(city), toString(country), toString(region), toString(region_name)),
-               ('browser', toString(browser), '', '', ''),
-               ('os', toString(os), '', '', ''),
-               ('device', toString(device), '', '', ''),
-               ('referrer', toString(referrer), '', '', '')
-             ]) AS row
-        FROM clicks ${where(condition, "class = 'human'")}
-    )
-   GROUP BY ${[...LINK_KEYS, ...DIMENSION_KEYS].join(", ")}`;
+/**
+ * A rollup of human clicks by values of their columns and by UTC day. Each click is counted for two subjects: its link,
+ * and its account.
+ */
+function ofSubjects(name: string, columns: readonly string[], expressions = columns): RollupTable {
+  const keys = ["subject_id", "account_id", "mode", "bucket", ...columns];
+  const select = (condition?: string): string => `
+    SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
+           ${expressions.join(", ")}, count() AS clicks
+      FROM clicks ${where(condition, "class = 'human'")}
+     GROUP BY ${keys.join(", ")}`;
+  return {
+    table: `clicks_1d_${name}`,
+    view: `clicks_1d_${name}_view`,
+    bucketSeconds: DAY_SECONDS,
+    idColumn: "subject_id",
+    keys,
+    measures: ["clicks"],
+    viewQuery: select(),
+    selectFromClicks: select,
+  };
+}
 
 const ACCOUNT_KEYS = ["account_id", "mode", "bucket"];
 
@@ -130,14 +131,11 @@ export const ROLLUP_TABLES: readonly RollupTable[] = [
        WHERE class = 'human'
        GROUP BY account_id, mode, bucket, link_id`,
   }),
-  {
-    table: "clicks_1d_by",
-    view: "clicks_1d_by_view",
-    bucketSeconds: DAY_SECONDS,
-    idColumn: "link_id",
-    keys: [...LINK_KEYS, ...DIMENSION_KEYS],
-    measures: ["clicks"],
-    viewQuery: selectDimensions(),
-    selectFromClicks: selectDimensions,
-  },
+  ofSubjects("places", ["country", "region", "region_name", "city"]),
+  ofSubjects(
+    "agents",
+    ["device", "browser", "os"],
+    ["toString(device) AS device", "browser", "os"],
+  ),
+  ofSubjects("referrers", ["referrer"]),
 ];

@@ -9,17 +9,31 @@ type Statement = { query: string; query_params: Record<string, unknown> };
 
 /** The part of the ClickHouse client that is used here. */
 export type ClickHouse = {
-  query(query: Statement & { format: "JSONEachRow" }): Promise<{ json<Row>(): Promise<Row[]> }>;
+  query(
+    query: Statement & {
+      format: "JSONEachRow";
+      clickhouse_settings?: { use_query_condition_cache: 0 };
+    },
+  ): Promise<{ json<Row>(): Promise<Row[]> }>;
   command(statement: Statement): Promise<unknown>;
 };
 
-/** Runs a query and returns its rows. */
+/**
+ * Runs a query and returns its rows. Without the query condition cache, which makes ClickHouse skip parts of a table that
+ * do hold matching rows (github.com/ClickHouse/ClickHouse/issues/111363 and others): a repair of rollups would add up to
+ * what was read, and a stored segment would be inserted again.
+ */
 export async function queryRows<Row>(
-  clickhouse: ClickHouse,
+  clickhouse: Pick<ClickHouse, "query">,
   query: string,
   query_params: Record<string, unknown> = {},
 ): Promise<Row[]> {
-  const result = await clickhouse.query({ query, query_params, format: "JSONEachRow" });
+  const result = await clickhouse.query({
+    query,
+    query_params,
+    format: "JSONEachRow",
+    clickhouse_settings: { use_query_condition_cache: 0 },
+  });
   return await result.json<Row>();
 }
 
@@ -29,8 +43,19 @@ const CLICKS_IN_RANGE =
 /** How much time one query compares, to bound its memory. */
 const STEP_SECONDS = 86_400;
 
+/** Subjects that a statement names: more would not fit into the URL, in which some clients send parameters. */
+const SUBJECTS_MAX = 100;
+
 /** A bucket of a link, or of an account, whose rollup does not match its clicks. */
 export type Difference = { table: string; subject: Uuid; bucket: number };
+
+/** The links among the subjects of differences. */
+export const linksOf = (differences: readonly Difference[]): Set<Uuid> =>
+  new Set(differences.filter(({ table }) => OF_LINKS.has(table)).map(({ subject }) => subject));
+
+const OF_LINKS = new Set(
+  ROLLUP_TABLES.filter(({ idColumn }) => idColumn === "link_id").map(({ table }) => table),
+);
 
 /** Unix seconds, `to` exclusive. */
 export type BucketRange = { from: number; to: number };
@@ -96,7 +121,11 @@ export async function rebuildBuckets(
       : "";
     const ofTable = differences.filter((difference) => difference.table === table);
     for (const bucket of new Set(ofTable.map((difference) => difference.bucket))) {
-      const ofBucket = ofTable.filter((difference) => difference.bucket === bucket);
+      const subjects = ofTable
+        .filter((difference) => difference.bucket === bucket)
+        .map(({ subject }) => subject);
+      // Without names, all that differ in the bucket are rebuilt: the same ones.
+      const isNamed = subjects.length <= SUBJECTS_MAX;
       await clickhouse.command({
         query: `
           INSERT INTO ${table} (${columns})
@@ -108,14 +137,14 @@ export async function rebuildBuckets(
               SELECT ${columns}, -toInt64(clicks) AS difference FROM ${table}
                WHERE bucket = toDateTime({from: UInt32}, 'UTC')
             )
-           WHERE ${idColumn} IN {subjects: Array(UUID)}
+           ${isNamed ? `WHERE ${idColumn} IN {subjects: Array(UUID)}` : ""}
            GROUP BY ${keys}
           HAVING sum(difference) != 0
-          SETTINGS insert_deduplicate = 0`,
+          SETTINGS insert_deduplicate = 0, use_query_condition_cache = 0`,
         query_params: {
           from: bucket,
           to: bucket + bucketSeconds,
-          subjects: ofBucket.map(({ subject }) => subject),
+          ...(isNamed ? { subjects } : {}),
         },
       });
     }

@@ -126,3 +126,45 @@ describe("a segment", () => {
     );
   });
 });
+
+/** Encodes a click on a link with UTM parameters, and decodes it. */
+function encodeQuery(click: Click, linkUtm: string) {
+  const target = Buffer.alloc(RECORD_BYTES_MAX);
+  const raw = { ...toRawClick(click), linkUtm: Buffer.from(linkUtm) };
+  const end = encodeRawClick(target, 0, raw);
+  const header = encodeSegmentHeader({ journalId: click.linkId, segment: 1 });
+  const segment = decodeSegment(Buffer.concat([header, target.subarray(0, end)]));
+  expect(segment?.whole).toBe(true);
+  return { end, decoded: segment?.clicks[0] };
+}
+
+describe("the UTM parameters of a click's link", () => {
+  const anyUtm = fc
+    .uint8Array({ maxLength: 3_000 })
+    .map((bytes) => `utm_source=${Buffer.from(bytes).toString("hex")}`);
+
+  test("follow those of the short URL, and change nothing else of the click", () => {
+    fc.assert(
+      fc.property(anyClick, (click) => {
+        const { decoded } = encodeQuery(click, "utm_source=a&utm_medium=b");
+        expect(decoded).toEqual({ ...click, query: `${click.query}&utm_source=a&utm_medium=b` });
+      }),
+    );
+  });
+
+  test("never make a record longer than allowed, and keep its target", () => {
+    const long = {
+      userAgent: "a".repeat(600),
+      referrer: "r".repeat(2_000),
+      query: "q".repeat(600),
+    };
+    const target = { kind: "arm" as const, id: "0190a5a2-0000-7000-8000-000000000001" };
+    fc.assert(
+      fc.property(anyClick, anyUtm, fc.boolean(), (click, utm, isLong) => {
+        const { end, decoded } = encodeQuery({ ...click, ...(isLong ? long : {}), target }, utm);
+        expect(end).toBeLessThanOrEqual(RECORD_BYTES_MAX);
+        expect(decoded?.target).toEqual(target);
+      }),
+    );
+  });
+});

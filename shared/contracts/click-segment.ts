@@ -37,6 +37,9 @@ const TEXT_BYTES_MAX = {
   query: 512,
 };
 
+/** For those who must read a request as its click does. */
+export const CLICK_TEXT_BYTES_MAX: Readonly<typeof TEXT_BYTES_MAX> = TEXT_BYTES_MAX;
+
 /** Most bytes of one record: its header, the fixed fields, and six texts with their lengths. */
 export const RECORD_BYTES_MAX =
   RECORD_HEADER_BYTES +
@@ -65,9 +68,14 @@ export type Click = {
   referrer: string;
   /** The `Accept-Language` header. */
   language: string;
-  /** The short URL's own query, without `?`. */
+  /** The short URL's own query, without `?`, and after it the UTM parameters of the link. */
   query: string;
+  /** Where it led instead of to the link's own destination. */
+  target?: ClickTarget | undefined;
 };
+
+/** A rule of a link or an arm of its split. */
+export type ClickTarget = { kind: "rule" | "arm"; id: Uuid };
 
 export type SegmentId = { journalId: Uuid; segment: number };
 
@@ -84,6 +92,9 @@ export const formatSegmentId = ({ journalId, segment }: SegmentId): string =>
 const FLAG_TEST = 1;
 const FLAG_PREFETCH = 2;
 const FLAG_PRIVACY = 4;
+/** The id of a rule or of an arm follows the texts; versions without targets ignore it. */
+const FLAG_RULE = 8;
+const FLAG_ARM = 16;
 
 /** Encodes the header of a segment. */
 export function encodeSegmentHeader({ journalId, segment }: SegmentId): Buffer {
@@ -111,6 +122,9 @@ export type RawClick = {
   referrer: ByteRange;
   language: ByteRange;
   query: ByteRange;
+  target?: ClickTarget | undefined;
+  /** The link's own UTM parameters as a query. */
+  linkUtm?: Buffer | undefined;
 };
 
 /**
@@ -129,11 +143,45 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
   offset = writeRange(target, offset, bytes, click.userAgent, TEXT_BYTES_MAX.userAgent);
   offset = writeRange(target, offset, bytes, click.referrer, TEXT_BYTES_MAX.referrer);
   offset = writeRange(target, offset, bytes, click.language, TEXT_BYTES_MAX.language);
-  offset = writeRange(target, offset, bytes, click.query, TEXT_BYTES_MAX.query);
+  // No record is longer than one without a target.
+  const idBytes = click.target === undefined ? 0 : ID_BYTES;
+  const queryAt = offset;
+  offset = writeRange(target, offset, bytes, click.query, TEXT_BYTES_MAX.query - idBytes);
+  if (click.linkUtm !== undefined)
+    offset = appendQuery(
+      target,
+      queryAt,
+      offset,
+      click.linkUtm,
+      start + RECORD_BYTES_MAX - idBytes,
+    );
+  if (click.target !== undefined) {
+    writeUuid(target, offset, click.target.id);
+    offset += ID_BYTES;
+  }
   target.writeUInt32LE(offset - start - RECORD_HEADER_BYTES, start);
   const crc = Bun.hash.crc32(target.subarray(start + RECORD_HEADER_BYTES, offset));
   target.writeUInt32LE(crc, start + 4);
   return offset;
+}
+
+/**
+ * Appends `more` to the query that was written between `at` and `offset`, as far as there is room before `end`: of parameters
+ * with one name the first counts, so those of the short URL win.
+ */
+function appendQuery(
+  target: Buffer,
+  at: number,
+  offset: number,
+  more: Buffer,
+  end: number,
+): number {
+  if (offset >= end) return offset;
+  target[offset] = AMPERSAND;
+  const length = Math.min(more.length, end - offset - 1);
+  more.copy(target, offset + 1, 0, length);
+  target.writeUInt16LE(offset + 1 + length - at - 2, at);
+  return offset + 1 + length;
 }
 
 /** Creates an empty click whose fields the caller sets; the hot path reuses it. */
@@ -150,6 +198,8 @@ export const newRawClick = (): RawClick => ({
   referrer: EMPTY,
   language: EMPTY,
   query: EMPTY,
+  target: undefined,
+  linkUtm: undefined,
 });
 
 /** Converts a decoded click into a {@link RawClick}. */
@@ -178,12 +228,21 @@ export function toRawClick(click: Click): RawClick {
 /** Up to this many characters, {@link writeText} copies ASCII itself instead of calling `Buffer.write`. */
 const ASCII_COPY_LENGTH_MAX = 40;
 
+const AMPERSAND = 0x26;
+
 const EMPTY: ByteRange = { start: 0, end: 0 };
 
-const flagsOf = (click: Pick<RawClick, "mode" | "prefetch" | "privacy">): number =>
+const flagsOf = (click: Pick<RawClick, "mode" | "prefetch" | "privacy" | "target">): number =>
   (click.mode === "test" ? FLAG_TEST : 0) |
   (click.prefetch ? FLAG_PREFETCH : 0) |
-  (click.privacy ? FLAG_PRIVACY : 0);
+  (click.privacy ? FLAG_PRIVACY : 0) |
+  (click.target === undefined ? 0 : click.target.kind === "rule" ? FLAG_RULE : FLAG_ARM);
+
+/** The kind of a click's target; undefined without one. */
+const targetKindOf = (flags: number): ClickTarget["kind"] | undefined => {
+  if ((flags & FLAG_RULE) !== 0) return "rule";
+  return (flags & FLAG_ARM) === 0 ? undefined : "arm";
+};
 
 /** Verifies a segment: returns its id, the end of its last valid record and their count; undefined for other bytes. */
 export function scanSegment(
@@ -229,6 +288,7 @@ export function decodeSegment(bytes: Buffer): ClickSegment | undefined {
 function decodeClick(payload: Buffer): Click {
   const flags = payload.readUInt8(40);
   const texts = readTexts(payload, 41);
+  const kind = targetKindOf(flags);
   return {
     time: payload.readDoubleLE(0),
     linkId: readUuid(payload, 8),
@@ -242,23 +302,27 @@ function decodeClick(payload: Buffer): Click {
     referrer: texts[3] ?? "",
     language: texts[4] ?? "",
     query: texts[5] ?? "",
+    ...(kind === undefined
+      ? {}
+      : { target: { kind, id: readUuid(payload, payload.length - ID_BYTES) } }),
   };
 }
 
 /**
- * A click as it lies in a segment. Its texts are decoded as Latin-1, one character for each byte: that is cheap, and
+ * A click as it lies in a segment. Its ids and texts are decoded as Latin-1, one character for each byte: that is cheap, and
  * different texts stay different. {@link decodeText} returns the text itself.
  */
 export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "privacy"> & {
-  /** The UUIDs of the link and its account as 32 hexadecimal digits. */
-  linkHex: string;
-  accountHex: string;
+  /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
+  ids: string;
   address: string;
   host: string;
   userAgent: string;
   referrer: string;
   language: string;
   query: string;
+  /** `rule:` or `arm:` and the id as 32 hexadecimal digits; "" for the link's own destination. */
+  target: string;
 };
 
 /** Bytes of a record's payload before its texts. */
@@ -276,6 +340,7 @@ export function readEncodedClick(
   const end = start + segment.readUInt32LE(offset);
   if (end - start < FIXED_BYTES) return undefined;
   const flags = segment.readUInt8(start + 40);
+  const kind = targetKindOf(flags);
   let textStart = start + FIXED_BYTES;
   const nextText = (): string => {
     if (textStart + 2 > end) return "";
@@ -286,8 +351,7 @@ export function readEncodedClick(
   return {
     click: {
       time: segment.readDoubleLE(start),
-      linkHex: segment.toString("hex", start + 8, start + 24),
-      accountHex: segment.toString("hex", start + 24, start + 40),
+      ids: segment.toString("latin1", start + 8, start + 8 + 2 * ID_BYTES),
       mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
       prefetch: (flags & FLAG_PREFETCH) !== 0,
       privacy: (flags & FLAG_PRIVACY) !== 0,
@@ -297,6 +361,7 @@ export function readEncodedClick(
       referrer: nextText(),
       language: nextText(),
       query: nextText(),
+      target: kind === undefined ? "" : `${kind}:${segment.toString("hex", end - ID_BYTES, end)}`,
     },
     end,
   };
@@ -350,15 +415,27 @@ function writeRange(
   { start, end }: ByteRange,
   max: number,
 ): number {
+  const length = truncatedLength(bytes, start, end, max);
+  target.writeUInt16LE(length, offset);
+  if (length > 0) bytes.copy(target, offset + 2, start, start + length);
+  return offset + 2 + length;
+}
+
+function truncatedLength(bytes: Buffer, start: number, end: number, max: number): number {
   let length = end - start;
   if (length > max) {
     length = max;
     while (length > 0 && ((bytes[start + length] ?? 0) & 0xc0) === 0x80) length--;
   }
-  target.writeUInt16LE(length, offset);
-  if (length > 0) bytes.copy(target, offset + 2, start, start + length);
-  return offset + 2 + length;
+  return length;
 }
+
+/** Where the part of a header value ends that a click keeps. */
+export const clickTextEnd = (
+  text: "userAgent" | "referrer",
+  bytes: Buffer,
+  { start, end }: ByteRange,
+): number => start + truncatedLength(bytes, start, end, TEXT_BYTES_MAX[text]);
 
 function readTexts(payload: Buffer, start: number): string[] {
   const texts: string[] = [];

@@ -13,6 +13,8 @@ export const SCOPES = [
   "domains:write",
   "keys:read",
   "keys:write",
+  "shares:read",
+  "shares:write",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -1,6 +1,7 @@
 /** Schemas of requests that create or update links, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { settingsFields } from "./link-settings.ts";
 import { plainText } from "./text.ts";
 
 /** Most links that one bulk request creates. */
@@ -12,7 +13,7 @@ export const BULK_LINKS_MAX = 100;
 export const BULK_PASSWORDS_MAX = 10;
 
 /** Most tags of a link, and characters of a tag. */
-const TAGS_MAX = 20;
+export const TAGS_MAX = 20;
 export const TAG_LENGTH_MAX = 50;
 
 /** Most characters of a title and of a UTM value. */
@@ -22,12 +23,18 @@ const UTM_LENGTH_MAX = 255;
 /** Most characters of a link's password, to bound the time to hash it. */
 const LINK_PASSWORD_LENGTH_MAX = 128;
 
+/** Most characters of an id that a client gives a link. */
+export const EXTERNAL_ID_LENGTH_MAX = 255;
+
+/** An id that a client gives a link. */
+export const externalId = plainText(EXTERNAL_ID_LENGTH_MAX).min(1);
+
 const utmValue = (name: string) =>
   plainText(UTM_LENGTH_MAX)
     .nullish()
     .meta({ description: `Set as \`${name}\` on the destination's query when it redirects.` });
 
-const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
+export const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
 
 /** Fields that are optional both in creating and in updating a link. */
 const optionalFields = {
@@ -60,6 +67,10 @@ const optionalFields = {
     .transform((tags) => [...new Set(tags)])
     .optional()
     .meta({ description: "Labels to filter links by; they replace all previous ones." }),
+  external_id: externalId
+    .nullish()
+    .meta({ description: "Your own id of the link, unique in the account and mode." }),
+  ...settingsFields,
 };
 
 const url = z.string().meta({
@@ -88,3 +99,6 @@ export const createLinkBody = z
 export const updateLinkBody = z
   .strictObject({ url: url.optional(), alias: alias.optional(), ...optionalFields })
   .meta({ id: "LinkChange" });
+
+/** The body that creates or updates the link with an external id, which is in the path. */
+export const upsertLinkBody = createLinkBody.omit({ external_id: true }).meta({ id: "LinkUpsert" });

@@ -1,7 +1,7 @@
 /**
  * The JetStream streams: `LINKS` carries the state of every short link to the redirectors, `CLICKS` carries segments
- * of clicks to the workers, `CLICKS_DLQ` is the dead-letter queue. The stream settings used here need only
- * nats-server 2.9.
+ * of clicks to the workers, `CLICKS_DLQ` is the dead-letter queue, `LIMITS` has the ledgers of click limits. The stream
+ * settings used here need only nats-server 2.9.
  */
 import {
   DiscardPolicy,
@@ -13,6 +13,7 @@ import {
   type StreamConfig,
 } from "nats";
 
+import type { Uuid } from "../ids.ts";
 import { DEFAULT_DOMAIN, LINK_RECORD_BYTES_MAX } from "./link-record.ts";
 
 export const LINKS_STREAM = "LINKS";
@@ -27,6 +28,15 @@ export const CLICKS_WORKER = "worker";
 /** The dead-letter queue: segments that can never be stored, for an operator to inspect. */
 export const DEAD_LETTERS_STREAM = "CLICKS_DLQ";
 export const DEAD_LETTERS_SUBJECT = "clicks_dlq.segment";
+
+/** The ledgers of click limits: see `click-limits.ts`. */
+export const LIMITS_STREAM = "LIMITS";
+
+/** Subject of a limit's ledger. */
+export const limitSubject = (limit: Uuid): string => `limits.${limit}`;
+
+/** Most bytes of a ledger: it has 200 entries of some 70 bytes at most. */
+const LEDGER_BYTES_MAX = 32 * 1024;
 
 /**
  * Subject of the heartbeat in the links feed: an API process publishes one every few seconds, so that a redirector
@@ -43,13 +53,16 @@ const CLICKS_MAX_AGE_HOURS = 72;
 /** The shortest expiry that an operator may set: it leaves time to notice that no worker runs. */
 const CLICKS_AGE_HOURS_MIN = 12;
 
+/** The share of its largest size from which workers delete the oldest segments that are stored. */
+export const CLICKS_TRIMMED_AT = 0.75;
+
 /** How long JetStream recognises a segment's id. Workers recognise older duplicates. */
 const CLICKS_DUPLICATE_WINDOW_MINUTES = 60;
 
 const MINUTE_MS = 60_000;
 
 /** JetStream's error code for a stream that does not exist. */
-const STREAM_NOT_FOUND = 10_059;
+export const STREAM_NOT_FOUND = 10_059;
 
 /** JetStream's error code for a stream name in use with another configuration. */
 const STREAM_NAME_IN_USE = 10_058;
@@ -83,6 +96,22 @@ export const ensureLinksStream = (manager: JetStreamManager, replicas: number): 
     max_msg_size: LINK_RECORD_BYTES_MAX,
     allow_direct: true,
     // Updates carry versions and an expected sequence, so the shortest window is enough; it saves server memory.
+    duplicate_window: nanos(1_000),
+  });
+
+/** Creates the stream of ledgers of click limits unless it exists. Each subject keeps its last ledger, for good. */
+export const ensureLimitsStream = (manager: JetStreamManager, replicas: number): Promise<void> =>
+  ensureStream(manager, {
+    num_replicas: replicas,
+    name: LIMITS_STREAM,
+    description: "Clicks that redirectors have leased of limited links",
+    subjects: ["limits.*"],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    max_msgs_per_subject: 1,
+    max_msg_size: LEDGER_BYTES_MAX,
+    // Replacements carry an expected sequence, so the shortest window is enough.
     duplicate_window: nanos(1_000),
   });
 
@@ -155,7 +184,8 @@ type WantedStream = Partial<StreamConfig> & { name: string; subjects: string[] }
 async function ensureStream(manager: JetStreamManager, wanted: WantedStream): Promise<void> {
   try {
     const { config } = await manager.streams.info(wanted.name);
-    await addSubjects(manager, wanted, config.subjects);
+    // A mirror of a far region has no subjects of its own (regions.ts).
+    if (config.mirror === undefined) await addSubjects(manager, wanted, config.subjects);
   } catch (error) {
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
     try {

@@ -15,3 +15,6 @@ export const plainText = (lengthMax: number) =>
 
 /** Beginnings that a spreadsheet can interpret as a formula, also in full width (OWASP, "CSV injection"). */
 export const FORMULA = /^[=+\-@\t\r＝＋－＠]/;
+
+/** As {@link FORMULA}, also behind the apostrophes that escape one: where these get one more, each text stays its own. */
+export const ESCAPED_FORMULA = /^'*[=+\-@\t\r＝＋－＠]/;

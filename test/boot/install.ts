@@ -10,12 +10,19 @@ import { CLICKHOUSE_SECRETS } from "./clickhouse.ts";
 import { readBlocks } from "./document.ts";
 import type { Machine } from "./machine.ts";
 
+type BlockOptions = {
+  /** The release whose folder the block runs in. */
+  revision?: number;
+  /** Changes what a machine without a network cannot do. */
+  edit?: (script: string) => string;
+};
+
 export type Context = {
   machine: Machine;
   /** The account's key. */
   key: string;
   /** Runs a named block of the document, in a folder with the files of the release if it needs them. */
-  runBlock(name: string, revision?: number): Promise<string>;
+  runBlock(name: string, options?: BlockOptions): Promise<string>;
   /** Builds a release, and copies its files to the machine. */
   addRelease(revision: number): void;
 };
@@ -37,10 +44,13 @@ export async function installRelease(machine: Machine, root: string): Promise<Co
       cpSync(join(dist, name), join(folder, name));
   }
 
-  function runBlock(name: string, revision = 1): Promise<string> {
+  function runBlock(
+    name: string,
+    { revision = 1, edit = (script) => script }: BlockOptions = {},
+  ): Promise<string> {
     const script = blocks.get(name);
     if (script === undefined) throw new Error(`docs/operations.md has no block ${name}.`);
-    return machine.run(`cd ${folderOf(revision)}\n${script}`);
+    return machine.run(`cd ${folderOf(revision)}\n${edit(script)}`);
   }
 
   addRelease(1);

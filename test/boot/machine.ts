@@ -33,25 +33,43 @@ const ENVIRONMENT = {
   DEBIAN_FRONTEND: "noninteractive",
 };
 
-const nspawnCommand = (dir: string): string[] => [
+/**
+ * A control group for a machine beside others: each one's systemd takes the group it is in for its own. The first
+ * argument is the group's name; the hierarchies are those of cgroups(7), version 2 or both.
+ */
+const IN_OWN_GROUP = [
+  "/bin/sh",
+  "-ec",
+  `for root in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
+    if [ -e "$root/cgroup.procs" ]; then mkdir -p "$root/$0"; echo $$ > "$root/$0/cgroup.procs"; fi
+  done
+  exec "$@"`,
+];
+
+/** A network of several machines: `bridge` is on this one, and `address` is the machine's. */
+export type Network = { bridge: string; address: string };
+
+const nspawnCommand = (dir: string, network: Network | undefined): string[] => [
+  ...(network === undefined ? [] : [...IN_OWN_GROUP, `shorthop-${network.address}-${process.pid}`]),
   "systemd-nspawn",
   "--quiet",
   "--register=no",
   "--keep-unit",
-  "--private-network",
+  network === undefined ? "--private-network" : `--network-bridge=${network.bridge}`,
   `--directory=${dir}`,
-  `--machine=shorthop-boot-${process.pid}`,
+  // The name of its interface on this side is made of its first letters.
+  `--machine=${network?.address.split(".").at(-1) ?? "shorthop-boot"}-${process.pid}`,
   `--bind-ro=${PROJECT_DIR}:${PROJECT_MOUNT}`,
   "--boot",
 ];
 
 /** Boots the file system in `dir`, and waits until systemd has started everything. */
-export async function bootMachine(dir: string): Promise<Machine> {
+export async function bootMachine(dir: string, network?: Network): Promise<Machine> {
   let output = "";
   let nspawn = start();
 
   function start() {
-    const child = Bun.spawn(nspawnCommand(dir), {
+    const child = Bun.spawn(nspawnCommand(dir, network), {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
@@ -131,5 +149,7 @@ export async function bootMachine(dir: string): Promise<Machine> {
     },
   };
   await waitUntilBooted();
+  if (network !== undefined)
+    await run(`ip address add ${network.address}/24 dev host0 && ip link set host0 up`);
   return machine;
 }

@@ -1,18 +1,21 @@
 /**
- * `bun run test:boot`: installs the packages on a Debian machine with the commands of docs/operations.md, and operates
- * them: reboots, kills, upgrades, removals, a restore. Needs root and `systemd-nspawn`; `debootstrap` and a mirror of
+ * `bun run test:boot [--machines 3]`: installs the packages on a Debian machine with the commands of docs/operations.md, and operates
+ * them: reboots, kills, upgrades, removals, a restore; with `--machines 3` the commands of docs/three-machines.md. Needs root and `systemd-nspawn`; `debootstrap` and a mirror of
  * Debian to build the machine's file system, which is kept in `SHORTHOP_BOOT_CACHE`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 
 import { startGateway } from "./clickhouse.ts";
 import { installRelease } from "./install.ts";
 import { bootMachine } from "./machine.ts";
 import { createRoot } from "./root.ts";
 import { SCENARIO } from "./scenario.ts";
+import { runThreeMachines } from "./three-machines.ts";
 
+const { values } = parseArgs({ options: { machines: { type: "string", default: "1" } } });
 const missing = [
   ...(process.getuid?.() === 0 ? [] : ["root"]),
   ...["systemd-nspawn", "debootstrap", "dpkg-deb", "nsenter"].filter(
@@ -36,6 +39,10 @@ async function step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
   return result;
 }
 
+if (values.machines === "3") {
+  await runThreeMachines(dir, step).finally(() => rmSync(dir, { recursive: true, force: true }));
+  process.exit(0);
+}
 try {
   await step("a Debian file system", () => createRoot(root));
   await using machine = await step("it boots", () => bootMachine(root));

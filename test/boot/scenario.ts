@@ -4,8 +4,9 @@ import { strict as assert } from "node:assert";
 import { eventually } from "../harness/eventually.ts";
 import { createCalls, SERVICES } from "./calls.ts";
 import type { Context } from "./install.ts";
-import { renewCertificate, serveTls } from "./tls.ts";
-import { upgrade } from "./upgrade.ts";
+import { examine, updateGeoip } from "./operator.ts";
+import { renewByCertbot, renewCertificate, serveTls } from "./tls.ts";
+import { rollBack, upgrade } from "./upgrade.ts";
 
 const RECOVERY_MS = 20_000;
 
@@ -15,13 +16,16 @@ const INSTALLED_KIB_MAX = 150 * 1024;
 export const SCENARIO: [name: string, work: (context: Context) => Promise<void>][] = [
   ["the packages take no more space than they may", checkSize],
   ["after a reboot everything runs", reboot],
+  ["GeoIP data is downloaded, checked and used", updateGeoip],
+  ["status lists every process, and doctor finds nothing that fails", examine],
   ["a link is followed, and its click is in the analytics", followLink],
   ["killed processes are back, and no click is lost", killProcesses],
   ["links are followed while NATS and PostgreSQL are down", stopStores],
   ["a redirector serves TLS with a key that only root can read, and follows a renewal", tls],
   ["an upgrade fails no request and loses no click", upgrade],
+  ["a rollback to the release before runs on the new schemas", rollBack],
   ["a redirector is removed with an empty journal", removeRedirector],
-  ["a backup is restored with an empty NATS", restore],
+  ["a backup passes its drill, and is restored with an empty NATS", restore],
   ["a removed package leaves its configuration, and nothing that runs", removePackage],
 ];
 
@@ -88,6 +92,7 @@ async function tls(context: Context): Promise<void> {
   await calls.waitUntilReady();
   const second = await renewCertificate(machine, RECOVERY_MS);
   assert.notEqual(first, second);
+  await renewByCertbot(machine, RECOVERY_MS);
   await machine.run("systemctl disable --now --quiet shorthop-redirector@10");
 }
 
@@ -107,7 +112,9 @@ async function restore(context: Context): Promise<void> {
   const link = await calls.createLink("restored");
   await calls.follow(link);
   await calls.expectClicks(link, 1);
-  await context.runBlock("backup");
+  const drill = await context.runBlock("backup");
+  assert.match(drill, /^links\t\d+$/m, drill);
+  assert.match(drill, /^clicks\t[1-9]\d*$/m, drill);
   const later = await calls.createLink("after-the-backup");
   await context.runBlock("restore");
   await calls.waitUntilReady();

@@ -44,6 +44,21 @@ export async function renewCertificate(machine: Machine, withinMs: number): Prom
   }, withinMs);
 }
 
+/** Renews it as certbot does: new files in `archive`, links to them in `live`, and the deploy hook that is shipped. */
+export async function renewByCertbot(machine: Machine, withinMs: number): Promise<void> {
+  const before = await readFingerprint(machine);
+  await machine.run(`
+mkdir --parents /etc/letsencrypt/archive/sho.rt /etc/letsencrypt/live/sho.rt
+cd /etc/letsencrypt/archive/sho.rt
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=sho.rt -days 90 \\
+  -keyout privkey2.pem -out fullchain2.pem 2> /dev/null
+ln --symbolic --force ../../archive/sho.rt/privkey2.pem ../../live/sho.rt/privkey.pem
+ln --symbolic --force ../../archive/sho.rt/fullchain2.pem ../../live/sho.rt/fullchain.pem
+RENEWED_LINEAGE=/etc/letsencrypt/live/sho.rt /usr/share/shorthop/certbot/shorthop-tls
+stat --format=%a /etc/shorthop/tls/key.pem | grep --quiet --line-regexp 600`);
+  await eventually(async () => assert.notEqual(await readFingerprint(machine), before), withinMs);
+}
+
 const readFingerprint = (machine: Machine): Promise<string> =>
   eventually(
     () =>

@@ -31,7 +31,7 @@ export async function upgrade(context: Context): Promise<void> {
     load(`${API_URL}/v1/links/${link.id}`, 4, key),
   ];
   try {
-    await context.runBlock("upgrade", 2);
+    await context.runBlock("upgrade", { revision: 2 });
   } finally {
     for (const child of loads) child.kill("SIGTERM");
   }
@@ -52,6 +52,23 @@ export async function upgrade(context: Context): Promise<void> {
   assert.equal(await countWorkerStarts(context), starts + 1);
   const after = await readProcesses(context);
   for (const service of SERVICES) assert.notEqual(after.get(service), before.get(service), service);
+}
+
+/** Back to the release before, whose packages are still there; it is upgraded again afterwards. */
+export async function rollBack(context: Context): Promise<void> {
+  const calls = createCalls(context);
+  const link = await calls.createLink("rolled-back");
+  await calls.follow(link);
+  await context.runBlock("rollback", { revision: 1 });
+  await calls.waitUntilReady();
+  await calls.follow(link);
+  await calls.expectClicks(link, 2);
+  const versions = await context.machine.run(
+    "dpkg-query --show --showformat='${Version}\\n' 'shorthop*' | sort --unique",
+  );
+  assert.match(versions, /^\S+-1\n$/);
+  await context.runBlock("upgrade", { revision: 2 });
+  await calls.waitUntilReady();
 }
 
 /** The process id of each service. */

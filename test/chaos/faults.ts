@@ -1,7 +1,8 @@
-/** The faults of the chaos test; each one ends again. */
+/** Faults of single processes and stores; each one ends again. */
 import { cpSync, existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
+import { Glob } from "bun";
 import { connect } from "nats";
 
 import { CLICKS_STREAM } from "../../shared/contracts/streams.ts";
@@ -9,42 +10,55 @@ import { natsLogin } from "../../shared/nats.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector, startWorker } from "../harness/processes.ts";
 import type { Stack } from "../harness/stack.ts";
-import type { Hold, LossyClickHouse } from "./lossy-clickhouse.ts";
+import type { LossyClickHouse } from "./lossy-clickhouse.ts";
 
 const RESTART_TIMEOUT_MS = 30_000;
 
-/** Longer than JetStream waits for an acknowledgement (worker/batches/stream.ts), and a batch is collected. */
-const REDELIVERY_MS = 13_000;
-
-/** Longer than an owner takes to store what is delivered to it. */
-const STORED_MS = 3_000;
+/** The folders of a stream in which NATS keeps its consumers and messages. */
+const CONSUMERS_DIR = "obs";
+const MESSAGES_DIR = "msgs";
 
 /** A process started by the test; `kill` starts a new one in its place. */
-export type Replaceable = { current(): ExtraProcess; kill(): Promise<void>; stop(): Promise<void> };
+export type Replaceable = {
+  current(): ExtraProcess;
+  /** The new one has these settings besides its own. */
+  kill(env?: Record<string, string>): Promise<void>;
+  stop(): Promise<void>;
+  /** The output of all of them. */
+  output(): string;
+};
 
 export async function startReplaceableRedirector(
   stack: Stack,
   journal: string,
 ): Promise<Replaceable> {
-  return await makeReplaceable(() => startRedirector(stack, { JOURNAL_DIR: journal }));
+  return await makeReplaceable((env) => startRedirector(stack, { JOURNAL_DIR: journal, ...env }));
 }
 
 export async function startReplaceableWorker(
   stack: Stack,
   clickhouseUrl: string,
 ): Promise<Replaceable> {
-  return await makeReplaceable(() => startWorker(stack, { CLICKHOUSE_URL: clickhouseUrl }));
+  return await makeReplaceable((env) =>
+    startWorker(stack, { CLICKHOUSE_URL: clickhouseUrl, ...env }),
+  );
 }
 
-async function makeReplaceable(start: () => Promise<ExtraProcess>): Promise<Replaceable> {
+async function makeReplaceable(
+  start: (env?: Record<string, string>) => Promise<ExtraProcess>,
+): Promise<Replaceable> {
   let current = await start();
+  let output = "";
   return {
     current: () => current,
-    async kill() {
+    async kill(env) {
       process.kill(current.pid, "SIGKILL");
-      current = await eventually(start, RESTART_TIMEOUT_MS);
+      const killed = current;
+      current = await eventually(() => start(env), RESTART_TIMEOUT_MS);
+      output += killed.output();
     },
     stop: () => current.stop(),
+    output: () => output + current.output(),
   };
 }
 
@@ -85,8 +99,18 @@ export async function pauseNats(stack: Stack, ms: number): Promise<void> {
   process.kill(pid, "SIGCONT");
 }
 
-/** Makes NATS lose the messages it has acknowledged in the last `ms`, as after a power failure. */
-export async function rollBackNats(stack: Stack, ms: number): Promise<void> {
+/** What NATS keeps when it is set back. */
+type Kept = "nothing" | "consumers";
+
+/**
+ * Makes NATS lose the messages it has acknowledged in the last `ms`, as after a power failure. Its consumers can be
+ * written later than its streams: with `consumers` they keep what they had reached.
+ */
+export async function rollBackNats(
+  stack: Stack,
+  ms: number,
+  kept: Kept = "nothing",
+): Promise<void> {
   const store = join(stack.dataDir, "nats", "store");
   const copy = join(stack.dataDir, "nats-copy");
   rmSync(copy, { recursive: true, force: true });
@@ -101,14 +125,21 @@ export async function rollBackNats(stack: Stack, ms: number): Promise<void> {
   try {
     process.kill(pid, "SIGKILL");
     while (existsSync(`/proc/${pid}/fd`) && !isZombie(pid)) await Bun.sleep(10);
-    rmSync(store, { recursive: true });
-    cpSync(copy, store, { recursive: true });
+    const isRestored = (path: string) => kept === "nothing" || basename(path) !== CONSUMERS_DIR;
+    if (kept === "nothing") rmSync(store, { recursive: true });
+    else removeMessages(store);
+    cpSync(copy, store, { recursive: true, filter: isRestored });
   } finally {
     process.kill(supervisor, "SIGCONT");
   }
   await eventually(async () => {
     if (stack.info().pids.nats === pid) throw new Error("NATS was not restarted.");
   }, RESTART_TIMEOUT_MS);
+}
+
+function removeMessages(store: string): void {
+  for (const path of new Glob(`**/${MESSAGES_DIR}/*`).scanSync({ cwd: store, dot: true }))
+    rmSync(join(store, path));
 }
 
 /** Whether the process has ended, but its frozen parent has not reaped it yet. */
@@ -144,97 +175,4 @@ export async function disturbClickHouse(
   clickhouse.setMode(mode);
   await Bun.sleep(ms);
   clickhouse.setMode("normal");
-}
-
-/** The statements at which a worker can be stopped: see docs/batches.md. */
-const POINTS = {
-  manifest: /^INSERT INTO batches[^]*"kind":"manifest"/,
-  insert: /^INSERT INTO incoming_clicks /,
-};
-
-/** Two workers, of which the stack's stores directly, and the other one through the proxy. */
-export type Workers = { stack: Stack; worker: Replaceable; lossy: LossyClickHouse };
-
-const isOwner = async (metricsUrl: string): Promise<boolean> =>
-  /^shorthop_worker_owner 1$/m.test(await (await fetch(new URL("/metrics", metricsUrl))).text());
-
-async function waitForOwner(metricsUrl: () => string): Promise<void> {
-  await eventually(async () => {
-    if (!(await isOwner(metricsUrl()))) throw new Error("The worker does not take over.");
-  }, RESTART_TIMEOUT_MS);
-}
-
-/** Pauses the stack's worker, so that the other one takes over, and holds that one's next statement of a kind. */
-async function holdOwner(
-  { stack, worker, lossy }: Workers,
-  point: keyof typeof POINTS,
-  when: "before" | "after",
-): Promise<{ hold: Hold; wake: () => void }> {
-  const pid = Number(stack.info().pids.worker);
-  process.kill(pid, "SIGSTOP");
-  const wake = () => void process.kill(pid, "SIGCONT");
-  try {
-    await waitForOwner(() => worker.current().metricsUrl);
-    const hold = lossy.hold(POINTS[point], when);
-    await hold.reached;
-    return { hold, wake };
-  } catch (error) {
-    wake();
-    throw error;
-  }
-}
-
-/**
- * Kills the owner at a point of a batch. What it has sent takes effect at once, when others have taken over, or never.
- */
-export async function killOwner(
-  workers: Workers,
-  point: keyof typeof POINTS,
-  when: "before" | "after",
-  effect: "late" | "never" = "never",
-): Promise<void> {
-  const { hold, wake } = await holdOwner(workers, point, when);
-  try {
-    await workers.worker.kill();
-    await waitForOwner(() => workers.worker.current().metricsUrl);
-  } finally {
-    // The one that wakes up believes to be the owner.
-    wake();
-    if (effect === "late") hold.release();
-    else hold.drop();
-  }
-}
-
-/** Pauses the owner at a point of a batch, until another one has taken over and stored its segments. */
-export async function pauseOwner(workers: Workers, point: keyof typeof POINTS): Promise<void> {
-  const { hold, wake } = await holdOwner(workers, point, "before");
-  const paused = workers.worker.current();
-  process.kill(paused.pid, "SIGSTOP");
-  try {
-    wake();
-    await waitForOwner(() => workers.stack.info().worker_metrics_url);
-    // A manifest is settled by then; without one, JetStream has to deliver the segments again.
-    if (point === "manifest") await Bun.sleep(REDELIVERY_MS);
-  } finally {
-    hold.release();
-    process.kill(paused.pid, "SIGCONT");
-  }
-}
-
-/**
- * NATS forgets the batch that the owner is inserting, and the owner is killed. Its insert arrives when redirectors have
- * published the segments again, and another owner has stored them.
- */
-export async function rollBackNatsDuringInsert(workers: Workers, ms: number): Promise<void> {
-  const rolledBack = rollBackNats(workers.stack, ms);
-  const { hold, wake } = await holdOwner(workers, "insert", "before");
-  try {
-    await rolledBack;
-    await workers.worker.kill();
-    await waitForOwner(() => workers.worker.current().metricsUrl);
-    await Bun.sleep(STORED_MS);
-  } finally {
-    hold.release();
-    wake();
-  }
 }

@@ -5,7 +5,7 @@ import { replaceHost } from "../harness/tcp-proxy.ts";
 /** `error`: requests fail without effect. `lose_response`: requests take effect, but the client gets an error. */
 type Mode = "normal" | "error" | "lose_response";
 
-/** A request that is held, whatever becomes of its client. */
+/** A request that is held, whatever becomes of its client; when none has arrived by its end, none is held. */
 export type Hold = {
   /** Resolves when the request has arrived, or, held after it, when it has taken effect. */
   reached: Promise<void>;
@@ -83,12 +83,13 @@ export function startLossyClickHouse(target: () => string): LossyClickHouse {
         reached.resolve();
         return goesOn.promise;
       };
-      holds.push({ pattern, when, arrive });
-      return {
-        reached: reached.promise,
-        release: () => goesOn.resolve(true),
-        drop: () => goesOn.resolve(false),
+      const pending = { pattern, when, arrive };
+      holds.push(pending);
+      const end = (result: boolean) => {
+        holds = holds.filter((hold) => hold !== pending);
+        goesOn.resolve(result);
       };
+      return { reached: reached.promise, release: () => end(true), drop: () => end(false) };
     },
     refuse(text) {
       refused.add(text);

@@ -2,19 +2,36 @@
  * Mutations of a copy of the project, each of which removes one protection of clicks. A chaos test that passes
  * without it would not prove anything about it.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { copyProject } from "../harness/project-copy.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
+import type { Kind } from "./kinds.ts";
+import { EXIT_UNEQUAL } from "./targets.ts";
 
-type Mutation = { file: string; replace: [from: string, to: string][] };
+type Mutation = {
+  file: string;
+  replace: [from: string, to: string][];
+} & (
+  | {
+      /** The faults that the protection is for. */
+      kinds: [Kind, ...Kind[]];
+    }
+  | { program: "test/upgrade/main.ts" }
+);
+
+/** Faults of a run without a protection. */
+const FAULTS = 2;
 
 const MUTATIONS: Record<string, Mutation> = {
   "dedup-id": {
+    kinds: ["kill nats"],
     file: "redirector/journal/publisher.ts",
     replace: [["msgID: formatSegmentId(segment),", ""]],
   },
   token: {
+    kinds: ["kill owner after insert"],
     file: "worker/store.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
@@ -23,28 +40,60 @@ const MUTATIONS: Record<string, Mutation> = {
     ],
   },
   index: {
+    kinds: ["kill worker"],
     file: "worker/batches/owner.ts",
     replace: [
       ["has: (id) => index.has(id),", "has: () => false,"],
-      [
-        "writer.insertBatch(segments.filter((segment) => !index.has(segment)))",
-        "writer.insertBatch(segments)",
-      ],
+      ["return await insertBatch(work, unknown);", "return await insertBatch(work, segments);"],
     ],
   },
   check: {
+    kinds: ["pause owner before check"],
     file: "worker/batches/owner.ts",
-    replace: [["          await checkMine();\n", ""]],
+    replace: [["        await confirm();\n        await insert(", "        await insert("]],
   },
   "in-doubt": {
+    kinds: ["kill owner before insert, which arrives late"],
     file: "worker/batches/owner.ts",
-    replace: [["index, inDoubt.slice(-OPEN_MAX)", "index, []"]],
+    replace: [["inDoubt.slice(-OPEN_MAX)", "new Array<Manifest>()"]],
   },
   settle: {
+    kinds: ["kill owner before insert, which arrives late"],
     file: "worker/batches/settle.ts",
     replace: [["  if (atHand.length > 0) {", "  if (atHand.length < 0) {"]],
   },
+  history: {
+    program: "test/upgrade/main.ts",
+    file: "worker/batches/clicks-table.ts",
+    replace: [
+      [
+        "for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);",
+        "",
+      ],
+    ],
+  },
+  open: {
+    kinds: ["recreate stream during an insert"],
+    file: "worker/batches/settle.ts",
+    replace: [["  if (!isSettled) return manifest;\n", ""]],
+  },
+  repair: {
+    kinds: ["kill owner of half an insert"],
+    file: "worker/batches/settle.ts",
+    replace: [["!needsRepair || (await repair(confirm, manifest))", "true"]],
+  },
+  split: {
+    kinds: ["publish poison"],
+    file: "worker/batches/owner.ts",
+    replace: [
+      [
+        "if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];",
+        "if (only !== undefined) return rest.map((segment) => ({ segment, reason }));",
+      ],
+    ],
+  },
   replay: {
+    kinds: ["kill redirector", "kill second redirector"],
     file: "redirector/journal/journal.ts",
     replace: [
       [
@@ -54,25 +103,60 @@ const MUTATIONS: Record<string, Mutation> = {
       ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
     ],
   },
+  position: {
+    kinds: ["roll back nats, not its consumers"],
+    file: "worker/batches/position.ts",
+    replace: [["position === undefined || (await isInStream(connection, position))", "true"]],
+  },
   grace: {
+    kinds: ["roll back nats"],
     file: "redirector/journal/publisher.ts",
     replace: [["if (type === Events.Reconnect) republish();", ""]],
   },
 };
 
-/** Copies the project without the protection; returns the folder. Throws unless each code line occurs exactly once. */
-export function copyWithout(root: string, name: string): string {
+/** Runs the test in a copy of the project without the protection. Returns whether it found that counts differ. */
+export async function runMutation(name: string, seed: string): Promise<boolean> {
   const mutation = MUTATIONS[name];
   if (mutation === undefined)
     throw new Error(`There is no protection "${name}": ${Object.keys(MUTATIONS).join(", ")}.`);
-  const copy = copyProject(root);
-  const path = join(copy, mutation.file);
+  const copy = copyProject(PROJECT_DIR);
+  try {
+    mutate(copy, mutation);
+    const child = Bun.spawn([process.execPath, ...commandOf(mutation, seed)], {
+      cwd: copy,
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const code = await child.exited;
+    console.log(describe(name, code));
+    return code === EXIT_UNEQUAL;
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+/** The test's program and arguments. */
+function commandOf(mutation: Mutation, seed: string): string[] {
+  // The copy has no history.
+  if ("program" in mutation) return [mutation.program, "--repository", PROJECT_DIR];
+  const kinds = mutation.kinds.flatMap((kind) => ["--kind", kind]);
+  return ["test/chaos/main.ts", "--seed", seed, "--faults", String(FAULTS), ...kinds];
+}
+
+function describe(name: string, code: number): string {
+  if (code === 0) return `Equal without ${name}: the test does not cover it.`;
+  if (code === EXIT_UNEQUAL) return `Unequal without ${name}, as expected.`;
+  return `Without ${name} the test could not run: that shows nothing.`;
+}
+
+/** Changes the copy. Throws unless each code line occurs exactly once. */
+function mutate(copy: string, { file, replace }: Mutation): void {
+  const path = join(copy, file);
   let text = readFileSync(path, "utf8");
-  for (const [from, to] of mutation.replace) {
+  for (const [from, to] of replace) {
     if (text.split(from).length !== 2)
-      throw new Error(`"${from}" must occur exactly once in ${mutation.file}.`);
+      throw new Error(`"${from}" must occur exactly once in ${file}.`);
     text = text.replace(from, () => to);
   }
   writeFileSync(path, text);
-  return copy;
 }

@@ -10,7 +10,7 @@ import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
 import { startWatchdog } from "../../deploy/local/watchdog.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
-import { ownNatsServer } from "../harness/nats-versions.ts";
+import type { NatsProgram } from "../harness/nats-versions.ts";
 import { freePort } from "../harness/ports.ts";
 import { type PostgresPair, startPostgresPair } from "../harness/postgres-pair.ts";
 import {
@@ -23,6 +23,9 @@ import {
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const START_TIMEOUT_MS = 60_000;
+
+/** What a process that ended by itself said last. */
+const OUTPUT_LENGTH_MAX = 4_000;
 const REPLICAS = "3";
 const CLICKHOUSE_PASSWORD = "password-of-this-test";
 
@@ -41,11 +44,11 @@ export type Fleet = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-export async function startFleet(): Promise<Fleet> {
+export async function startFleet(program: NatsProgram): Promise<Fleet> {
   await using cleanup = new AsyncDisposableStack();
   const dataDir = mkdtempSync(join(tmpdir(), "shorthop-fleet-"));
   cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
-  const nats = cleanup.use(await startNatsCluster(await ownNatsServer()));
+  const nats = cleanup.use(await startNatsCluster(program));
   const postgres = cleanup.use(await startPostgresPair("shorthop"));
   const clickhouse = await startClickHouse(dataDir);
   cleanup.defer(clickhouse.stop);
@@ -108,7 +111,12 @@ async function addMember(
   return {
     url: current.url,
     async kill() {
-      process.kill(current.pid, "SIGKILL");
+      try {
+        process.kill(current.pid, "SIGKILL");
+      } catch (cause) {
+        const output = current.output().slice(-OUTPUT_LENGTH_MAX);
+        throw new Error(`A process had ended by itself:\n${output}`, { cause });
+      }
       current = await eventually(start, START_TIMEOUT_MS);
     },
   };

@@ -16,6 +16,10 @@ type Tracked = {
 
 const destination = (version: number): string => `https://example.com/${version}`;
 
+/** The version to which a redirect leads. */
+export const versionOf = (headers: Headers): number =>
+  Number(headers.get("location")?.split("/").at(-1));
+
 /** Creates the links and asks every redirector for each of them, so that they are cached. */
 export async function prepareLinks({ apis, redirectors, key }: Fleet): Promise<Tracked[]> {
   const links: Tracked[] = [];
@@ -73,7 +77,7 @@ export function startLoad(
       const now = performance.now();
       redirectGapMs = Math.max(redirectGapMs, now - lastRedirectAt);
       lastRedirectAt = now;
-      const version = Number(response.headers.get("location")?.split("/").at(-1));
+      const version = versionOf(response.headers);
       for (const [later, at] of link.acknowledgedAt)
         if (later > version) stalenessMs = Math.max(stalenessMs, sentAt - at);
       return;

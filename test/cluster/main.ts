@@ -1,9 +1,11 @@
 /**
- * `bun run test:cluster [--rounds N] [--seed N] [--redirects N] [--writes N]`: kills servers and processes of a whole
- * fleet at random while it is used, and prints how long each fault interrupted what.
+ * `bun run test:cluster [--rounds N] [--seed N] [--redirects N] [--writes N] [--later]`: kills servers and processes of
+ * a whole fleet at random while it is used, and prints how long each fault interrupted what. `--later` takes the
+ * nats-server of the next Debian.
  */
 import { parseArgs } from "node:util";
 
+import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
 import { runCluster } from "./run.ts";
 
 /**
@@ -18,10 +20,14 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     redirects: { type: "string", default: "500" },
     writes: { type: "string", default: "5" },
+    later: { type: "boolean", default: false },
   },
 });
-console.log(`--seed ${values.seed}`);
-const { rounds, failures, missing, redirected, unknown, stored } = await runCluster({
+const program = values.later ? await laterNatsServer() : await ownNatsServer();
+if (program === undefined) process.exit(1);
+console.log(`nats-server ${program.version.join(".")}, --seed ${values.seed}`);
+const { rounds, failures, missing, outdated, redirected, unknown, stored } = await runCluster({
+  program,
   seed: Number(values.seed),
   rounds: Number(values.rounds),
   redirectsPerSecond: Number(values.redirects),
@@ -37,6 +43,7 @@ console.log(`${redirected} redirected, ${unknown} unknown, ${stored} stored`);
 const problems = [
   ...new Set(failures),
   ...missing.map((alias) => `${alias} is missing`),
+  ...outdated,
   ...(stored < redirected || stored > redirected + unknown ? ["clicks are not exact"] : []),
   ...rounds
     .filter(({ stalenessMs, publishGapMs }) => stalenessMs > publishGapMs + STALENESS_MS_MAX)

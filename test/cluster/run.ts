@@ -1,17 +1,22 @@
+/** The cluster test: faults, one after the other, on a fleet that is used all the time. */
 import { decodeId } from "../../shared/ids.ts";
 import { createRandom } from "../chaos/random.ts";
 import { callOnce } from "../harness/api.ts";
-/** The cluster test: faults, one after the other, on a fleet that is used all the time. */
 import { eventually } from "../harness/eventually.ts";
+import type { NatsProgram } from "../harness/nats-versions.ts";
 import { faultsOf } from "./faults.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
-import { prepareLinks, startLoad } from "./load.ts";
+import { prepareLinks, startLoad, versionOf } from "./load.ts";
 
 /** Quiet time around a fault. */
 const QUIET_MS = 1_000;
 const STORED_TIMEOUT_MS = 30_000;
 
+/** A change that a redirector has missed does not come later. */
+const CONVERGENCE_MS = 2_000;
+
 export type ClusterOptions = {
+  program: NatsProgram;
   seed: number;
   rounds: number;
   redirectsPerSecond: number;
@@ -22,6 +27,8 @@ export type ClusterOptions = {
 export type ClusterReport = {
   failures: string[];
   missing: string[];
+  /** Links that still lead to an older target when all is well again. */
+  outdated: string[];
   redirected: number;
   unknown: number;
   stored: number;
@@ -44,7 +51,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
     if (item === undefined) throw new Error("There is nothing to choose from.");
     return item;
   };
-  await using fleet = await startFleet();
+  await using fleet = await startFleet(options.program);
   const links = await prepareLinks(fleet);
   const rates = { redirects: options.redirectsPerSecond, writes: options.writesPerSecond };
   const load = startLoad(fleet, links, rates);
@@ -73,6 +80,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
   const sum = (read: (link: (typeof links)[number]) => number) =>
     links.reduce((total, link) => total + read(link), 0);
   const missing = await findMissing(fleet, load.created);
+  const outdated = await findOutdated(fleet, links);
   const redirected = sum((link) => link.redirected);
   const stored = await countStored(
     fleet,
@@ -83,6 +91,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
   return {
     failures: load.failures,
     missing,
+    outdated,
     redirected,
     unknown: sum((link) => link.unknown),
     stored,
@@ -102,6 +111,26 @@ async function findMissing({ redirectors }: Fleet, aliases: readonly string[]): 
     }
   }
   return missing;
+}
+
+/** Returns the links for which a redirector does not know the last change that was acknowledged. */
+async function findOutdated(
+  { redirectors }: Fleet,
+  links: Awaited<ReturnType<typeof prepareLinks>>,
+): Promise<string[]> {
+  const outdated: string[] = [];
+  for (const { url } of redirectors) {
+    for (const link of links) {
+      const last = Math.max(0, ...link.acknowledgedAt.keys());
+      await eventually(async () => {
+        const { headers } = await callOnce(`${url}/${link.alias}`);
+        link.redirected++;
+        const version = versionOf(headers);
+        if (version < last) throw new Error(`${link.alias}: ${version} instead of ${last}`);
+      }, CONVERGENCE_MS).catch((error: unknown) => outdated.push(String(error)));
+    }
+  }
+  return outdated;
 }
 
 /** Counts the clicks of these links in ClickHouse, when there are as many as redirects or no more come. */

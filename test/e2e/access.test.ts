@@ -18,7 +18,7 @@ import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const ALL_SCOPES =
-  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write";
+  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
@@ -63,15 +63,30 @@ async function keyWith(
   return key;
 }
 
-/** Every endpoint with its required scope; `:link`, `:domain` and `:key` stand for ids. */
+/** Endpoints for people without a key, which `shared-statistics.test.ts` covers. */
+const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/access"];
+
+/** Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` for a link's. */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
   ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],
+  ["PATCH", "/v1/links/bulk", "links:write", { links: [{ id: "link_none", title: "changed" }] }],
+  ["POST", "/v1/links/bulk/delete", "links:delete", { ids: ["link_none"] }],
+  ["PUT", "/v1/links/external/order-1", "links:write", { url: "https://example.com/" }],
+  ["POST", "/v1/tags/merge", "links:write", { tags: ["old"], into: "new" }],
   ["GET", "/v1/links", "links:read"],
+  ["GET", "/v1/links/lookup?alias=:alias", "links:read"],
   ["GET", "/v1/links/:link/qr", "links:read"],
   ["GET", "/v1/links/:link", "links:read"],
   ["PATCH", "/v1/links/:link", "links:write", { title: "changed" }],
   ["DELETE", "/v1/links/:link", "links:delete"],
+  ["POST", "/v1/links/:link/explain", "links:read", {}],
+  [
+    "POST",
+    "/v1/links/:link/backtest",
+    "analytics:read",
+    { rules: [{ url: "https://example.com/", conditions: [{ type: "os", in: ["iOS"] }] }] },
+  ],
   ["GET", "/v1/analytics", "analytics:read"],
   ["GET", "/v1/analytics/geo", "analytics:read"],
   ["GET", "/v1/analytics/devices", "analytics:read"],
@@ -81,12 +96,28 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/analytics/:link/geo", "analytics:read"],
   ["GET", "/v1/analytics/:link/devices", "analytics:read"],
   ["GET", "/v1/analytics/:link/referrers", "analytics:read"],
+  ["GET", "/v1/analytics/breakdown?by=os", "analytics:read"],
+  ["GET", "/v1/analytics/times", "analytics:read"],
+  ["GET", "/v1/analytics/failures", "analytics:read"],
+  ["GET", "/v1/analytics/failures?link_id=:link", "analytics:read"],
+  ["GET", "/v1/analytics/:link/breakdown?by=os", "analytics:read"],
+  ["GET", "/v1/analytics/:link/times", "analytics:read"],
+  ["GET", "/v1/analytics/:link/targets", "analytics:read"],
+  ["GET", "/v1/clicks", "analytics:read"],
+  ["GET", "/v1/clicks?link_id=:link", "analytics:read"],
+  ["GET", "/v1/clicks/export", "analytics:read"],
   ["POST", "/v1/analytics/bulk", "analytics:read", { link_ids: ["link_none"] }],
   ["GET", "/v1/domains", "domains:read"],
   ["POST", "/v1/domains", "domains:write", { domain: "go.example.com" }],
   ["GET", "/v1/domains/:domain", "domains:read"],
+  ["PATCH", "/v1/domains/:domain", "domains:write", { case_sensitive: true }],
   ["POST", "/v1/domains/:domain/verify", "domains:write"],
   ["DELETE", "/v1/domains/:domain", "domains:write"],
+  ["GET", "/v1/shares", "shares:read"],
+  ["POST", "/v1/shares", "shares:write", {}],
+  ["GET", "/v1/shares/:share", "shares:read"],
+  ["PATCH", "/v1/shares/:share", "shares:write", { name: "changed" }],
+  ["DELETE", "/v1/shares/:share", "shares:write"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],
@@ -111,7 +142,11 @@ async function createResources(owner: string, type: "live" | "test" = "live") {
     body: { domain: `target-${key.id.replace("_", "-")}.example.com` },
   });
   const domain = z.object({ id: z.string() }).parse(added).id;
-  return { link: linkSchema.parse(body).id, domain, key: key.id };
+  const { body: shared } = await call(api("/v1/shares"), { key: owner, body: {} });
+  const share = z.object({ id: z.string(), token: z.string() }).parse(shared);
+  secrets.push(share.token);
+  const link = linkSchema.parse(body);
+  return { link: link.id, alias: link.alias, domain, share: share.id, key: key.id };
 }
 
 function expectLimitHeaders({ headers }: ApiResponse): void {
@@ -130,26 +165,39 @@ test("these tests cover every documented endpoint", async () => {
   const documented = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const covered = ENDPOINTS.map(([method, path]) => `${method} ${path.replace(/:\w+/, "{id}")}`);
-  expect(covered.toSorted()).toEqual(
+  const covered = new Set(
+    ENDPOINTS.map(([method, path]) => {
+      const [route = ""] = path.split("?");
+      return `${method} ${route.replace(/:\w+/, "{id}").replace("order-1", "{external_id}")}`;
+    }),
+  );
+  expect([...covered, ...PUBLIC_ENDPOINTS].toSorted()).toEqual(
     documented.map((operation) => operation.replace("{link_id}", "{id}")).toSorted(),
   );
 });
 
-const NO_RESOURCES = { link: "link_none", domain: "dom_none", key: "key_none" };
+const NO_RESOURCES = {
+  link: "link_none",
+  alias: "none",
+  domain: "dom_none",
+  share: "shr_none",
+  key: "key_none",
+};
 
 describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   // Unauthenticated requests are limited by address, so each endpoint uses its own.
   const headers = {
     "x-forwarded-for": `198.51.100.${ENDPOINTS.findIndex(([m, p]) => m === method && p === path)}`,
   };
-  const send = (key: string | undefined, { link, domain, key: id } = NO_RESOURCES) =>
-    call(api(path.replace(":link", link).replace(":domain", domain).replace(":key", id)), {
-      method,
-      key,
-      body,
-      headers,
-    });
+  const send = (key: string | undefined, resources = NO_RESOURCES) => {
+    const target = path
+      .replace(":link", resources.link)
+      .replace(":alias", resources.alias)
+      .replace(":domain", resources.domain)
+      .replace(":share", resources.share)
+      .replace(":key", resources.key);
+    return call(api(target), { method, key, body, headers });
+  };
 
   test("rejects missing, malformed and unknown keys", async () => {
     const unknown = generateKey("live").key;
@@ -199,6 +247,8 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
     expect([200, 201]).toContain(response.status);
     const created = z.object({ key: z.string() }).safeParse(response.body).data;
     if (created !== undefined) secrets.push(created.key);
+    const shared = z.object({ token: z.string() }).safeParse(response.body).data;
+    if (shared !== undefined) secrets.push(shared.token);
     expectLimitHeaders(response);
   });
 });
@@ -486,7 +536,12 @@ describe("the operator's command line", () => {
     [
       ["accounts", "create", "--name", "x", "--plan", "enterprise", "--limits", '{"minute":0}'],
       2,
-      "JSON",
+      "minute: Too small",
+    ],
+    [
+      ["accounts", "create", "--name", "x", "--plan", "enterprise", "--limits", '{"minutes":5}'],
+      2,
+      'Unrecognized key: "minutes". It must be JSON such as {"minute":600,',
     ],
     [["keys", "revoke", "key_nonsense"], 2, "key_"],
     [["keys", "revoke", "key_01m7xx1r0feg6ayt089t7p6rr5"], 1, "does not exist"],

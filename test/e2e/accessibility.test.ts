@@ -9,6 +9,7 @@ import type { Browser, Page } from "playwright-core";
 import * as z from "zod";
 
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/browser.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
 import {
   listViews,
   openView,
@@ -32,20 +33,23 @@ const axeResult = z.object({
   ),
 });
 
+let dns: Dns;
 let stack: Stack;
 let browser: Browser;
 let seeded: SeededAccount;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  stack = await startStack();
+  dns = await startDns();
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
   browser = await openBrowser();
-  seeded = await seedAccount(stack);
+  seeded = await seedAccount(stack, dns);
 });
 afterAll(async () => {
   if (chromiumPath === undefined) return;
   await browser.close();
   await stack[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
 });
 
 /** Lists what axe finds serious or critical, one line each. */

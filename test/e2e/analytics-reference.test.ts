@@ -5,12 +5,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
-import { DateTime } from "luxon";
 import postgres from "postgres";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { createAccount, type NewAccount } from "../harness/admin.ts";
+import {
+  anyClick,
+  anyRange,
+  type Click,
+  DAY_MS,
+  DAY_TEXT,
+  insert,
+  insertClicks,
+  INSTANT_TEXT,
+  type Query,
+  summarize,
+  toSpan,
+  ZONES,
+} from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -18,66 +31,9 @@ const LINKS = 5;
 const CLICKS = 15_000;
 const COMBINATIONS = 500;
 const PARAMETER_SETS = 5_000;
-const DAY_MS = 86_400_000;
 
 /** A link with more clicks than are counted exactly, and its visitors. */
 const MANY = { clicks: 1_300_000, visitors: 400_009 };
-
-const ZONES = [
-  "UTC",
-  "Asia/Kathmandu",
-  "Australia/Lord_Howe",
-  "Africa/Cairo",
-  "America/Santiago",
-  "Asia/Kolkata",
-  "America/St_Johns",
-  "Pacific/Apia",
-  "Pacific/Chatham",
-  "Europe/Berlin",
-  "America/New_York",
-  "Asia/Tokyo",
-  "Pacific/Kiritimati",
-  "America/Caracas",
-  "Asia/Tehran",
-];
-
-/** Instants at which clocks change in one of these zones. */
-const CHANGES = [
-  "2024-04-06T15:00Z",
-  "2025-04-05T15:00Z",
-  "2025-04-24T22:00Z",
-  "2025-09-07T04:00Z",
-  "2025-09-27T14:00Z",
-  "2025-10-30T21:00Z",
-  "2026-03-08T07:00Z",
-  "2026-03-29T01:00Z",
-  "2026-04-04T14:00Z",
-  "2026-04-23T22:00Z",
-  "2026-10-25T01:00Z",
-  "2026-11-01T06:00Z",
-].map((text) => Date.parse(text));
-
-/** Region and city within their country: there is more than one Springfield. */
-const PLACES = [
-  ["DE", "BE", "Berlin", "Berlin"],
-  ["DE", "BY", "Bavaria", "Munich"],
-  ["US", "IL", "Illinois", "Springfield"],
-  ["US", "MA", "Massachusetts", "Springfield"],
-  ["FR", "IDF", "Île-de-France", "Paris"],
-  ["ZZ", "", "", ""],
-] as const;
-
-type Click = {
-  at: number;
-  link: number;
-  class: "human" | "bot" | "prefetch";
-  visitor: number;
-  place: (typeof PLACES)[number];
-  browser: string;
-  os: string;
-  device: string;
-  referrer: string;
-};
 
 let stack: Stack;
 let account: NewAccount;
@@ -116,70 +72,21 @@ beforeAll(async () => {
   }
   await sql.end();
   many = links.pop()?.id ?? "";
-  clicks = fc.sample(anyClick(Date.now()), { numRuns: CLICKS, seed: 20_261_121 });
-  await insertClicks();
+  clicks = fc.sample(anyClick(Date.now(), LINKS), { numRuns: CLICKS, seed: 20_261_121 });
+  await insertClicks(
+    stack,
+    account.id,
+    links.map(({ uuid }) => uuid),
+    clicks,
+  );
   await insertMany();
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
-/** Clicks around clock changes, around midnights of some zone, and recent ones. */
-const anyClick = (now: number): fc.Arbitrary<Click> =>
-  fc.record({
-    at: fc
-      .oneof(
-        fc
-          .tuple(fc.constantFrom(...CHANGES), fc.integer({ min: -DAY_MS, max: DAY_MS }))
-          .map(([change, off]) => change + off),
-        fc
-          .tuple(fc.integer({ min: 0, max: 900 }), fc.integer({ min: -50, max: 50 }))
-          .map(([day, off]) => Math.floor(now / DAY_MS - day) * DAY_MS + off * 900_000 + off),
-        fc.integer({ min: now - 3 * DAY_MS, max: now }),
-        fc.integer({ min: now - 90 * DAY_MS, max: now }),
-      )
-      .map((at) => Math.min(at, now)),
-    link: fc.integer({ min: 0, max: LINKS - 1 }),
-    class: fc.constantFrom("human", "human", "human", "bot", "prefetch"),
-    visitor: fc.integer({ min: 1, max: 300 }),
-    place: fc.constantFrom(...PLACES),
-    browser: fc.constantFrom("Chrome", "Firefox", "Safari", "Unknown"),
-    os: fc.constantFrom("Windows", "macOS", "Android", "iOS"),
-    device: fc.constantFrom("mobile", "desktop", "tablet", "other"),
-    referrer: fc.constantFrom("direct", "google.com", "example.co.uk", "a.example"),
-  });
-
-async function insert(query: string, body: string): Promise<void> {
-  const url = `${stack.info().clickhouse_url}/?query=${encodeURIComponent(query)}`;
-  const response = await fetch(url, { method: "POST", body });
-  if (!response.ok) throw new Error(await response.text());
-}
-
-async function insertClicks(): Promise<void> {
-  const account_id = decodeId("acct", account.id) ?? "";
-  const rows = clicks.map(({ at, link, visitor, place, ...click }, idx) => ({
-    ...click,
-    ts: at,
-    link_id: links[link]?.uuid,
-    account_id,
-    mode: "live",
-    // Visitor ids are scoped to a link.
-    visitor: link * 1_000 + visitor,
-    country: place[0],
-    region: place[1],
-    region_name: place[2],
-    city: place[3],
-    journal_id: account_id,
-    segment: 0,
-    idx: idx % 60_000,
-  }));
-  for (let start = 0; start < rows.length; start += 2_000) {
-    const lines = rows.slice(start, start + 2_000).map((row) => JSON.stringify(row));
-    await insert("INSERT INTO clicks FORMAT JSONEachRow", lines.join("\n"));
-  }
-}
-
 async function insertMany(): Promise<void> {
   const account_id = decodeId("acct", account.id) ?? "";
   await insert(
+    stack,
     `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, segment, idx)
      SELECT now64(3, 'UTC') - 86400 * 5 - number % 2000000, '${decodeId("link", many)}', '${account_id}', 'live',
             'human', sipHash64(number % ${MANY.visitors}), 'DE', 'mobile', '${account_id}', 1, 0
@@ -187,79 +94,6 @@ async function insertMany(): Promise<void> {
      SETTINGS max_partitions_per_insert_block = 0`,
     "",
   );
-}
-
-type Query = {
-  period?: string;
-  start_date?: string;
-  end_date?: string;
-  timezone?: string;
-};
-
-type Span = { from: number; to: number; labels: string[]; labelOf: (at: number) => string };
-
-/** The range and axis of a query, by luxon's rules. */
-function toSpan(
-  { period, start_date, end_date, timezone }: Query,
-  created: number,
-  now: number,
-): Span {
-  const zone = timezone ?? "UTC";
-  const here = DateTime.fromMillis(now, { zone });
-  if (start_date === undefined && end_date === undefined && period === "24h") {
-    const labelOf = (at: number) =>
-      DateTime.fromMillis(at, { zone }).startOf("hour").toFormat("yyyy-MM-dd'T'HH:mm");
-    const first = here.startOf("hour").minus({ hours: 23 });
-    const labels = Array.from({ length: 24 }, (_, i) =>
-      labelOf(first.plus({ hours: i }).toMillis()),
-    );
-    return { from: first.toMillis(), to: first.plus({ hours: 24 }).toMillis(), labels, labelOf };
-  }
-  const dayOf = (at: number) => DateTime.fromMillis(at, { zone }).startOf("day");
-  const labelOf = (at: number) => dayOf(at).toFormat("yyyy-MM-dd");
-  const bound = (text: string, side: "start" | "end") => {
-    if (text.length > 10) return Date.parse(text);
-    const day = DateTime.fromISO(text, { zone }).startOf("day");
-    return (side === "start" ? day : day.plus({ days: 1 }).startOf("day")).toMillis();
-  };
-  let [from, to] = [0, here.plus({ days: 1 }).startOf("day").toMillis()];
-  if (start_date !== undefined && end_date !== undefined) {
-    [from, to] = [bound(start_date, "start"), bound(end_date, "end")];
-  } else if (period === "all") {
-    from = dayOf(created).toMillis();
-  } else {
-    const days = { "7d": 7, "30d": 30, "90d": 90 }[period ?? "30d"] ?? 30;
-    from = here
-      .startOf("day")
-      .minus({ days: days - 1 })
-      .startOf("day")
-      .toMillis();
-  }
-  const labels = [];
-  for (let day = dayOf(from); day.toMillis() < to; day = day.plus({ days: 1 }).startOf("day"))
-    labels.push(day.toFormat("yyyy-MM-dd"));
-  return { from, to, labels, labelOf };
-}
-
-const countUnique = (found: readonly Click[]): number =>
-  new Set(found.map(({ visitor, link }) => `${link} ${visitor}`)).size;
-
-function summarize(found: readonly Click[], { labels, labelOf }: Span, hours: boolean) {
-  const humans = found.filter((click) => click.class === "human");
-  const byLabel = Map.groupBy(humans, ({ at }) => labelOf(at));
-  return {
-    summary: {
-      total_clicks: humans.length,
-      unique_clicks: countUnique(humans),
-      avg_daily_clicks: Math.round(humans.length / (hours ? 1 : labels.length)),
-      bot_clicks: found.filter((click) => click.class === "bot").length,
-      prefetch_clicks: found.filter((click) => click.class === "prefetch").length,
-    },
-    clicks_over_time: labels.map((date) => {
-      const clicksAt = byLabel.get(date) ?? [];
-      return { date, clicks: clicksAt.length, unique: countUnique(clicksAt) };
-    }),
-  };
 }
 
 /** Compares the first names that differ, byte by byte. */
@@ -293,28 +127,6 @@ function breakDown(
       percentage: Math.round((count / humans.length) * 1_000) / 10,
     }));
 }
-
-const DAY_TEXT = fc
-  .integer({ min: 0, max: 800 })
-  .map((day) => new Date(Date.parse("2024-09-01") + day * DAY_MS).toISOString().slice(0, 10));
-
-/** Instants near clock changes, to the quarter of an hour or to the millisecond. */
-const INSTANT_TEXT = fc
-  .tuple(
-    fc.constantFrom(...CHANGES),
-    fc.integer({ min: -200, max: 200 }),
-    fc.constantFrom(0, 0, 1, 123_457),
-  )
-  .map(([at, quarters, off]) => new Date(at + quarters * 900_000 + off).toISOString());
-
-const anyRange = fc.oneof(
-  fc.record({ period: fc.constantFrom("24h", "7d", "30d", "90d", "all") }),
-  fc
-    .oneof(fc.tuple(DAY_TEXT, DAY_TEXT), fc.tuple(INSTANT_TEXT, INSTANT_TEXT))
-    .map(([a, b]) => [a, b].toSorted())
-    .filter(([a = "", b = ""]) => a.length === 10 || a < b)
-    .map(([start_date = "", end_date = ""]) => ({ start_date, end_date })),
-);
 
 const anyQuery = fc.record({
   link: fc.integer({ min: 0, max: LINKS - 1 }),

@@ -10,6 +10,7 @@ import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { rollBackNats } from "../chaos/faults.ts";
 import {
   type Hold,
   type LossyClickHouse,
@@ -309,6 +310,37 @@ describe("segments in doubt that left the stream", () => {
     await publish(later);
     await expectStoredOnce(later);
   });
+});
+
+async function reconnect(): Promise<void> {
+  await nats.close();
+  nats = await eventually(() => connect(natsLogin(stack.info().nats_url)), TIMEOUT_MS);
+}
+
+describe("segments that take sequences which the consumer had reached before", () => {
+  afterEach(reconnect);
+
+  test.each(["while the worker runs", "while it does not"])(
+    "are stored after NATS was set back, and not its consumers, %s",
+    async (when) => {
+      const before = nextSegments(5);
+      await publish(before);
+      await expectStoredOnce(before);
+      const rolledBack = rollBackNats(stack, 3_000, "consumers");
+      const forgotten = nextSegments(20);
+      await publish(forgotten);
+      await expectStoredOnce(forgotten);
+      await waitUntilAcknowledged();
+      if (when === "while it does not") process.kill(worker.pid, "SIGKILL");
+      await rolledBack;
+      await reconnect();
+      const after = nextSegments(10);
+      await publish(after);
+      if (when === "while it does not") worker = await start();
+      await publish(forgotten, { again: true });
+      await expectStoredOnce(after);
+    },
+  );
 });
 
 test("a poison segment among fifty goes to the dead letters alone", async () => {

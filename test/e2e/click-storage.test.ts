@@ -14,10 +14,10 @@ import {
   toRawClick,
 } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
+import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { openClickHouse } from "../../worker/clickhouse.ts";
-import { UNKNOWN_LOCATION } from "../../worker/enrich/geo.ts";
 import { createRowsOf, type SegmentRows } from "../../worker/enrich/rows.ts";
-import { parseAgent } from "../../worker/enrich/user-agent.ts";
 import { createVisitorHash } from "../../worker/enrich/visitor.ts";
 import { insertRows } from "../../worker/store.ts";
 import { killService } from "../chaos/faults.ts";
@@ -137,9 +137,9 @@ test("an insert that is repeated after ClickHouse was killed changes nothing, ev
 
 test("an insert that reached the raw clicks but not the rollups is completed by the same insert", async () => {
   const views = [
-    { name: "click_sums_view", tables: ROLLUP_TABLES.length - 1 },
+    { name: "click_sums_view", tables: ROLLUP_TABLES.length - 3 },
     { name: "clicks_1h_view", tables: 1 },
-    { name: "clicks_1d_by_view", tables: 1 },
+    { name: "clicks_1d_places_view", tables: 1 },
   ];
   for (const { name, tables } of views) {
     const [view] = await queryRows<{ query: string }>(

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { runCluster } from "../cluster/run.ts";
+import { ownNatsServer } from "../harness/nats-versions.ts";
 
 /** Each kind of fault once; `bun run test:cluster` runs longer, and under more load. */
 const FAULTS = 7;
@@ -9,7 +10,8 @@ const FAULTS = 7;
 test("redirects of known links, acknowledged links and clicks survive the death of any server or process", async () => {
   const seed = Date.now() % 1_000_000;
   console.log(`seed ${seed}`);
-  const { rounds, failures, missing, redirected, unknown, stored } = await runCluster({
+  const { rounds, failures, missing, outdated, redirected, unknown, stored } = await runCluster({
+    program: await ownNatsServer(),
     seed,
     rounds: FAULTS,
     redirectsPerSecond: 50,
@@ -19,6 +21,7 @@ test("redirects of known links, acknowledged links and clicks survive the death 
   expect(new Set(rounds.map(({ fault }) => fault)).size).toBe(FAULTS);
   expect(failures).toEqual([]);
   expect(missing).toEqual([]);
+  expect(outdated).toEqual([]);
   expect(stored).toBeGreaterThanOrEqual(redirected);
   expect(stored).toBeLessThanOrEqual(redirected + unknown);
 }, 600_000);

@@ -48,11 +48,13 @@ let addresses = 0;
 const fromElsewhere = () => ({ "x-forwarded-for": `198.51.100.${++addresses}` });
 
 const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
-  viewer: ["links:read", "analytics:read", "domains:read"],
+  viewer: ["links:read", "analytics:read", "domains:read", "shares:read"],
   member: [
     "links:read",
     "analytics:read",
     "domains:read",
+    "shares:read",
+    "shares:write",
     "links:write",
     "links:delete",
     "domains:write",
@@ -62,6 +64,8 @@ const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
     "links:read",
     "analytics:read",
     "domains:read",
+    "shares:read",
+    "shares:write",
     "links:write",
     "links:delete",
     "domains:write",
@@ -80,23 +84,21 @@ async function listEndpoints(): Promise<Endpoint[]> {
     .object({
       paths: z.record(
         z.string(),
-        z.record(
-          z.string(),
-          z.object({ security: z.array(z.object({ apiKey: z.array(z.string()) })) }),
-        ),
+        z.record(z.string(), z.object({ description: z.string().default("") })),
       ),
     })
     .parse((await call(`${stack.info().api_url}/v1/openapi.json`)).body);
-  const apiEndpoints = Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, { security }]) => ({
+  // Shared statistics are for everybody, and not part of an account.
+  const paths = Object.entries(document.paths).filter(([path]) => !path.startsWith("/v1/shared/"));
+  const apiEndpoints = paths.flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { description }]) => ({
       method: method.toUpperCase(),
       path: `/live${path.replaceAll(/\{\w+\}/g, "link_01k9z3v6x7e8w9r0t1y2u3i4o5")}`,
-      scope: security[0]?.apiKey[0],
+      scope: /Requires the scope `([a-z:]+)`/.exec(description)?.[1],
     })),
   );
   return [
     ...apiEndpoints,
-    { method: "GET", path: "/live/link-settings/link_none", scope: "links:read" },
     { method: "GET", path: "/members", scope: "members:read" },
     { method: "PATCH", path: "/members/user_none", scope: "members:write" },
     { method: "DELETE", path: "/members/user_none", scope: "members:write" },
@@ -109,6 +111,8 @@ describe("every request of the dashboard", () => {
   test("is allowed only for roles with its permission", async () => {
     const endpoints = await listEndpoints();
     expect(endpoints.length).toBeGreaterThan(25);
+    // Only the limits are for every key.
+    expect(endpoints.filter(({ scope }) => scope === undefined)).toHaveLength(1);
     const sessions = new Map<string, Session>();
     for (const role of Object.keys(SCOPES_OF_ROLE)) {
       sessions.set(role, await signIn(stack, await createUser(stack, account.id, role)));
@@ -126,7 +130,7 @@ describe("every request of the dashboard", () => {
         session.send(`/api/${account.id}${path}`, {
           method,
           headers,
-          ...(method === "POST" || method === "PATCH" ? { body: {} } : {}),
+          ...(["POST", "PATCH", "PUT"].includes(method) ? { body: {} } : {}),
         });
       for (const [role, session] of sessions) {
         const response = await send(session);

@@ -122,7 +122,7 @@ withBrowser("the dashboard", () => {
       await dialog.getByLabel("Alias").fill("settings");
       await dialog.getByText("is reserved").waitFor();
       await dialog.getByLabel("Alias").fill("dash-first");
-      await dialog.getByLabel("Title").fill("The first");
+      await dialog.getByLabel("Title", { exact: true }).fill("The first");
       await dialog.getByLabel("Tags").fill("red, blue, red");
       await dialog.getByText("UTM parameters").click();
       await dialog.getByLabel("Source").fill("letter");
@@ -161,13 +161,30 @@ withBrowser("the dashboard", () => {
     });
   });
 
+  test("keeps the actions of a long form in view", async () => {
+    await runAs(owner, async (page) => {
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await page.getByRole("button", { name: "New link" }).click();
+      const dialog = page.getByRole("dialog", { name: "New link" });
+      for (const title of ["Schedule and state", "Password, query and path", "UTM parameters"]) {
+        await dialog.getByText(title, { exact: true }).click();
+      }
+      const action = await dialog.getByRole("button", { name: "Create link" }).boundingBox();
+      expect((action?.y ?? 0) + (action?.height ?? 0)).toBeLessThan(800);
+      const last = dialog.getByLabel("Content");
+      await last.scrollIntoViewIfNeeded();
+      await last.fill("not covered by the actions");
+    });
+  });
+
   test("sets and removes a link's expiry and password", async () => {
     await runAs(owner, async (page) => {
       await page.getByRole("button", { name: "New link" }).click();
       const dialog = page.getByRole("dialog", { name: "New link" });
       await dialog.getByLabel("Destination").fill("https://example.com/guarded");
       await dialog.getByLabel("Alias").fill("dash-guarded");
-      await dialog.getByText("Expiry, password and query").click();
+      await dialog.getByText("Schedule and state").click();
+      await dialog.getByText("Password, query and path").click();
       await dialog.getByLabel("Expires").fill("2020-01-01T00:00");
       await dialog.getByText("Must be in the future").waitFor();
       await dialog.getByLabel("Expires").fill("2099-01-01T00:00");
@@ -177,7 +194,8 @@ withBrowser("the dashboard", () => {
       expect((await follow("dash-guarded"))[0]).toBe(401);
       await chooseAction(page, "dash-guarded", "Edit");
       const edit = page.getByRole("dialog", { name: "Edit link" });
-      await edit.getByText("Expiry, password and query").click();
+      await edit.getByText("Schedule and state").click();
+      await edit.getByText("Password, query and path").click();
       await edit.getByLabel("Remove password").check();
       await edit.getByLabel("Expires").fill("");
       await edit.getByRole("button", { name: "Save" }).click();
@@ -200,27 +218,53 @@ withBrowser("the dashboard", () => {
       })),
     );
     await runAs(user, async (page) => {
-      await page.getByText("45 links").waitFor();
+      await page.getByText("Page 1").waitFor();
+      const seen = new Set<string>();
+      const readAliases = async () => {
+        await page.locator("[aria-busy=false] .short-url").first().waitFor();
+        const names = await page.locator(".short-url").allTextContents();
+        for (const name of names) seen.add(name);
+      };
+      await readAliases();
       await page.getByRole("button", { name: "Next page" }).click();
-      await page.getByText("Page 2 of 3").waitFor();
-      expect(new URL(page.url()).searchParams.get("page")).toBe("2");
+      await page.getByText("Page 2").waitFor();
+      await readAliases();
+      const second = page.url();
+      // A link that is created meanwhile neither repeats nor hides another one.
+      await ownClient.links.create({ url: "https://example.com/meanwhile", alias: "meanwhile" });
       await page.reload();
-      await page.getByText("Page 2 of 3").waitFor();
+      await page.getByText("Page 2").waitFor();
+      await page.getByRole("button", { name: "Next page" }).click();
+      await page.getByText("Page 3").waitFor();
+      await readAliases();
+      expect([...seen].filter((name) => name.includes("/paged-"))).toHaveLength(45);
+      expect(await page.getByRole("button", { name: "Next page" }).isDisabled()).toBe(true);
+      await page.getByRole("button", { name: "Previous page" }).click();
+      await page.getByText("Page 2").waitFor();
+      expect(page.url()).toBe(second);
       await page.getByLabel("Search links").fill("Needle");
       await page.keyboard.press("Enter");
       await page.getByText("5 links").waitFor();
       await page.goBack();
-      await page.getByText("Page 2 of 3").waitFor();
+      await page.getByText("Page 2").waitFor();
+
+      // Of a page that was opened by its URL, only the first page is known to be before it.
+      const shared = await page.context().newPage();
+      await shared.goto(second);
+      await shared.getByRole("button", { name: "First page" }).click();
+      await shared.getByText("Page 1").waitFor();
+      await shared.close();
+
       await page.goto(`/${own.id}/live/links?tag=rare`);
       await page.getByText("3 links").waitFor();
       await page.getByRole("button", { name: "Clear tag filter" }).click();
-      await page.getByText("45 links").waitFor();
+      await page.getByText("Page 1").waitFor();
       await page.getByRole("button", { name: "Created" }).click();
       await page
         .getByRole("columnheader", { name: "Created" })
         .and(page.locator("[aria-sort=ascending]"))
         .waitFor();
-      await page.goto(`/${own.id}/live/links?page=-7&sort=nonsense&search=${"x".repeat(400)}`);
+      await page.goto(`/${own.id}/live/links?sort=nonsense&search=${"x".repeat(400)}`);
       await page.getByText("No matching links").waitFor();
     });
   });
@@ -281,7 +325,7 @@ withBrowser("the dashboard", () => {
       expect(readFileSync(await report.path(), "utf8").split("\n")).toHaveLength(4);
 
       await page.getByRole("link", { name: "Back to links" }).click();
-      await page.getByText("231 links").waitFor();
+      await page.getByText("20 links on this page").waitFor();
       await page.getByRole("button", { name: "Export" }).click();
       const [exported] = await Promise.all([
         page.waitForEvent("download"),
@@ -321,7 +365,8 @@ withBrowser("the dashboard", () => {
       const statCard = (name: string) => page.locator(`[data-stat=${name}] .stat-value`);
       await statCard("total_clicks").waitFor();
       const query = { period: "7d", timezone: "Asia/Kathmandu" } as const;
-      const summary = await client.analytics.summary(link.id, query);
+      const compared = { ...query, compare: "previous" } as const;
+      const summary = await client.analytics.summary(link.id, compared);
       expect(await statCard("total_clicks").textContent()).toBe(String(addresses.length));
       expect(await statCard("unique_clicks").textContent()).toBe(
         String(summary.summary.unique_clicks),
@@ -334,7 +379,14 @@ withBrowser("the dashboard", () => {
         .evaluateAll((all) =>
           all.map((row) => [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
         );
-      expect(rows).toEqual(summary.clicks_over_time.map(({ clicks, unique }) => [clicks, unique]));
+      const { comparison, clicks_over_time } = summary;
+      expect(rows).toEqual(
+        clicks_over_time.map(({ clicks, unique }, i) => [
+          clicks,
+          unique,
+          comparison?.clicks_over_time[i]?.clicks ?? -1,
+        ]),
+      );
 
       const readBreakdown = (label: string) =>
         page
@@ -385,7 +437,7 @@ withBrowser("the dashboard", () => {
       await page.getByText("No clicks in this period.").first().waitFor();
 
       await goTo(page, "Analytics");
-      const top = page.getByRole("list", { name: "Top links" });
+      const top = page.getByRole("list", { name: "Links" });
       await top.getByText("dash-counted").waitFor();
       const zone = { period: "30d", timezone: "Europe/Berlin" } as const;
       const all = await client.analytics.account(zone);

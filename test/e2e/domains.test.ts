@@ -15,6 +15,7 @@ const domainRecord = z.strictObject({
   domain: z.string(),
   status: z.enum(["pending", "verified"]),
   verification: z.strictObject({ type: z.literal("TXT"), name: z.string(), value: z.string() }),
+  routing: z.strictObject({ type: z.string(), name: z.string(), value: z.string() }),
   created_at: z.string(),
   verified_at: z.string().nullable(),
 });
@@ -164,6 +165,7 @@ describe("a domain", () => {
     expect(body).toEqual({
       data: [first],
       pagination: { page: 2, limit: 1, total: 2, total_pages: 2 },
+      next_cursor: null,
     });
     expect((await call(api("/v1/domains"), { key })).body).toMatchObject({ data: [second, first] });
     expect((await call(api("/v1/domains"), { key: testKey })).body).toMatchObject({

@@ -14,6 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import * as z from "zod";
+
+import { findingSchema } from "../../shared/preflight.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
@@ -109,22 +112,24 @@ describe("the executables", () => {
     for (const name of ["shorthop", "shorthop-api", "shorthop-redirector", "shorthop-worker"]) {
       expect(run([join(dir, "bin", name), "--version"]).trim()).toBe(version);
     }
-    for (const process of ["api", "redirector", "worker"])
+    for (const process of ["api", "redirector", "worker"]) {
       expect(run([join(dir, "bin/shorthop"), process, "--version"]).trim()).toBe(version);
+      expect(run([join(dir, "bin/shorthop"), process, "--help"])).toContain("Other commands: ");
+    }
     expect(existsSync(join(dir, "node_modules"))).toBe(false);
   });
 
   test("check a configuration, and name its errors", () => {
     const checked = run([join(dir, "bin/shorthop"), "config", "check"], dir, environment());
     expect(checked).toContain("ok\tCLICKHOUSE_URL");
-    expect(checked).not.toContain("fails");
+    expect(checked).not.toContain("failed");
     expect(() =>
       run([join(dir, "bin/shorthop"), "config", "check"], dir, {
         ...environment(),
         NATS_URL: "nats://127.0.0.1:1",
         API_PORT: "many",
       }),
-    ).toThrow(/API_PORT: must be a port number[^]*fails\tNATS_URL/);
+    ).toThrow(/API_PORT: must be a port number[^]*failed\tNATS_URL/);
   });
 
   test("migrate, serve, redirect and count clicks in an otherwise empty directory", async () => {
@@ -201,6 +206,61 @@ describe("the executables", () => {
       "DATABASE_URL=postgres://shorthop_api:change-me@db/shorthop\n",
     );
     expect(() => shorthop("config", "check")).toThrow("DATABASE_URL: must not be the placeholder");
+  });
+
+  test("examine an installation, and name what is wrong with what to do", () => {
+    const etc = join(dir, "examined");
+    mkdirSync(etc);
+    const { DATABASE_URL, CLICKHOUSE_URL, ...others } = environment();
+    const write = (name: string, variables: Record<string, string>) =>
+      writeFileSync(
+        join(etc, `${name}.env`),
+        Object.entries(variables)
+          .map(([key, value]) => `${key}=${value}\n`)
+          .join(""),
+      );
+    const doctor = () => {
+      const env = { ...cleanEnv(), SHORTHOP_CONFIG_DIR: etc };
+      const command = [join(dir, "bin/shorthop"), "doctor", "--json"];
+      const { exitCode, stdout } = Bun.spawnSync(command, { cwd: dir, env });
+      const findings = z.array(findingSchema.extend({ subject: z.string() }));
+      return {
+        exitCode,
+        problems: findings
+          .parse(JSON.parse(stdout.toString()))
+          .filter(({ status }) => status !== "ok")
+          .map(({ subject, check, status, mend }) => `${status} ${subject}: ${check}, ${mend}`),
+      };
+    };
+    write("migrate", { DATABASE_URL, CLICKHOUSE_URL });
+    for (const name of ["api", "worker"]) write(name, { ...others, DATABASE_URL, CLICKHOUSE_URL });
+    // The local stack has one user for everything.
+    const healthy = doctor();
+    expect(healthy.problems).toEqual([
+      expect.stringMatching(/^warning api: role in PostgreSQL, Use shorthop_api/),
+      expect.stringMatching(/^warning worker: age of GeoIP databases, Enable shorthop-geoip.timer/),
+    ]);
+    expect(healthy.exitCode).toBe(0);
+    const empty = new URL(CLICKHOUSE_URL);
+    empty.pathname = "/nowhere";
+    write("worker", {
+      ...others,
+      DATABASE_URL,
+      CLICKHOUSE_URL: empty.href,
+      VISITOR_HASH_SECRET: "change-me",
+    });
+    write("migrate", { DATABASE_URL: `${DATABASE_URL}-missing`, CLICKHOUSE_URL: empty.href });
+    write("api", { ...others, DATABASE_URL, CLICKHOUSE_URL, NATS_REPLICAS: "3" });
+    const broken = doctor();
+    expect(broken.exitCode).toBe(1);
+    for (const problem of [
+      "failed host: secrets, Set secrets of your own",
+      "failed migrate (api): DATABASE_URL, Use the user shorthop",
+      "failed migrate (worker): schema of ClickHouse, Run shorthop migrate",
+      "failed api: stream LINKS, Run nats stream edit LINKS --replicas 3",
+      "failed worker: configuration, Correct the named variables",
+    ])
+      expect(broken.problems).toContainEqual(expect.stringContaining(problem));
   });
 
   test("report unknown commands and invalid settings without starting", () => {

@@ -6,7 +6,9 @@ import { expect, test } from "bun:test";
 
 import { startHeartbeat } from "../../api/feed/heartbeat.ts";
 import { createLinkCache, type LinkCache } from "../../redirector/cache/link-cache.ts";
+import { createDomainAnswers } from "../../redirector/domain-settings.ts";
 import { startLinkSubscriber } from "../../redirector/link-subscriber.ts";
+import { createTakedowns } from "../../redirector/takedowns.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { ensureLinksStream, LINKS_STREAM, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -56,6 +58,8 @@ test("changes reach every redirector within two seconds of the election of a new
       nats,
       streamReplicas: 3,
       cache,
+      takedowns: createTakedowns(),
+      domains: createDomainAnswers(),
       initialCursor: undefined,
       log,
     });
@@ -132,6 +136,8 @@ test("a redirector whose feed brings no heartbeats tells how long that has been,
     nats,
     streamReplicas: 1,
     cache,
+    takedowns: createTakedowns(),
+    domains: createDomainAnswers(),
     initialCursor: undefined,
     log,
   });

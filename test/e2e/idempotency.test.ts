@@ -31,6 +31,9 @@ afterAll(async () => {
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
 
+/** The address of one of two processes, in turn. */
+const both = (i: number): string => (i % 2 === 0 ? api("") : second.url);
+
 /** Creates a link with an Idempotency-Key. */
 const create = (idempotencyKey: string, body: unknown, key = account.key, base = api("")) =>
   call(`${base}/v1/links`, { key, body, headers: { "idempotency-key": idempotencyKey } });
@@ -240,5 +243,113 @@ describe("the bulk creation of links", () => {
     const single = { key, body: { url: "https://example.com/" } };
     expect((await call(api("/v1/links"), single)).status).toBe(201);
     expect((await call(api("/v1/links"), single)).status).toBe(429);
+  });
+});
+
+describe("two processes", () => {
+  test("create one link of concurrent upserts with one external id, which all update", async () => {
+    const put = (i: number, key = account.key) =>
+      call(`${both(i)}/v1/links/external/crm-7`, {
+        method: "PUT",
+        key,
+        body: { url: "https://example.com/crm", title: `Title ${i}` },
+      });
+    const responses = await Promise.all(Array.from({ length: 20 }, (_, i) => put(i)));
+    const statuses = responses.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(19);
+    expect(new Set(responses.map(({ body }) => linkSchema.parse(body).id)).size).toBe(1);
+    const { key: testKey } = await createKey(stack, account.id, "links:write", { type: "test" });
+    expect((await put(0, testKey)).status).toBe(201);
+    const duplicate = { url: "https://example.com/", external_id: "crm-7" };
+    expect(codeOf(await call(api("/v1/links"), { key: account.key, body: duplicate }))).toEqual([
+      409,
+      "external_id_taken",
+    ]);
+  });
+
+  test("let one of the updates through that know the same version", async () => {
+    const { id } = linkSchema.parse(
+      (await create("versions", { url: "https://example.com/" })).body,
+    );
+    const path = `/v1/links/${id}`;
+    const etag = (await call(api(path), { key: account.key })).headers.get("etag") ?? "";
+    const update = (i: number, version: string, method = "PATCH") =>
+      call(`${both(i)}${path}`, {
+        method,
+        key: account.key,
+        headers: { "if-match": version },
+        ...(method === "PATCH" ? { body: { title: `Title ${i}` } } : {}),
+      });
+    const responses = await Promise.all(Array.from({ length: 12 }, (_, i) => update(i, etag)));
+    const [won, ...others] = responses.toSorted((a, b) => a.status - b.status);
+    expect(won?.status).toBe(200);
+    for (const other of others) expect(codeOf(other)).toEqual([412, "precondition_failed"]);
+    expect(codeOf(await update(0, etag, "DELETE"))).toEqual([412, "precondition_failed"]);
+    expect((await update(1, won?.headers.get("etag") ?? "", "DELETE")).status).toBe(200);
+  });
+
+  test("create each of the same aliases once in concurrent bulk requests, merge tags and delete each once", async () => {
+    const aliases = Array.from({ length: 30 }, (_, i) => `both-${i}`);
+    const bulk = z.object({
+      data: z.array(z.object({ link: linkSchema.optional(), id: z.string().optional() })),
+    });
+    const send = async (i: number, path: string, body: unknown) => {
+      const response = await call(`${both(i)}${path}`, { key: account.key, body });
+      expect(response.status).toBe(200);
+      return response.body;
+    };
+    const created = await Promise.all(
+      Array.from({ length: 6 }, async (_, i) => {
+        const order = i % 3 === 0 ? aliases : aliases.toReversed();
+        const links = order.map((alias) => ({
+          url: "https://example.com/both",
+          alias,
+          tags: ["before", `t${i}`],
+        }));
+        return bulk.parse(await send(i, "/v1/links/bulk", { links })).data;
+      }),
+    );
+    const links = created.flat().flatMap(({ link }) => link ?? []);
+    expect(links.map(({ alias }) => alias).toSorted()).toEqual(aliases.toSorted());
+    for (const { short_url } of links) expect((await call(short_url)).status).toBe(302);
+    await Promise.all(
+      Array.from({ length: 6 }, (_, i) =>
+        send(i, "/v1/tags/merge", { tags: ["before", `t${i}`], into: "after" }),
+      ),
+    );
+    const { body } = await call(api("/v1/links?tag=after&limit=100"), { key: account.key });
+    const tagged = z.object({ data: z.array(z.object({ tags: z.array(z.string()) })) }).parse(body);
+    expect(tagged.data.map(({ tags }) => tags)).toEqual(aliases.map(() => ["after"]));
+    const ids = links.map(({ id }) => id);
+    const deleted = await Promise.all(
+      Array.from(
+        { length: 4 },
+        async (_, i) => bulk.parse(await send(i, "/v1/links/bulk/delete", { ids })).data,
+      ),
+    );
+    expect(
+      deleted
+        .flat()
+        .flatMap(({ id }) => id ?? [])
+        .toSorted(),
+    ).toEqual(ids.toSorted());
+    for (const { short_url } of links) expect((await call(short_url)).status).toBe(404);
+  });
+
+  test("spend the hourly limit of creations for upserts that create, and for no others", async () => {
+    const { key } = await createAccount(stack, "enterprise", {
+      ...UNLIMITED,
+      endpoints: { "POST /v1/links": 2 },
+    });
+    const put = (id: string) =>
+      call(`${both(id.length)}/v1/links/external/${id}`, {
+        method: "PUT",
+        key,
+        body: { url: "https://example.com/", title: crypto.randomUUID() },
+      });
+    const statuses: number[] = [];
+    for (const id of ["a", "a", "b", "c", "b"]) statuses.push((await put(id)).status);
+    expect(statuses).toEqual([201, 200, 201, 429, 200]);
   });
 });

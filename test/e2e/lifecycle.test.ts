@@ -46,9 +46,15 @@ const pidsOf = (stack: Stack): number[] =>
 /** Whether the process runs; a zombie has ended. */
 const isRunning = (pid: number): boolean => readStartTime(pid) !== undefined;
 
-/** Waits until no process of the stack runs. */
-const expectNoOrphans = (dir: string): Promise<void> =>
-  eventually(async () => expect(findProcesses(dir)).toEqual([]), NO_ORPHANS_MS);
+/**
+ * Waits until no process of the stack runs, nor any of `pids`: one that is ending has given its memory back, and with it
+ * the command and environment it is found by, before it is a zombie.
+ */
+const expectNoOrphans = (dir: string, pids: number[] = []): Promise<void> =>
+  eventually(async () => {
+    expect(findProcesses(dir)).toEqual([]);
+    expect(pids.filter(isRunning)).toEqual([]);
+  }, NO_ORPHANS_MS);
 
 describe("stopping the stack", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("by %s leaves no process", async (signal) => {
@@ -104,8 +110,7 @@ describe("after a crash", () => {
       await call(link.short_url);
       const pids = pidsOf(first);
       await first.stop("SIGKILL");
-      await expectNoOrphans(dirname(dataDir));
-      expect(pids.filter(isRunning)).toEqual([]);
+      await expectNoOrphans(dirname(dataDir), pids);
       await using second = await startStack({ dataDir });
       await expectClicks(second, link.id, 1);
     } finally {

@@ -279,6 +279,7 @@ describe("the list of links", () => {
     expect(body).toEqual({
       data: [],
       pagination: { page: 1, limit: 20, total: 0, total_pages: 0 },
+      next_cursor: null,
     });
   });
 });

@@ -124,12 +124,12 @@ const TEXTS = [
     .map((name) => `docs/${name}`),
 ];
 
-/** Roles of PostgreSQL (deploy/postgres/roles.sql), which have names of this form, too. */
-const ROLES = new Set(["shorthop_api", "shorthop_worker"]);
+/** Roles of PostgreSQL (deploy/postgres/roles.sql) and a database, which have names of this form, too. */
+const IN_POSTGRES = new Set(["shorthop_api", "shorthop_worker", "shorthop_drill"]);
 
 test.each(TEXTS)("every metric in %s is in a scrape", (path) => {
   const known = knownNames();
-  const names = new Set(read(path).match(METRIC) ?? []).difference(ROLES);
+  const names = new Set(read(path).match(METRIC) ?? []).difference(IN_POSTGRES);
   // A name that ends in `_` stands for all metrics that begin with it.
   const missing = [...names].filter(
     (name) =>

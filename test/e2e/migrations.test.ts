@@ -127,13 +127,34 @@ const insertAsBefore = (client: ClickHouseClient, page: number) =>
     },
   });
 
-async function insertAsNow(client: ClickHouseClient, segment: number): Promise<void> {
-  const lines = clicksOf(segment).map((click) => {
-    const row: Record<string, string | number> = { ...click, segment };
-    return `${ROW_COLUMNS.map((column) => row[column] ?? "").join("\t")}\n`;
+/** A segment as rows of `incoming_clicks`. */
+const rowsOf = (segment: number, daysBefore = 0): Record<string, string | number>[] =>
+  clicksOf(segment).map((click) => {
+    const ts = click.ts - daysBefore * DAY_SECONDS * 1_000;
+    return { ...click, ts, segment };
   });
+
+async function insertAsNow(client: ClickHouseClient, segment: number): Promise<void> {
+  const lines = rowsOf(segment).map(
+    (row) => `${ROW_COLUMNS.map((column) => row[column] ?? "").join("\t")}\n`,
+  );
   await insertRows(client, `${JOURNAL}:${segment}`, [Buffer.from(lines.join(""))]);
 }
+
+/** Inserts a segment as a worker of versions between, whose table has fewer columns. */
+const insertBetween = (client: ClickHouseClient, segment: number, daysBefore = 0) =>
+  client.insert({
+    table: "incoming_clicks",
+    values: rowsOf(segment, daysBefore),
+    format: "JSONEachRow",
+    clickhouse_settings: {
+      insert_deduplicate: 1,
+      insert_deduplication_token: `${JOURNAL}:${segment}`,
+      deduplicate_blocks_in_dependent_materialized_views: 1,
+      async_insert: 0,
+      optimize_on_insert: 0,
+    },
+  });
 
 /** What the analytics of the previous version read, which runs on the new schema while it is being replaced. */
 const READ_AS_BEFORE = `
@@ -155,16 +176,41 @@ type AsBefore = {
   of_account: number;
 };
 
-test("no click is lost or counted twice when rollups are filled from the sums of an insert, even if the previous version inserts meanwhile", async () => {
+/** Creates a database of its own. */
+async function openDatabase(name: string): Promise<ClickHouseClient> {
   const url = new URL(stack.info().clickhouse_url);
   const admin = openClickHouse(url.href);
-  await admin.command({ query: "CREATE DATABASE before_sums" });
+  await admin.command({ query: `CREATE DATABASE ${name}` });
   await admin.close();
-  url.pathname = "/before_sums";
-  const client = openClickHouse(url.href);
-  const apply = async (statements: readonly string[]) => {
-    for (const query of statements) await client.command({ query });
-  };
+  url.pathname = `/${name}`;
+  return openClickHouse(url.href);
+}
+
+async function apply(client: ClickHouseClient, statements: readonly string[]): Promise<void> {
+  for (const query of statements) await client.command({ query });
+}
+
+/** Applies the migrations up to one. */
+async function migrateTo(client: ClickHouseClient, last: number): Promise<void> {
+  await client.command({
+    query: `CREATE TABLE schema_migrations (
+              id UInt32, name String, checksum String, applied_at DateTime('UTC') DEFAULT now()
+            ) ENGINE = ReplacingMergeTree ORDER BY id`,
+  });
+  for (const migration of clickMigrations.filter(({ id }) => id <= last)) {
+    await apply(client, statementsOf(migration.text));
+    const { id, name } = migration;
+    await client.insert({
+      table: "schema_migrations",
+      values: [{ id, name, checksum: checksumOf(migration) }],
+      columns: ["id", "name", "checksum"],
+      format: "JSONEachRow",
+    });
+  }
+}
+
+test("no click is lost or counted twice when rollups are filled from the sums of an insert, even if the previous version inserts meanwhile", async () => {
+  const client = await openDatabase("before_sums");
   const read = () =>
     queryRows<AsBefore>(client, READ_AS_BEFORE, { link: LINK, account: ACCOUNT, day: DAY });
   const compareRollups = () => findDifferences(client, { from: DAY, to: DAY + DAY_SECONDS });
@@ -174,21 +220,7 @@ test("no click is lost or counted twice when rollups are filled from the sums of
       "SELECT segment, toUInt32(count()) AS clicks FROM clicks GROUP BY segment ORDER BY segment",
     );
 
-  await client.command({
-    query: `CREATE TABLE schema_migrations (
-              id UInt32, name String, checksum String, applied_at DateTime('UTC') DEFAULT now()
-            ) ENGINE = ReplacingMergeTree ORDER BY id`,
-  });
-  for (const migration of clickMigrations.filter(({ id }) => id <= BEFORE_SUMS)) {
-    await apply(statementsOf(migration.text));
-    const { id, name } = migration;
-    await client.insert({
-      table: "schema_migrations",
-      values: [{ id, name, checksum: checksumOf(migration) }],
-      columns: ["id", "name", "checksum"],
-      format: "JSONEachRow",
-    });
-  }
+  await migrateTo(client, BEFORE_SUMS);
   await insertAsBefore(client, 1);
   await insertAsBefore(client, 2);
   const [before] = await read();
@@ -206,7 +238,7 @@ test("no click is lost or counted twice when rollups are filled from the sums of
     }
   })();
   const sums = clickMigrations.find(({ id }) => id === BEFORE_SUMS + 1);
-  await apply(statementsOf(sums?.text ?? "").slice(0, -3));
+  await apply(client, statementsOf(sums?.text ?? "").slice(0, -3));
   await migrateClickHouse(client, log);
   await migrateClickHouse(client, log);
   migrating = false;
@@ -233,5 +265,47 @@ test("no click is lost or counted twice when rollups are filled from the sums of
     ]),
     of_account: 96 * all.length,
   });
+  await client.close();
+});
+
+/** The last migration of ClickHouse before daily breakdowns of links and accounts. */
+const BEFORE_BREAKDOWNS = 5;
+
+/** A breakdown as the previous version reads it; values are empty where a click has none. */
+const readBreakdown = (client: ClickHouseClient) =>
+  queryRows<{ dimension: string; value: string; n: number }>(
+    client,
+    `SELECT link_id, toString(dimension) AS dimension, value, bucket, toUInt32(sum(clicks)) AS n
+       FROM clicks_1d_by WHERE dimension NOT IN ('browser', 'os')
+      GROUP BY link_id, dimension, value, bucket ORDER BY ALL`,
+  );
+
+test("daily breakdowns keep their figures when they get tables of their own, also of days whose clicks are deleted", async () => {
+  const client = await openDatabase("before_breakdowns");
+  await migrateTo(client, BEFORE_BREAKDOWNS);
+  await insertBetween(client, 1);
+  await insertBetween(client, 2, 1);
+  await insertBetween(client, 3, 2);
+  const before = await readBreakdown(client);
+  expect(before.length).toBeGreaterThan(12);
+  // Retention deletes a part of a day at a time.
+  await client.command({ query: "DELETE FROM clicks WHERE segment = 2 AND idx < 40" });
+  await client.command({ query: "DELETE FROM clicks WHERE segment = 3" });
+
+  const breakdowns = clickMigrations.find(({ id }) => id === BEFORE_BREAKDOWNS + 1);
+  await apply(client, statementsOf(breakdowns?.text ?? "").slice(0, -4));
+  await migrateClickHouse(client, log);
+  expect(await readBreakdown(client)).toEqual(before);
+  expect(await findDifferences(client, { from: DAY, to: DAY + DAY_SECONDS })).toEqual([]);
+  await insertAsNow(client, 4);
+  expect(await findDifferences(client, { from: DAY, to: DAY + DAY_SECONDS })).toEqual([]);
+  for (const table of ["clicks_1d_places", "clicks_1d_agents", "clicks_1d_referrers"]) {
+    const [sums] = await queryRows(
+      client,
+      `SELECT sumIf(clicks, subject_id = account_id) = sumIf(clicks, subject_id != account_id) AS are_equal
+         FROM ${table}`,
+    );
+    expect(sums).toEqual({ are_equal: 1 });
+  }
   await client.close();
 });

@@ -37,8 +37,12 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
       async () => ensureLinksStream(await redirector.jetstreamManager(), 3),
       RECOVERY_MS,
     );
-    await ensureClicksStream(await worker.jetstreamManager(), STREAM_BYTES_MAX, 3);
-    await ensureDeadLettersStream(await worker.jetstreamManager(), 3);
+    // As the worker does it: a leader may not know yet that another server has joined.
+    await eventually(async () => {
+      const manager = await worker.jetstreamManager();
+      await ensureClicksStream(manager, STREAM_BYTES_MAX, 3);
+      await ensureDeadLettersStream(manager, 3);
+    }, RECOVERY_MS);
     const operator = await (await cluster.connect("operator")).jetstreamManager();
     for (const stream of [LINKS_STREAM, CLICKS_STREAM, DEAD_LETTERS_STREAM])
       expect((await operator.streams.info(stream)).config.num_replicas).toBe(3);
@@ -88,7 +92,11 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
     await eventually(async () => expect(first.warning()).toBe("LINKS has 1 of 3"), RECOVERY_MS);
     first.stop();
     const operator = await cluster.connect("operator");
-    await (await operator.jetstreamManager()).streams.update(LINKS_STREAM, { num_replicas: 3 });
+    // A server that has just started may not be known as a peer yet.
+    await eventually(async () => {
+      const manager = await operator.jetstreamManager();
+      await manager.streams.update(LINKS_STREAM, { num_replicas: 3 });
+    }, RECOVERY_MS);
     // A new watch compares at once; it names the other streams that it is asked for, and no longer this one.
     const clicks = await cluster.connect("worker");
     await ensureClicksStream(await clicks.jetstreamManager(), STREAM_BYTES_MAX, 1);

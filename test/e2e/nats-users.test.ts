@@ -1,7 +1,10 @@
 /** Goal: with the shipped NATS configuration each process may do only what it must. */
 import { expect, test } from "bun:test";
 
-import { createAccount } from "../harness/admin.ts";
+import * as z from "zod";
+
+import { processStatus } from "../../shared/contracts/process-status.ts";
+import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
@@ -18,11 +21,13 @@ const OTHER_INBOXES = {
   api: ["_INBOX_redirector.>", "_INBOX_worker.>"],
 };
 
+type NatsUser = "api" | "redirector" | "worker";
+
 test("links and clicks flow with the users of deploy/nats, and no user may do more than its process needs", async () => {
   await using stack = await startStack();
   await using cleanup = new AsyncDisposableStack();
   await using nats = await startNatsCluster(await ownNatsServer(), { count: 1 });
-  const environment = (user: "api" | "redirector" | "worker") => ({
+  const environment = (user: NatsUser) => ({
     ...nats.env,
     NATS_URL: nats.url(user),
   });
@@ -33,6 +38,13 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
   const worker = await startWorker(stack, environment("worker"));
   cleanup.defer(() => worker.stop());
 
+  /** Runs `shorthop status` as a user; returns its exit code, its messages, and the processes by kind and id. */
+  async function readStatus(user: NatsUser) {
+    const { code, stdout, stderr } = await runAdmin(stack, ["status", "--json"], environment(user));
+    const found = stdout === "" ? [] : z.array(processStatus).parse(JSON.parse(stdout));
+    return { code, stderr, found, pids: found.map(({ process: kind, pid }) => [kind, pid]) };
+  }
+
   // Each has all the permissions that it needs, and the redirector follows the feed.
   for (const { metricsUrl } of [api, redirector, worker]) {
     await eventually(async () => {
@@ -40,6 +52,28 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
       expect([status, body]).toEqual([200, expect.objectContaining({ warnings: {} })]);
     }, TIMEOUT_MS);
   }
+
+  // The worker competes with the stack's own, which has the same ClickHouse, so either is the owner.
+  const status = await eventually(async () => {
+    const read = await readStatus("api");
+    expect([read.code, read.stderr]).toEqual([0, ""]);
+    expect(read.pids).toEqual([
+      ["api", api.pid],
+      ["redirector", redirector.pid],
+      ["worker", worker.pid],
+    ]);
+    return read;
+  }, TIMEOUT_MS);
+  expect(status.found.map(({ figures }) => Object.keys(figures).toSorted())).toEqual([
+    ["outbox_pending"],
+    ["connections", "feed_age_seconds", "feed_lag_messages", "journal_bytes", "segments_pending"],
+    expect.arrayContaining(["owner"]),
+  ]);
+  // Only the API's user, which is also the command line's, and the operator may ask.
+  expect(await readStatus("worker")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("may not ask"),
+  });
 
   const { key } = await createAccount(stack, "enterprise");
   const body = { url: "https://example.com/users" };
@@ -56,13 +90,45 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
   await expectClicks(5);
   // The next worker reads the last batch again from the stream.
   process.kill(worker.pid, "SIGKILL");
+  await eventually(
+    async () => expect((await readStatus("api")).pids).toEqual(status.pids.slice(0, 2)),
+    TIMEOUT_MS,
+  );
   const next = await startWorker(stack, environment("worker"));
   cleanup.defer(() => next.stop());
   await expectClicks(10);
 
+  // A limited link leads on once, and the API knows.
+  const limited = linkSchema.parse(
+    (await call(`${api.url}/v1/links`, { key, body: { ...body, max_clicks: 1 } })).body,
+  );
+  expect((await call(`${redirector.url}/${limited.alias}`)).status).toBe(302);
+  await eventually(async () => {
+    const { body: read } = await call(`${api.url}/v1/links/${limited.id}`, { key });
+    expect(read).toMatchObject({ status: "limit_reached", clicks_left: 0 });
+    expect((await callOnce(`${redirector.url}/${limited.alias}`)).status).toBe(410);
+  }, TIMEOUT_MS);
+
+  // Failed requests are reported, acknowledged, and shown.
+  await call(`${api.url}/v1/links/${id}`, { key, method: "PATCH", body: { disabled: true } });
+  await eventually(
+    async () => expect((await callOnce(`${redirector.url}/${alias}`)).status).toBe(404),
+    TIMEOUT_MS,
+  );
+  await eventually(async () => {
+    const { body: failures } = await call(`${api.url}/v1/analytics/failures?link_id=${id}`, {
+      key,
+    });
+    expect(failures).toMatchObject({ summary: { total: 1, disabled: 1 } });
+    const metrics = await (await fetch(`${redirector.metricsUrl}/metrics`)).text();
+    expect(metrics).toContain("shorthop_redirector_failure_reports_pending 0");
+  }, TIMEOUT_MS);
+
   for (const [user, subject] of [
     ["redirector", "links._.stolen"],
     ["worker", "links._.stolen"],
+    ["worker", "limits.stolen"],
+    ["api", "limits.stolen"],
     ["worker", "clicks.segment"],
     ["api", "clicks_dlq.segment"],
   ] as const) {
@@ -76,7 +142,7 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
   // A stolen password must not allow destroying a stream, stealing its messages or reading the others' inboxes.
   for (const user of ["redirector", "worker", "api"] as const) {
     const connection = await nats.connect(user);
-    const forbidden = ["LINKS", "CLICKS", "CLICKS_DLQ"].flatMap((stream) => [
+    const forbidden = ["LINKS", "CLICKS", "CLICKS_DLQ", "LIMITS"].flatMap((stream) => [
       ...["PURGE", "DELETE", "UPDATE", "SNAPSHOT", "RESTORE", "PEER.REMOVE", "LEADER.STEPDOWN"].map(
         (call) => `STREAM.${call}.${stream}`,
       ),
@@ -85,7 +151,11 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
       `CONSUMER.DURABLE.CREATE.${stream}.thief`,
       `CONSUMER.CREATE.${user === "redirector" ? "CLICKS" : "LINKS"}.thief`,
     ]);
-    for (const subject of [...forbidden, "STREAM.CREATE.OTHER", "META.LEADER.STEPDOWN"])
+    // Workers decide what of the clicks is stored: they may also delete what is, and begin anew.
+    const own = user === "worker" ? ["STREAM.PURGE.CLICKS", "CONSUMER.DELETE.CLICKS.worker"] : [];
+    for (const subject of [...forbidden, "STREAM.CREATE.OTHER", "META.LEADER.STEPDOWN"].filter(
+      (call) => !own.includes(call),
+    ))
       expect(connection.request(`$JS.API.${subject}`, "{}", { timeout: 1_000 })).rejects.toThrow(
         /permission/i,
       );

@@ -10,8 +10,27 @@ import * as z from "zod";
 
 import { admin, createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
+import { chromiumPath, openBrowser } from "../harness/browser.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+
+type DocumentedSchema = {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  examples?: unknown[];
+  properties?: Record<string, DocumentedSchema>;
+  items?: DocumentedSchema;
+  anyOf?: DocumentedSchema[];
+  oneOf?: DocumentedSchema[];
+};
+
+const reference = z.strictObject({ $ref: z.string(), description: z.string() });
+
+const responseSchema = z.object({
+  headers: z.record(z.string(), z.unknown()),
+  content: z.record(z.string(), z.unknown()).default({}),
+});
 
 const documentSchema = z.object({
   openapi: z.string(),
@@ -22,18 +41,42 @@ const documentSchema = z.object({
       z.object({
         operationId: z.string(),
         summary: z.string(),
-        parameters: z.array(z.object({ name: z.string(), in: z.string() })).optional(),
+        parameters: z
+          .array(
+            z.object({
+              name: z.string(),
+              in: z.string(),
+              description: z.string().optional(),
+              schema: z.custom<DocumentedSchema>((value) => typeof value === "object"),
+            }),
+          )
+          .optional(),
         requestBody: z.unknown().optional(),
-        responses: z.record(
-          z.string(),
-          z.object({
-            headers: z.record(z.string(), z.unknown()),
-            content: z.record(z.string(), z.unknown()),
-          }),
-        ),
+        responses: z.record(z.string(), z.union([reference, responseSchema])),
       }),
     ),
   ),
+  components: z.object({ responses: z.record(z.string(), responseSchema) }),
+});
+
+const exampleSchema = z.object({ summary: z.string(), value: z.unknown() });
+
+/** The parts of the document that have schemas. A schema may be anything that ajv understands. */
+const rawSchema = z.object({
+  components: z.object({
+    schemas: z.record(
+      z.string(),
+      z.custom<DocumentedSchema>((value) => typeof value === "object"),
+    ),
+    responses: z.record(
+      z.string(),
+      z.object({
+        content: z.object({
+          "application/json": z.object({ examples: z.record(z.string(), exampleSchema) }),
+        }),
+      }),
+    ),
+  }),
 });
 
 type DocumentedOperation = {
@@ -50,10 +93,19 @@ const UNAUTHENTICATED_MAX = 61;
 
 const HEADERS = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining"];
 
+/** The alias and the external id of a link of the account. */
+const KNOWN = "known-link";
+
 const UNLIMITED = {
   minute: 100_000,
   burst: 100_000,
   endpoints: { "POST /v1/links": 100_000, "POST /v1/domains": 100_000 },
+};
+
+/** Queries of operations that require one. */
+const REQUIRED_QUERIES: Readonly<Record<string, string>> = {
+  getLinkBreakdown: "?by=country",
+  getAccountBreakdown: "?by=country",
 };
 
 let dns: Dns;
@@ -61,16 +113,20 @@ let stack: Stack;
 let account: NewAccount;
 let exhausted: NewAccount;
 let document: z.output<typeof documentSchema>;
+let raw: z.output<typeof rawSchema>;
 let ajv: Ajv2020;
 
 beforeAll(async () => {
   dns = await startDns();
   stack = await startStack({ env: { DNS_SERVERS: dns.address } });
   account = await createAccount(stack, "enterprise", UNLIMITED);
+  const known = { url: "https://example.com/", alias: KNOWN, external_id: KNOWN };
+  await call(api("/v1/links"), { key: account.key, body: known });
   exhausted = await createAccount(stack, "enterprise", { minute: 1, burst: 1 });
   await call(api("/v1/links"), { key: exhausted.key });
   const { body } = await call(api("/v1/openapi.json"));
   document = documentSchema.parse(body);
+  raw = rawSchema.parse(body);
   ajv = new Ajv2020({ strict: false });
   formats.default(ajv);
   ajv.addSchema({ $id: "openapi", ...z.record(z.string(), z.unknown()).parse(body) });
@@ -87,23 +143,38 @@ const listOperations = (): DocumentedOperation[] =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
 
+/** Finds the documented response for a status, also a shared one, and the JSON pointer to it. */
+function findResponse({ path, method, operation }: DocumentedOperation, status: number) {
+  const documented = operation.responses[String(status)];
+  if (documented === undefined || !("$ref" in documented)) {
+    return { documented, at: ["paths", path, method, "responses", String(status)] };
+  }
+  const name = documented.$ref.split("/").at(-1) ?? "";
+  return {
+    documented: document.components.responses[name],
+    at: ["components", "responses", name],
+  };
+}
+
 /** Throws unless the response is documented for its operation and matches its schema. */
 function expectDocumented(
-  { path, method, operation }: DocumentedOperation,
+  entry: DocumentedOperation,
   { status, headers, body }: ApiResponse,
 ): void {
-  const name = `${operation.operationId} ${status}`;
-  const documented = operation.responses[String(status)];
+  const name = `${entry.operation.operationId} ${status}`;
+  const { documented, at } = findResponse(entry, status);
   if (documented === undefined)
     throw new Error(`${name} is not documented: ${JSON.stringify(body)}`);
-  const type = headers.get("content-type")?.split(";")[0] ?? "none";
-  expect(Object.keys(documented.content), name).toContain(type);
   for (const header of HEADERS) {
     expect(headers.has(header), `${name} ${header}`).toBe(true);
     expect(Object.keys(documented.headers)).toContain(header);
   }
+  if (status === 304) return;
+  const type = headers.get("content-type")?.split(";")[0] ?? "none";
+  expect(Object.keys(documented.content), name).toContain(type);
   if (type !== "application/json") return;
-  const pointer = ["paths", path, method, "responses", String(status), "content", type, "schema"]
+  if (status === 429) expect(Object.keys(documented.headers)).toContain("Retry-After");
+  const pointer = [...at, "content", type, "schema"]
     .map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1")))
     .join("/");
   const validate = ajv.compile({ $ref: `openapi#/${pointer}` });
@@ -119,14 +190,39 @@ function createValidBody(operationId: string, link: string): unknown {
   const bodies: Record<string, unknown> = {
     createLink: { url: `https://example.com/${unique}` },
     createLinks: { links: [{ url: `https://example.com/${unique}` }, { url: "nonsense" }] },
-    updateLink: { title: unique, expires_at: "2099-01-01T00:00:00Z" },
+    updateLinks: { links: [{ id: link, title: unique }, { id: "link_none" }, 7] },
+    deleteLinks: { ids: [link, "link_none"] },
+    mergeTags: { tags: ["old", "older"], into: "new" },
+    upsertLink: { url: `https://example.com/${unique}` },
+    updateLink: {
+      title: unique,
+      expires_at: "2099-01-01T00:00:00Z",
+      starts_at: "2020-01-01T00:00:00Z",
+      expired_url: "https://example.com/over",
+      rules: [
+        { url: "https://example.com/a", conditions: [{ type: "ip", in: ["203.0.113.0/24"] }] },
+        { url: "https://example.com/b", conditions: [{ type: "query", name: "b", not: true }] },
+      ],
+    },
+    explainLink: { ip: "203.0.113.7", country: "DE" },
+    backtestLink: {
+      rules: [{ url: "https://example.com/a", conditions: [{ type: "os", in: ["iOS"] }] }],
+      period: "7d",
+    },
     getBulkAnalytics: { link_ids: [link, "link_none"] },
     createDomain: { domain: `${unique}.example.com` },
-    createKey: { name: unique, scopes: ["links:read"] },
-    rotateKey: { grace_seconds: Math.floor(Math.random() * 1_000) },
+    updateDomain: { case_sensitive: true },
+    createApiKey: { name: unique, scopes: ["links:read"] },
+    createShare: { name: unique },
+    updateShare: { name: unique },
+    unlockSharedStatistics: { password: PASSWORD },
+    rotateApiKey: { grace_seconds: Math.floor(Math.random() * 1_000) },
   };
   return bodies[operationId];
 }
+
+/** Of every share. */
+const PASSWORD = "correct horse";
 
 const idSchema = z.object({ id: z.string() });
 
@@ -137,7 +233,15 @@ async function create(path: string, body: unknown, key = account.key): Promise<s
 /** Creates a new resource for the path of an operation. */
 async function createTarget(path: string): Promise<string> {
   if (path.startsWith("/v1/keys"))
-    return await create("/v1/keys", createValidBody("createKey", ""));
+    return await create("/v1/keys", createValidBody("createApiKey", ""));
+  if (path.startsWith("/v1/shares")) return await create("/v1/shares", {});
+  if (path.startsWith("/v1/shared/")) {
+    const { body } = await call(api("/v1/shares"), {
+      key: account.key,
+      body: path.endsWith("/access") ? { password: PASSWORD } : {},
+    });
+    return z.object({ token: z.string() }).parse(body).token;
+  }
   if (path.startsWith("/v1/domains"))
     return await create("/v1/domains", createValidBody("createDomain", ""));
   return await create("/v1/links", createValidBody("createLink", ""));
@@ -154,7 +258,7 @@ async function addVerifiedDomain(domain: string, key: string): Promise<string> {
   return id;
 }
 
-/** Creates domains that cause an operation's conflict. */
+/** Creates domains, and a share with a password, that cause an operation's conflict. */
 async function createConflicts(): Promise<Record<string, string>> {
   const domain = "obstacle.example.com";
   const { body } = await call(api("/v1/domains"), { key: account.key, body: { domain } });
@@ -167,7 +271,24 @@ async function createConflicts(): Promise<Record<string, string>> {
   const busy = await addVerifiedDomain("busy.example.com", account.key);
   await create("/v1/links", { url: "https://example.com/", domain: "busy.example.com" });
   expect(used).not.toBe(busy);
-  return { verifyDomain: late.id, deleteDomain: busy };
+  for (const alias of ["Same", "same"])
+    await create("/v1/links", { url: "https://example.com/", domain: "busy.example.com", alias });
+  const held = { url: "https://example.com/", alias: "held", external_id: "held" };
+  const deleteLink = await create("/v1/links", held);
+  await admin(stack, ["links", "disable", "--alias", "held"]);
+  const { body: locked } = await call(api("/v1/shares"), {
+    key: account.key,
+    body: { password: PASSWORD },
+  });
+  const { token } = z.object({ token: z.string() }).parse(locked);
+  return {
+    verifyDomain: late.id,
+    deleteDomain: busy,
+    updateDomain: busy,
+    deleteLink,
+    upsertLink: "held",
+    getSharedStatistics: token,
+  };
 }
 
 type Attempt = {
@@ -187,7 +308,8 @@ function listAttempts(
 ): Attempt[] {
   const { operationId, parameters = [], requestBody } = operation;
   const { key } = account;
-  const valid = () => ({ key, target, body: createValidBody(operationId, target) });
+  const query = REQUIRED_QUERIES[operationId] ?? "";
+  const valid = () => ({ key, target, query, body: createValidBody(operationId, target) });
   const attempts: Attempt[] = [
     { ...valid(), key: "" },
     ...keys.narrow.map((narrow) => ({ ...valid(), key: narrow })),
@@ -206,8 +328,53 @@ function listAttempts(
     const headers = { "idempotency-key": crypto.randomUUID() };
     attempts.push({ ...valid(), headers }, { ...valid(), headers });
   }
-  if (conflict !== undefined) attempts.push({ ...valid(), target: conflict });
+  if (parameters.some(({ name }) => name === "If-Match"))
+    attempts.push({ ...valid(), headers: { "if-match": '"0"' } });
+  if (parameters.some(({ name }) => name === "If-None-Match"))
+    attempts.push({ ...valid(), headers: { "if-none-match": "*" } });
+  if (operationId === "lookUpLink")
+    for (const headers of [{}, { "if-none-match": "*" }])
+      for (const alias of ["none", KNOWN])
+        attempts.push({ key, target, query: `?alias=${alias}`, headers });
+  if (operationId === "upsertLink") attempts.push(valid(), valid());
+  if (operationId === "updateLink") attempts.push({ key, target, body: { external_id: KNOWN } });
+  if (operationId === "createShare") attempts.push({ key, target, body: { link_id: "link_none" } });
+  if (operationId === "unlockSharedStatistics")
+    attempts.push({ key, target, body: { password: "wrong horse" } });
+  const conflicting: Record<string, unknown> = {
+    updateDomain: { case_sensitive: false },
+    upsertLink: { url: "https://example.com/", alias: "renamed" },
+  };
+  if (conflict !== undefined)
+    attempts.push({ ...valid(), body: conflicting[operationId] ?? valid().body, target: conflict });
   return attempts;
+}
+
+/** Lists the fields of a schema, and of schemas inside of it, without a description or a valid example. */
+function findUndescribed(place: string, schema: DocumentedSchema): string[] {
+  const fields = Object.entries(schema.properties ?? {}).flatMap(([field, child]) => [
+    ...(child.description === undefined ? [`${place}.${field}: no description`] : []),
+    ...findBadExamples(`${place}.${field}`, child),
+    ...findUndescribed(`${place}.${field}`, child),
+  ]);
+  const parts = [schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
+  return [
+    ...fields,
+    ...parts.flatMap((part) => (part === undefined ? [] : findUndescribed(place, part))),
+  ];
+}
+
+/** A field whose value is an object, or a list of objects, has the examples of their fields. */
+function findBadExamples(place: string, schema: DocumentedSchema): string[] {
+  const { type, items, examples = [] } = schema;
+  const isObject = schema.$ref !== undefined || type === "object";
+  if (isObject || (items !== undefined && items.type !== "string")) return [];
+  if (examples.length === 0) return [`${place}: no example`];
+  const absolute = JSON.stringify(schema).replaceAll('"#/components/', '"openapi#/components/');
+  const validate = ajv.compile(z.record(z.string(), z.unknown()).parse(JSON.parse(absolute)));
+  return examples
+    .filter((example) => !validate(example))
+    .map((example) => `${place}: invalid ${JSON.stringify(example)}`);
 }
 
 describe("the OpenAPI document", () => {
@@ -230,10 +397,73 @@ describe("the OpenAPI document", () => {
     rmSync(dir, { recursive: true });
   });
 
+  test("describes every field, parameter and error in words, with an example that is valid", () => {
+    const problems: string[] = [];
+    for (const [name, schema] of Object.entries(raw.components.schemas)) {
+      if (schema.description === undefined) problems.push(`${name}: no description`);
+      problems.push(...findUndescribed(name, schema));
+    }
+    for (const { operation } of listOperations()) {
+      for (const { name, description, schema } of operation.parameters ?? []) {
+        const place = `${operation.operationId} ?${name}`;
+        if (description === undefined) problems.push(`${place}: no description`);
+        problems.push(...findBadExamples(place, schema));
+      }
+    }
+    for (const [name, { content }] of Object.entries(raw.components.responses)) {
+      const { examples } = content["application/json"];
+      if (Object.keys(examples).length === 0) problems.push(`${name}: no example`);
+      const validate = ajv.compile({ $ref: "openapi#/components/schemas/ApiError" });
+      for (const [code, { summary, value }] of Object.entries(examples)) {
+        if (summary === "" || !validate(value)) problems.push(`${name} ${code}`);
+      }
+    }
+    expect(problems).toEqual([]);
+  });
+
+  test("names its schemas, and leaves those of responses open for new fields", () => {
+    const unnamed = listOperations().flatMap(({ operation }) =>
+      Object.entries(operation.responses).flatMap(([status, response]) => {
+        const json = "content" in response ? response.content["application/json"] : undefined;
+        const schema = z.object({ schema: z.object({ $ref: z.string() }) }).safeParse(json);
+        return json === undefined || schema.success ? [] : [`${operation.operationId} ${status}`];
+      }),
+    );
+    expect(unnamed).toEqual([]);
+    const requests = new Set([
+      "NewLink",
+      "NewLinks",
+      "LinkChange",
+      "LinkChanges",
+      "LinkChangeOfMany",
+      "LinkDeletions",
+      "LinkUpsert",
+      "NewLinkRule",
+      "NewLinkSplit",
+      "NewLinkArm",
+      "NewLinkPreview",
+      // What a request has set, also in a response.
+      "LinkCondition",
+      "NewDomain",
+      "DomainChange",
+      "NewApiKey",
+      "KeyRotation",
+      "NewShare",
+      "ShareChange",
+      "SharePassword",
+    ]);
+    const closed = Object.entries(raw.components.schemas)
+      .filter(([, schema]) => JSON.stringify(schema).includes('"additionalProperties":false'))
+      .map(([name]) => name)
+      .filter((name) => !requests.has(name) && !/(?:Request|Query)$/.test(name));
+    expect(closed).toEqual([]);
+  });
+
   test("lists existing paths with the methods they accept", async () => {
     for (const { path, method } of listOperations()) {
+      const methods = Object.keys(document.paths[path] ?? {});
       const { status, headers } = await call(api(path.replaceAll(/\{\w+\}/g, "x")), {
-        method: "PUT",
+        method: methods.includes("put") ? "POST" : "PUT",
         headers: { "x-forwarded-for": "203.0.113.9" },
       });
       expect([path, status]).toEqual([path, 405]);
@@ -273,6 +503,7 @@ describe("the OpenAPI document", () => {
       await send({
         key: account.key,
         target: fresh,
+        query: REQUIRED_QUERIES[operation.operationId] ?? "",
         body: createValidBody(operation.operationId, fresh),
       });
       // Operations that consume no limit are limited only for unauthenticated clients.
@@ -305,4 +536,44 @@ describe("the page at /docs", () => {
     }
     expect((await call(api("/docs/../package.json"))).status).toBe(404);
   });
+
+  test.skipIf(chromiumPath === undefined)(
+    "sends requests from its examples with a key",
+    async () => {
+      await using browser = await openBrowser();
+      const page = await browser.newPage();
+      const failures: string[] = [];
+      page.on("pageerror", (error) => failures.push(error.message));
+      await page.goto(api("/docs"));
+      await page.getByRole("button", { name: "Authorize" }).first().click();
+      await page.getByLabel("auth-bearer-value").fill(account.key);
+      await page.getByRole("button", { name: "Apply credentials" }).click();
+      await page.getByRole("button", { name: "Close" }).click();
+
+      /** Opens an operation, sends what the page has filled in, and returns status and body. */
+      const execute = async (operationId: string, fill: Record<string, string> = {}) => {
+        const operation = page.locator(`.opblock[id$="-${operationId}"]`);
+        await operation.locator(".opblock-summary-control").click();
+        await operation.getByRole("button", { name: "Try it out" }).click();
+        for (const [name, value] of Object.entries(fill)) {
+          await operation.locator(`tr[data-param-name="${name}"] input`).fill(value);
+        }
+        await operation.getByRole("button", { name: "Execute" }).click();
+        const live = operation.locator(".live-responses-table .response").first();
+        const status = await live.locator(".response-col_status").innerText();
+        const body: unknown = JSON.parse(await live.locator("pre.microlight").first().innerText());
+        return { status: status.trim(), body };
+      };
+
+      const created = await execute("createLink");
+      expect(created).toMatchObject({ status: "201", body: { alias: "spring-sale" } });
+      const { id } = idSchema.parse(created.body);
+      const { status, body } = await execute("listLinks");
+      const list = z.object({ data: z.array(idSchema) }).parse(body);
+      expect([status, list.data[0]?.id]).toEqual(["200", id]);
+      expect(await execute("getLinkAnalytics", { link_id: id })).toMatchObject({ status: "200" });
+      expect(failures).toEqual([]);
+    },
+    120_000,
+  );
 });

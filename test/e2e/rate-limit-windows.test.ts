@@ -8,7 +8,7 @@ import fc from "fast-check";
 import postgres from "postgres";
 
 import { parseKey } from "../../api/auth/api-key.ts";
-import { authorizeBatch } from "../../api/auth/authorize.ts";
+import { authorizeAll } from "../../api/auth/authorize.ts";
 import { createAccount } from "../harness/admin.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -65,7 +65,7 @@ test("every window counts exactly, ends its length after it opened, and consumes
       for (const { passSeconds, wanted } of steps) {
         await passTime(account, passSeconds);
         passed += passSeconds * 1_000;
-        const result = await authorizeBatch(sql, key, RULE, wanted, 0);
+        const [result] = await authorizeAll(sql, [{ key, rule: RULE, wanted, rejected: 0 }]);
         // The database's clock as seen by windows that were moved into the past.
         const now = (result?.now ?? 0) + passed;
         for (const name of names) {

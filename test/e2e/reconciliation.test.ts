@@ -132,9 +132,9 @@ const readRollups = async (): Promise<unknown> =>
     await runQuery(`
       SELECT (SELECT sum(clicks) FROM clicks_15m WHERE ${OLD}) AS totals,
              (SELECT uniqCombined64Merge(14)(visitors) FROM clicks_15m WHERE ${OLD}) AS visitors,
-             (SELECT groupArray((toString(dimension), value, n)) FROM (
-                SELECT dimension, value, sum(clicks) AS n FROM clicks_1d_by WHERE ${OLD}
-                 GROUP BY dimension, value ORDER BY dimension, value)) AS by
+             (SELECT groupArray((subject_id, country, n)) FROM (
+                SELECT subject_id, country, sum(clicks) AS n FROM clicks_1d_places WHERE ${OLD}
+                 GROUP BY subject_id, country ORDER BY subject_id, country)) AS by
       FORMAT JSONEachRow`),
   );
 
@@ -154,7 +154,7 @@ describe("the consistency check", () => {
     await runQuery(
       `INSERT INTO clicks_15m SELECT * FROM clicks_15m WHERE ${OLD} AND class = 'human' LIMIT 3`,
     );
-    await runQuery(`DELETE FROM clicks_1d_by WHERE ${OLD} AND dimension = 'country'`);
+    await runQuery(`DELETE FROM clicks_1d_places WHERE ${OLD}`);
     expect(await readRollups()).not.toEqual(right);
     const { code, stdout } = await runAdmin(stack, ["check-rollups", ...CHECKED, "--json"]);
     expect(code).toBe(1);
@@ -162,7 +162,7 @@ describe("the consistency check", () => {
 
     // Polls one bucket during the repair: it must show either the old or the repaired value.
     const bucket =
-      "SELECT sum(clicks) FROM clicks_1d_by WHERE dimension = 'country' AND bucket = (SELECT toStartOfDay(min(bucket)) FROM clicks_15m)";
+      "SELECT sum(clicks) FROM clicks_1d_places WHERE bucket = (SELECT toStartOfDay(min(bucket)) FROM clicks_15m)";
     const seen = new Set<string>();
     let repairing = true;
     const polling = (async () => {

@@ -1,8 +1,13 @@
 /** Goal: a backup of PostgreSQL, ClickHouse and the secrets is sufficient for a restore. */
 import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { drillClicks, dumpClicks, restoreClicks } from "../../api/cli/backup-clicks.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
+import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+import { findDifferences, rebuildBuckets } from "../../shared/clicks/rollups.ts";
+import { openClickHouse } from "../../worker/clickhouse.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -53,6 +58,48 @@ test("links, keys and analytics are the same after a restore, and links redirect
   await stack.stop();
   removeDataDir(to);
 });
+
+test("clicks are dumped by month, and restored with their rollups into an empty ClickHouse", async () => {
+  await using stack = await startStack();
+  const { key } = await createAccount(stack, "enterprise");
+  const client = connectClient(stack, key);
+  const link = await client.links.create({ url: "https://example.com/dumped", alias: "dumped" });
+  for (let i = 0; i < 12; i++)
+    // Also characters that some programs take for the end of a line.
+    await call(
+      new URL(`dumped?utm_source=${encodeURIComponent(`a\u2028b\t${i}`)}`, stack.info().short_url)
+        .href,
+    );
+  await eventually(async () => {
+    expect((await client.links.get(link.id)).clicks).toBe(12);
+  }, TIMEOUT_MS);
+  const before = await readState(client);
+  const dir = join(stack.dataDir, "dumps");
+  const clickhouse = openClickHouse(stack.info().clickhouse_url);
+  const [dumped] = await dumpClicks(clickhouse, dir);
+  expect(dumped?.clicks).toBe(12);
+  // Files of months that are over stay as they are; this one is written again.
+  expect(await dumpClicks(clickhouse, dir)).toHaveLength(1);
+  expect(await drillClicks(clickhouse, dir)).toMatchObject([{ clicks: 12 }]);
+
+  expect(restoreClicks(clickhouse, dir)).rejects.toThrow("not empty");
+  for (const { table } of [{ table: "clicks" }, ...ROLLUP_TABLES])
+    await clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
+  expect(await restoreClicks(clickhouse, dir)).toBe(12);
+  await rebuildBuckets(
+    clickhouse,
+    await findDifferences(clickhouse, { from: nowSeconds() - 172_800, to: nowSeconds() + 86_400 }),
+  );
+  expect(await readState(client)).toEqual(before);
+
+  // A file that is cut short is found by the drill.
+  const file = join(dir, `${dumped?.month}.tsv.gz`);
+  writeFileSync(file, readFileSync(file).subarray(0, -20));
+  expect(drillClicks(clickhouse, dir)).rejects.toThrow();
+  await clickhouse.close();
+});
+
+const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
 const connectClient = (stack: Stack, apiKey: string) =>
   createClient({ baseUrl: stack.info().api_url, apiKey });

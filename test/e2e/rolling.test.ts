@@ -6,6 +6,7 @@ import { join } from "node:path";
 
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
+import { createCertificates } from "../harness/certificates.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
@@ -45,7 +46,7 @@ const RESPONSE_MS_MAX = 10_000 * SLOWDOWN_MAX;
 const createAgent = () => new Agent({ keepAlive: true, maxSockets: 1 });
 
 function sendRequest(
-  agent: Agent,
+  agent: Agent | false,
   url: string,
   headers: Record<string, string> = {},
 ): Promise<number> {
@@ -63,11 +64,16 @@ function sendRequest(
 
 type Results = { statuses: Map<number, number>; failures: string[] };
 
+/** Whether a client keeps its connections, or opens one for each request. */
+type Connections = "kept" | "new";
+
+type SendOptions = { headers?: Record<string, string>; connections?: Connections };
+
 /** Sends requests continuously, at a limited total rate, until `work` is done. */
 async function sendDuring(
   urls: readonly string[],
   work: () => Promise<void>,
-  headers = {},
+  { headers = {}, connections = "kept" }: SendOptions = {},
 ): Promise<Results> {
   const results: Results = { statuses: new Map(), failures: [] };
   const pauseMs = (CLIENTS / PER_SECOND) * 1_000;
@@ -80,7 +86,7 @@ async function sendDuring(
       const agent = agents.get(url);
       if (agent === undefined) return;
       try {
-        const status = await sendRequest(agent, url, headers);
+        const status = await sendRequest(connections === "kept" && agent, url, headers);
         results.statuses.set(status, (results.statuses.get(status) ?? 0) + 1);
       } catch (error) {
         results.failures.push(String(error));
@@ -97,37 +103,42 @@ async function sendDuring(
   return results;
 }
 
-test("redirectors on one port are replaced without a failed request or a lost click", async () => {
-  const port = freePort();
-  const { key } = await createAccount(stack, "enterprise");
-  const body = { url: "https://example.com/rolling" };
-  const created = await call(`${stack.info().api_url}/v1/links`, { key, body });
-  const link = linkSchema.parse(created.body);
-  const start = (i: number): Promise<ExtraProcess> => {
-    const journal = join(stack.dataDir, `rolling-${i}`);
-    mkdirSync(journal, { recursive: true });
-    return startRedirector(stack, { REDIRECTOR_PORT: String(port), JOURNAL_DIR: journal });
-  };
-  const running: ExtraProcess[] = [];
-  for (let i = 0; i < REDIRECTORS; i++) running.push(await start(i));
+test.each<Connections>(["kept", "new"])(
+  "redirectors on one port are replaced without a failed request or a lost click, on %s connections",
+  async (connections) => {
+    const port = freePort();
+    const { key } = await createAccount(stack, "enterprise");
+    const body = { url: "https://example.com/rolling" };
+    const created = await call(`${stack.info().api_url}/v1/links`, { key, body });
+    const link = linkSchema.parse(created.body);
+    const start = (i: number): Promise<ExtraProcess> => {
+      const journal = join(stack.dataDir, `rolling-${connections}-${i}`);
+      mkdirSync(journal, { recursive: true });
+      return startRedirector(stack, { REDIRECTOR_PORT: String(port), JOURNAL_DIR: journal });
+    };
+    const running: ExtraProcess[] = [];
+    for (let i = 0; i < REDIRECTORS; i++) running.push(await start(i));
 
-  const results = await sendDuring([`http://127.0.0.1:${port}/${link.alias}`], async () => {
-    for (let i = 0; i < REDIRECTORS; i++) {
-      await running[i]?.stop();
-      running[i] = await start(i);
-    }
-  });
-  const redirects = results.statuses.get(302) ?? 0;
-  console.log(`${redirects} redirects`);
-  expect(results.failures).toEqual([]);
-  expect([...results.statuses.keys()]).toEqual([302]);
-  expect(redirects).toBeGreaterThan(5_000);
-  await eventually(async () => {
-    const { body: updated } = await call(`${stack.info().api_url}/v1/links/${link.id}`, { key });
-    expect(linkSchema.parse(updated).clicks).toBe(redirects);
-  }, 60_000);
-  await Promise.all(running.map((process) => process.stop()));
-});
+    const replaceAll = async () => {
+      for (let i = 0; i < REDIRECTORS; i++) {
+        await running[i]?.stop();
+        running[i] = await start(i);
+      }
+    };
+    const url = `http://127.0.0.1:${port}/${link.alias}`;
+    const results = await sendDuring([url], replaceAll, { connections });
+    const redirects = results.statuses.get(302) ?? 0;
+    console.log(`${redirects} redirects`);
+    expect(results.failures).toEqual([]);
+    expect([...results.statuses.keys()]).toEqual([302]);
+    expect(redirects).toBeGreaterThan(connections === "kept" ? 5_000 : 1_000);
+    await eventually(async () => {
+      const { body: updated } = await call(`${stack.info().api_url}/v1/links/${link.id}`, { key });
+      expect(linkSchema.parse(updated).clicks).toBe(redirects);
+    }, 60_000);
+    await Promise.all(running.map((process) => process.stop()));
+  },
+);
 
 test("API processes behind a proxy are replaced without a failed request", async () => {
   const { key } = await createAccount(stack, "enterprise", {
@@ -165,7 +176,7 @@ test("API processes behind a proxy are replaced without a failed request", async
         await Bun.sleep(1_000);
       }
     },
-    authorization,
+    { headers: authorization },
   );
   expect(results.failures).toEqual([]);
   expect([...results.statuses.keys()]).toEqual([200]);
@@ -192,10 +203,43 @@ test("API processes that share a port are replaced without a failed request", as
         running[i] = await start(i);
       }
     },
-    { authorization: `Bearer ${key}` },
+    { headers: { authorization: `Bearer ${key}` } },
   );
   console.log(`${results.statuses.get(200)} requests`);
   expect(results.failures).toEqual([]);
   expect([...results.statuses.keys()]).toEqual([200]);
   await Promise.all(running.map((process) => process.stop()));
+});
+
+/** Runs the `openssl` program as a TLS client of one request; returns what it printed. */
+async function openTls({ url }: ExtraProcess, alias: string, args: string[]): Promise<string> {
+  const { host } = new URL(url);
+  const command = ["openssl", "s_client", "-connect", host, "-tls1_3", "-ign_eof", ...args];
+  const child = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "ignore" });
+  await child.stdin.write(`GET /${alias} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+  await child.stdin.end();
+  return await new Response(child.stdout).text();
+}
+
+test("a TLS session is resumed by the process that began it; another one on its port begins a new one", async () => {
+  const { api_url, api_key: key } = stack.info();
+  const created = await call(`${api_url}/v1/links`, { key, body: { url: "https://example.com/" } });
+  const { alias } = linkSchema.parse(created.body);
+  const { cert, key: tlsKey } = createCertificates(stack.dataDir);
+  const env = { TLS_CERT_FILE: cert, TLS_KEY_FILE: tlsKey };
+  const session = join(stack.dataDir, "session.pem");
+  // One after the other on one port, so that it is known which of them answers.
+  const first = await startRedirector(stack, env);
+  const again = { ...env, REDIRECTOR_PORT: new URL(first.url).port };
+  expect(await openTls(first, alias, ["-sess_out", session])).toContain("New, TLSv1.3");
+  const resumed = await openTls(first, alias, ["-sess_in", session]);
+  expect(resumed).toContain("Reused, TLSv1.3");
+  expect(resumed).toContain("HTTP/1.1 302 Found");
+  await first.stop();
+  const second = await startRedirector(stack, again);
+  const other = await openTls(second, alias, ["-sess_in", session]);
+  // Bun has no shared ticket keys. When this fails, docs/operations.md can be shorter.
+  expect(other).toContain("New, TLSv1.3");
+  expect(other).toContain("HTTP/1.1 302 Found");
+  await second.stop();
 });

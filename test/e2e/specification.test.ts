@@ -362,5 +362,5 @@ function throwApiError({ status, body }: { status: number; body: unknown }): voi
   const { error } = z
     .object({ error: z.object({ code: z.string(), message: z.string() }) })
     .parse(body);
-  throw new ShorthopError(status, error.code, error.message, undefined, undefined);
+  throw new ShorthopError(status, error.code, error.message);
 }

@@ -30,7 +30,7 @@ test.skipIf(!hasSystemd)("the systemd units are valid, with a low exposure level
   cpSync(UNITS, dir, { recursive: true });
   mkdirSync(join(dir, "bin"));
   const services = readdirSync(dir).filter((name) => name.endsWith(".service"));
-  expect(services).toHaveLength(4);
+  expect(services).toHaveLength(6);
   for (const name of services) {
     // The executables are not installed on this machine.
     const path = join(dir, name);
@@ -39,9 +39,9 @@ test.skipIf(!hasSystemd)("the systemd units are valid, with a low exposure level
       readFileSync(path, "utf8").replaceAll(/\/opt\/shorthop\/bin\/\S+/g, "/bin/true"),
     );
   }
-  const instances = [...services, "shorthop-tls.path", "shorthop.target"].map((name) =>
-    join(dir, name.replace("@.", "@1.")),
-  );
+  const others = readdirSync(dir).filter((name) => /\.(path|target|timer)$/.test(name));
+  expect(others).toHaveLength(4);
+  const instances = [...services, ...others].map((name) => join(dir, name.replace("@.", "@1.")));
   const verified = Bun.spawnSync(["systemd-analyze", "verify", ...instances]);
   expect(verified.stderr.toString()).toBe("");
   expect(verified.exitCode).toBe(0);
@@ -83,11 +83,15 @@ test("the example configuration of migrations has what both schemas need", async
   }
 });
 
-test("the commands of docs/operations.md are valid shell, and all but one are run by test:boot", () => {
-  const blocks = readBlocks(join(PROJECT_DIR, "docs/operations.md"));
-  const sources = readdirSync(join(PROJECT_DIR, "test/boot")).map((name) =>
-    readFileSync(join(PROJECT_DIR, "test/boot", name), "utf8"),
-  );
+const BOOT_SOURCES = readdirSync(join(PROJECT_DIR, "test/boot"));
+const THREE_MACHINES = "three-machines.ts";
+
+test.each([
+  ["docs/operations.md", BOOT_SOURCES.filter((name) => name !== THREE_MACHINES)],
+  ["docs/three-machines.md", [THREE_MACHINES]],
+])("the commands of %s are valid shell, and all but one are run by test:boot", (path, names) => {
+  const blocks = readBlocks(join(PROJECT_DIR, path));
+  const sources = names.map((name) => readFileSync(join(PROJECT_DIR, "test/boot", name), "utf8"));
   const untested: string[] = [];
   for (const [name, script] of blocks) {
     expect([name, Bun.spawnSync(["bash", "-n", "-c", script]).exitCode]).toEqual([name, 0]);
@@ -118,6 +122,16 @@ test("the compose file contains every process with its required settings", () =>
     expect(Object.keys(service?.environment ?? {})).toContain("NATS_URL");
     expect(service?.read_only).toBe(true);
   }
+  // Each variable is in the example, and those without a default have a line to fill in.
+  const example = readFileSync(join(PROJECT_DIR, "deploy/docker/example.env"), "utf8");
+  const required = new Set([...text.matchAll(/\$\{([A-Z_]+):\?\}/g)].map(([, key = ""]) => key));
+  const optional = new Set([...text.matchAll(/\$\{([A-Z_]+):-/g)].map(([, key = ""]) => key));
+  expect(new Set([...example.matchAll(/^([A-Z_]+)=$/gm)].map(([, key = ""]) => key))).toEqual(
+    required,
+  );
+  expect(new Set([...example.matchAll(/^#([A-Z_]+)=/gm)].map(([, key = ""]) => key))).toEqual(
+    optional,
+  );
   for (const { volumes: used = [] } of Object.values(services)) {
     for (const volume of used) {
       const [source = ""] = volume.split(":");

@@ -4,11 +4,15 @@ import { PROJECT_DIR } from "./stack.ts";
 
 export type CommandResult = { code: number; stdout: string; stderr: string };
 
-/** Runs a command; returns its exit code and output. */
-export async function runAdmin(stack: Stack, args: readonly string[]): Promise<CommandResult> {
+/** Runs a command, with further variables in `env`; returns its exit code and output. */
+export async function runAdmin(
+  stack: Stack,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<CommandResult> {
   const child = Bun.spawn([process.execPath, "api/cli/main.ts", ...args], {
     cwd: PROJECT_DIR,
-    env: { ...process.env, DATABASE_URL: "", SHORTHOP_DATA_DIR: stack.dataDir },
+    env: { ...process.env, DATABASE_URL: "", SHORTHOP_DATA_DIR: stack.dataDir, ...env },
     stdout: "pipe",
     stderr: "pipe",
   });

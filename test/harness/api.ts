@@ -90,5 +90,8 @@ export const errorSchema = z.strictObject({
     code: z.string(),
     message: z.string().min(1),
     retry_after: z.int().optional(),
+    param: z.string().optional(),
+    details: z.array(z.strictObject({ param: z.string(), message: z.string() })).optional(),
+    doc_url: z.url().optional(),
   }),
 });

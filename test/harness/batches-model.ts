@@ -130,6 +130,7 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     log: {
       claim: (claim) => send(worker, () => void claims.push(claim)),
       readHighestClaim: () => send(worker, highest),
+      readClaimAge: async () => undefined,
       append: (claim, entry) => send(worker, () => void entries.push({ claim, entry })),
       appendCheckpoint(claim, checkpoint) {
         const copy = structuredClone(checkpoint);
@@ -218,6 +219,7 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
 const toBatchSegment = (sequence: number, id: SegmentId): BatchSegment<string> => ({
   ...id,
   sequence,
+  publishedAt: sequence,
   rows: formatSegmentId(id),
   firstClick: 0,
   lastClick: 0,

@@ -82,3 +82,19 @@ export async function signInOnPage(page: Page, { email, password }: TestUser): P
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
 }
+
+type Visit = { who: TestUser; path: string; steps: (page: Page) => Promise<void> };
+
+/** Opens a path of the dashboard as a signed-in user, and runs the steps. Throws what the page's console reported. */
+export async function visitSignedIn(
+  browser: Browser,
+  stack: Stack,
+  { who, path, steps }: Visit,
+): Promise<void> {
+  const { page, consoleErrors } = await openSignIn(browser, stack);
+  await signInOnPage(page, who);
+  await page.goto(path);
+  await steps(page);
+  if (consoleErrors.length > 0) throw new Error(consoleErrors.join("\n"));
+  await page.context().close();
+}

@@ -1,17 +1,21 @@
-/** Certificates for a test: an authority of its own, and a certificate of this machine's loopback address. */
+/** Certificates for a test: an authority of its own, and a certificate of this machine's addresses. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type Certificates = { ca: string; cert: string; key: string };
 
-/** Writes `ca.crt`, `tls.crt` and `tls.key` into `dir` with the `openssl` program; returns their paths. */
-export function createCertificates(dir: string): Certificates {
+/**
+ * Writes `ca.crt`, `tls.crt` and `tls.key` into `dir` with the `openssl` program; returns their paths. The certificate
+ * is for loopback and for `addresses`.
+ */
+export function createCertificates(dir: string, addresses: readonly string[] = []): Certificates {
   const path = (name: string) => join(dir, name);
   const files = { ca: path("ca.crt"), cert: path("tls.crt"), key: path("tls.key") };
   const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  const names = ["DNS:localhost", ...["127.0.0.1", ...addresses].map((address) => `IP:${address}`)];
   writeFileSync(
     path("extensions"),
-    "subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth,clientAuth\n",
+    `subjectAltName=${names.join(",")}\nextendedKeyUsage=serverAuth,clientAuth\n`,
   );
   const caKey = path("ca.key");
   openssl(["req", "-x509", ...newKey, "-keyout", caKey, "-out", files.ca, "-subj", "/CN=test"]);

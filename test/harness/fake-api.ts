@@ -7,6 +7,7 @@ import { createApp } from "../../api/app.ts";
 import type { AppDeps } from "../../api/app.ts";
 import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
 import type { BatchResult } from "../../api/auth/authorize.ts";
+import type { WantedRequests } from "../../api/auth/sql.ts";
 import type { LimitWindow } from "../../api/http/rate-limit.ts";
 import type { IdempotencyStore } from "../../api/idempotency/sql.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
@@ -53,16 +54,23 @@ const ALL_SCOPES = [
   "domains:write",
   "keys:read",
   "keys:write",
+  "shares:read",
+  "shares:write",
 ];
 
 const MINUTE_LIMIT = 1_000;
 
 type Services = Partial<{
-  [Name in "links" | "analytics" | "keys" | "domains"]: Partial<AppDeps[Name]>;
+  [
+    Name in "links" | "analytics" | "failures" | "clicks" | "keys" | "domains" | "shares" | "shared"
+  ]: Partial<AppDeps[Name]>;
 }>;
 
 /** Creates an API with the given partial services. */
-export function createFakeApi(services: Services = {}): FakeApi {
+export function createFakeApi(
+  services: Services = {},
+  options: Pick<AppDeps, "corsOrigins"> = {},
+): FakeApi {
   const keys = new Map<string, FakeKey & NewKey>();
   const toWindow = ({ remaining }: FakeKey): LimitWindow => ({
     name: "minute",
@@ -71,28 +79,30 @@ export function createFakeApi(services: Services = {}): FakeApi {
     used: MINUTE_LIMIT - remaining,
     resetsAt: Date.now() + 30_000,
   });
+  function authorize({ key, rule, wanted }: WantedRequests): BatchResult | undefined {
+    const { lookup, secretHash } = key;
+    const known = keys.get(lookup);
+    if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
+    const permitted = rule.scope === null || known.scopes.includes(rule.scope);
+    const granted = Math.min(wanted, known.remaining);
+    const limited = granted < wanted && granted === 0;
+    const state = known.state === "ok" && !permitted ? "forbidden" : known.state;
+    const verdict = state === "ok" && limited ? "limited" : state;
+    if (verdict === "ok") known.remaining -= granted;
+    const { id: callerId, accountId, mode, scopes } = known;
+    return {
+      verdict,
+      granted,
+      principal: { callerId, accountId, mode, scopes, plan: "pro" },
+      now: Date.now(),
+      suspendedUntil: null,
+      windows: [toWindow(known)],
+    };
+  }
   const app = createApp({
     log: createLog("test", "silent"),
     stores: {
-      async authorize({ lookup, secretHash }, rule, wanted): Promise<BatchResult | undefined> {
-        const known = keys.get(lookup);
-        if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
-        const permitted = rule.scope === null || known.scopes.includes(rule.scope);
-        const granted = Math.min(wanted, known.remaining);
-        const limited = granted < wanted && granted === 0;
-        const state = known.state === "ok" && !permitted ? "forbidden" : known.state;
-        const verdict = state === "ok" && limited ? "limited" : state;
-        if (verdict === "ok") known.remaining -= granted;
-        const { id: callerId, accountId, mode, scopes } = known;
-        return {
-          verdict,
-          granted,
-          principal: { callerId, accountId, mode, scopes, plan: "pro" },
-          now: Date.now(),
-          suspendedUntil: null,
-          windows: [toWindow(known)],
-        };
-      },
+      authorize: (requests) => Promise.resolve(requests.map(authorize)),
       requests: createMemoryIdempotencyStore(),
       consumeMany: () => Promise.resolve(),
       listWindows: ({ accountId }) =>
@@ -106,9 +116,14 @@ export function createFakeApi(services: Services = {}): FakeApi {
     clientAddress: (_, forwardedFor) => forwardedFor ?? "203.0.113.1",
     links: completeService("links", services.links),
     analytics: completeService("analytics", services.analytics),
+    failures: completeService("failures", services.failures),
+    clicks: completeService("clicks", services.clicks),
     keys: completeService("keys", services.keys),
     domains: completeService("domains", services.domains),
+    shares: completeService("shares", services.shares),
+    shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
+    ...options,
     isStopping: () => false,
     observe: () => undefined,
   });
@@ -197,6 +212,9 @@ function createMemoryIdempotencyStore(): IdempotencyStore {
     async release(request) {
       const entry = entries.get(toMapKey(request));
       if (entry !== undefined) entry.released = true;
+    },
+    async forget(request) {
+      entries.delete(toMapKey(request));
     },
   };
 }

@@ -1,5 +1,13 @@
 /** NATS servers that run from the files of deploy/nats, as on an operator's machines: with TLS, users and routes. */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -22,15 +30,35 @@ const PASSWORD = "12e3 of this test".replaceAll(" ", "-");
 /** Ends the servers if the test runner is killed. */
 let watchdog: Watchdog | undefined;
 
-type Ports = { client: number; route: number; monitoring: number };
+type Ports = { client: number; route: number; monitoring: number; leaf: number };
+
+/** The part of a cluster in a system of several regions. */
+type Region =
+  /** The hub; its certificate is also for `addresses`, where far servers find it. */
+  | { domain: "hub"; addresses: readonly string[] }
+  /** A far region, which finds the hub's servers at `hub`, `host:port` each, and trusts the authority `ca`. */
+  | { domain: string; hub: readonly string[]; ca: string };
+
+type ClusterOptions = {
+  count?: number;
+  tls?: boolean;
+  region?: Region;
+  /** Where clients find the servers, if they run elsewhere: `within` is a command prefix. */
+  address?: string;
+  within?: readonly string[];
+};
 
 type NatsUser = "redirector" | "worker" | "api" | "operator";
+
+type ConfigFile = "nats.conf" | "cluster.conf" | "hub.conf" | "far.conf";
 
 export type NatsServer = {
   name: string;
   port: number;
+  /** Where servers of far regions connect, in a hub. */
+  leafPort: number;
   /** Starts it on the same ports and store; `file` is the configuration, by default as before. */
-  start(file?: "nats.conf" | "cluster.conf"): void;
+  start(file?: ConfigFile): void;
   kill(signal?: NodeJS.Signals): Promise<void>;
   running(): boolean;
 };
@@ -54,24 +82,28 @@ export type NatsCluster = {
  */
 export async function startNatsCluster(
   program: NatsProgram,
-  { count = 3, tls = true }: { count?: number; tls?: boolean } = {},
+  { count = 3, tls = true, region, address = "127.0.0.1", within = [] }: ClusterOptions = {},
 ): Promise<NatsCluster> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
-  const certificates = createCertificates(dir);
+  const reachableAt = region !== undefined && "addresses" in region ? region.addresses : [];
+  const certificates = createCertificates(dir, reachableAt);
   const ports = Array.from({ length: count }, () => ({
     client: freePort(),
     route: freePort(),
     monitoring: freePort(),
+    leaf: freePort(),
   }));
   const servers = ports.map((own, i) => {
     const home = join(dir, `nats-${i + 1}`);
-    writeSettings(home, `nats-${i + 1}`, own, ports, program, dir);
+    const name = region === undefined ? `nats-${i + 1}` : `nats-${region.domain}-${i + 1}`;
+    writeSettings(home, name, { own, all: ports, address, program, dir });
+    if (region !== undefined) joinRegions(home, region, own, count > 1);
     if (!tls) removeClientTls(join(home, "server.conf"));
-    return prepareServer(program, home, `nats-${i + 1}`, own);
+    return prepareServer([...within, program.path], home, name, own);
   });
   const url = (user: NatsUser, some: readonly NatsServer[] = servers) =>
     some
-      .map(({ port }) => `${tls ? "tls" : "nats"}://${user}:${PASSWORD}@127.0.0.1:${port}`)
+      .map(({ port }) => `${tls ? "tls" : "nats"}://${user}:${PASSWORD}@${address}:${port}`)
       .join(",");
   const open = (user: NatsUser, some?: readonly NatsServer[]) =>
     connect({
@@ -80,7 +112,7 @@ export async function startNatsCluster(
       timeout: 5_000,
     });
 
-  for (const server of servers) server.start(count === 1 ? "nats.conf" : "cluster.conf");
+  for (const server of servers) server.start(configOf(count, region));
   const cluster: NatsCluster = {
     servers,
     url,
@@ -103,7 +135,9 @@ export async function startNatsCluster(
     },
     output: () =>
       servers
-        .map(({ name }) => `${name}:\n${readFileSync(join(dir, name, "log"), "utf8")}`)
+        .map(
+          ({ name }, i) => `${name}:\n${readFileSync(join(dir, `nats-${i + 1}`, "log"), "utf8")}`,
+        )
         .join("\n"),
     async [Symbol.asyncDispose]() {
       await Promise.all(servers.map((server) => server.kill()));
@@ -129,27 +163,23 @@ export async function startNatsCluster(
 function writeSettings(
   home: string,
   name: string,
-  own: Ports,
-  all: readonly Ports[],
-  program: NatsProgram,
-  dir: string,
+  {
+    own,
+    all,
+    address,
+    program,
+    dir,
+  }: { own: Ports; all: readonly Ports[]; address: string; program: NatsProgram; dir: string },
 ): void {
   mkdirSync(home);
-  for (const file of ["nats.conf", "cluster.conf", "users.conf"])
+  for (const file of readdirSync(SHIPPED).filter((found) => found.endsWith(".conf")))
     cpSync(join(SHIPPED, file), join(home, file));
-  const edit = (file: string, edits: readonly (readonly [string, string])[]): void => {
-    let text = readFileSync(join(SHIPPED, file), "utf8");
-    for (const [shipped, value] of edits) {
-      if (!text.includes(shipped)) throw new Error(`${file} has no ${shipped}`);
-      text = text.replaceAll(shipped, value);
-    }
-    writeFileSync(join(home, file), text);
-  };
+  const edit = (file: string, edits: Edits): void => editFile(join(home, file), edits);
   const [major, minor] = program.version;
   const isLater = major > 2 || minor >= 10;
   edit("server.conf", [
     ["nats-1", name],
-    ["0.0.0.0:4222", `127.0.0.1:${own.client}`],
+    ["0.0.0.0:4222", `${address}:${own.client}`],
     ["127.0.0.1:8222", `127.0.0.1:${own.monitoring}`],
     ["/etc/shorthop/nats", dir],
     ["/var/lib/nats", join(home, "store")],
@@ -164,6 +194,43 @@ function writeSettings(
   ]);
 }
 
+/** The file that a server is started with. */
+function configOf(count: number, region: Region | undefined): ConfigFile {
+  if (region !== undefined) return "addresses" in region ? "hub.conf" : "far.conf";
+  return count === 1 ? "nats.conf" : "cluster.conf";
+}
+
+type Edits = readonly (readonly [shipped: string, value: string])[];
+
+function editFile(path: string, edits: Edits): void {
+  let text = readFileSync(path, "utf8");
+  for (const [shipped, value] of edits) {
+    if (!text.includes(shipped)) throw new Error(`${path} has no ${shipped}`);
+    text = text.replaceAll(shipped, value);
+  }
+  writeFileSync(path, text);
+}
+
+/** Edits what an operator of several regions does. */
+function joinRegions(home: string, region: Region, { leaf }: Ports, isCluster: boolean): void {
+  editFile(join(home, "server.conf"), [["#domain: hub", `domain: ${region.domain}`]]);
+  if ("addresses" in region) {
+    editFile(join(home, "hub-settings.conf"), [
+      ...(isCluster ? [] : [["cluster.conf", "nats.conf"] as const]),
+      ["change-me", PASSWORD],
+      ["7422", String(leaf)],
+      ["/etc/shorthop/nats", join(home, "..")],
+    ]);
+  } else {
+    const urls = region.hub.map((address) => `"tls://region:${PASSWORD}@${address}"`);
+    editFile(join(home, "far-settings.conf"), [
+      ...(isCluster ? [["nats.conf", "cluster.conf"] as const] : []),
+      ['"tls://region:change-me@nats-1.internal:7422"', urls.join(" ")],
+      ["/etc/shorthop/nats/ca.crt", region.ca],
+    ]);
+  }
+}
+
 /** Removes the block for clients, as an operator may. */
 function removeClientTls(path: string): void {
   const text = readFileSync(path, "utf8");
@@ -171,21 +238,22 @@ function removeClientTls(path: string): void {
 }
 
 function prepareServer(
-  program: NatsProgram,
+  command: readonly string[],
   home: string,
   name: string,
-  { client }: Ports,
+  { client, leaf }: Ports,
 ): NatsServer {
   let child: Bun.Subprocess | undefined;
-  let config = "nats.conf";
+  let config: ConfigFile = "nats.conf";
   return {
     name,
     port: client,
+    leafPort: leaf,
     running: () => child?.exitCode === null && child.signalCode === null,
     start(file) {
       config = file ?? config;
       const log = join(home, "log");
-      child = Bun.spawn([program.path, "-c", join(home, config), "--log", log], {
+      child = Bun.spawn([...command, "-c", join(home, config), "--log", log], {
         stdio: ["ignore", "ignore", "ignore"],
       });
       watchdog ??= startWatchdog();

@@ -1,11 +1,2 @@
-/** Returns a port that is currently free. */
-export function freePort(): number {
-  const listener = Bun.listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: { data: () => undefined },
-  });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
-}
+/** Returns a port that is currently free, and that no other test on this machine is about to use. */
+export { findFreePort as freePort } from "../../deploy/local/ports.ts";

@@ -75,9 +75,10 @@ export async function startPostgres(): Promise<TestPostgres> {
     keys: createKeyService({ sql }),
     links: createLinkService({
       sql,
-      feed: { publish: () => Promise.resolve(false) },
+      feed: { publish: () => Promise.resolve(false), publishMany: () => Promise.resolve(false) },
       domains: {
         isCustom: () => Promise.resolve(false),
+        findCustom: () => Promise.resolve(new Set()),
         requireVerified: () => Promise.reject(new Error("This test has no domains.")),
       },
       destinationRules: {
@@ -86,6 +87,7 @@ export async function startPostgres(): Promise<TestPostgres> {
         ownHosts: new Set(["sho.rt"]),
       },
       passwords: createPasswordHashing(),
+      readSpentClicks: () => Promise.resolve(undefined),
     }),
     async addAccount(plan = "pro") {
       const id = newUuid();

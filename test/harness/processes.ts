@@ -18,6 +18,8 @@ export type ExtraProcess = {
 
 /** The services that a process works on: a stack's, or others. */
 export type Services = {
+  /** The folder of the project that runs, if it is not this one. */
+  root?: string;
   dataDir: string;
   info(): { nats_url: string; short_url: string; database_url: string; clickhouse_url: string };
 };
@@ -54,6 +56,7 @@ export async function startRedirector(
     REDIRECTOR_METRICS_PORT: "0",
     SHORT_HOSTS: "localhost,127.0.0.1",
     JOURNAL_DIR: journal,
+    FAILURES_INTERVAL_SECONDS: "5",
     ...env,
   };
   const child = await start("redirector", stack, settings, within);
@@ -88,7 +91,8 @@ async function start(
   within: string[] = [],
 ): Promise<ExtraProcess> {
   const { nats_url, short_url } = stack.info();
-  const child = Bun.spawn([...within, process.execPath, join(PROJECT_DIR, `${name}/main.ts`)], {
+  const program = join(stack.root ?? PROJECT_DIR, `${name}/main.ts`);
+  const child = Bun.spawn([...within, process.execPath, program], {
     env: {
       ...process.env,
       NATS_URL: nats_url,

@@ -1,10 +1,11 @@
 /** An account with links and clicks, and the dashboard's pages and dialogs that tests and screenshots visit. */
 import type { Page } from "playwright-core";
 
-import { createClient } from "../../clients/typescript/src/index.ts";
+import { type Client, createClient, type NewLink } from "../../clients/typescript/src/index.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount } from "./admin.ts";
+import { admin, createAccount } from "./admin.ts";
 import { createUser, type TestUser } from "./dashboard.ts";
+import type { Dns } from "./dns.ts";
 import type { Stack } from "./stack.ts";
 
 const LINKS = [
@@ -16,12 +17,77 @@ const LINKS = [
   ["letter", "Newsletter, November", "https://letters.example.com/2026/11?issue=42", ["marketing"]],
 ] as const;
 
+const RULED: NewLink = {
+  alias: "tour-app",
+  title: "The app",
+  url: "https://example.com/app",
+  rules: [
+    {
+      url: "https://apps.apple.com/app/id1",
+      conditions: [
+        { type: "os", in: ["iOS"] },
+        { type: "device", in: ["tablet"] },
+      ],
+    },
+    {
+      url: "https://example.com/de",
+      conditions: [
+        { type: "country", in: ["DE", "AT"] },
+        {
+          type: "schedule",
+          time_zone: "Europe/Berlin",
+          days: [1, 2, 3, 4, 5, 6, 7],
+          from: "00:00",
+          to: "24:00",
+        },
+      ],
+    },
+  ],
+  split: {
+    arms: [
+      { url: "https://example.com/app-b", weight: 30 },
+      { url: "https://example.com/app-c", weight: 20 },
+    ],
+  },
+};
+
+/** A link with settings, and links in every state that lists show. */
+const SET: NewLink = {
+  alias: "tour-card",
+  title: "Invitation",
+  url: "https://example.com/party",
+  max_clicks: 250,
+  starts_at: "2026-01-01T08:00:00Z",
+  expires_at: "2099-01-01T00:00:00Z",
+  preview: {
+    title: "You are invited",
+    description: "An evening with friends, music and a very long table. Bring whom you like.",
+    image: "https://images.example.com/card.svg",
+  },
+};
+
+const STATES: readonly NewLink[] = [
+  { alias: "tour-off", title: "Last year’s sale", url: "https://example.com/old", disabled: true },
+  {
+    alias: "tour-soon",
+    title: "Next year",
+    url: "https://example.com/n",
+    starts_at: "2098-01-01T00:00:00Z",
+  },
+  { alias: "tour-down", title: "A guest’s page", url: "https://guests.example.com/1" },
+];
+
+/** The image of the card: nothing is fetched from elsewhere. */
+const CARD_IMAGE = `<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="630">
+  <rect width="1200" height="630" fill="#f2a65a"/><circle cx="850" cy="260" r="170" fill="#fff3d6"/>
+  <path d="M0 630 L420 260 L700 520 L860 400 L1200 630 Z" fill="#5b3a70"/></svg>`;
+
 const CLICKS = 24_000;
 
 /** Inserts clicks within ClickHouse: more by day than by night, more recent than old ones. */
 const HISTORY = (linkId: string, accountId: string, clicks: number) => `
   INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, region, region_name, city,
-                      browser, os, device, referrer, journal_id, segment, idx)
+                      browser, os, device, referrer, utm_source, journal_id, segment, idx)
   SELECT now64(3, 'UTC') - toUInt32(pow(rand(1) / 4294967295, 1.6) * 80 * 86400) - (rand(2) % 43200), '${linkId}',
          '${accountId}', 'live', if(number % 11 = 0, 'bot', 'human'), cityHash64(rand(3) % ${clicks}),
          ['US', 'DE', 'GB', 'IN', 'BR', 'JP', 'FR', 'AU', 'ZA', 'CA'][1 + intDiv(rand(4) % 100, 10)
@@ -31,14 +97,29 @@ const HISTORY = (linkId: string, accountId: string, clicks: number) => `
          ['Windows', 'iOS', 'Android', 'macOS', 'Linux'][1 + rand(7) % 5],
          ['mobile', 'desktop', 'desktop', 'tablet'][1 + rand(8) % 4],
          ['direct', 'google.com', 'news.ycombinator.com', 'linkedin.com', 'bsky.app'][1 + rand(9) % 5],
+         ['newsletter', '', 'ads'][1 + rand(10) % 3],
          '${accountId}', 0, 0
     FROM numbers(${clicks})
   SETTINGS max_partitions_per_insert_block = 0`;
 
-export type SeededAccount = { user: TestUser; account: string; link: string };
+/** Inserts failed requests for a link, of the last days. */
+const FAILURES = (linkId: string, accountId: string) => `
+  INSERT INTO failures (account_id, mode, domain, link_id, reason, bucket, requests)
+  SELECT '${accountId}', 'live', '', '${linkId}', ['expired', 'wrong_password', 'limit_reached'][1 + number % 3],
+         toStartOfHour(now()) - number * 86400, 1 + number
+    FROM numbers(12)`;
+
+export type SeededAccount = {
+  user: TestUser;
+  account: string;
+  /** The link with most of the clicks, one with rules and a split, and one that is taken down. */
+  link: string;
+  ruled: string;
+  down: string;
+};
 
 /** Creates the account, its users, links, clicks and a domain. */
-export async function seedAccount(stack: Stack): Promise<SeededAccount> {
+export async function seedAccount(stack: Stack, dns: Dns): Promise<SeededAccount> {
   const { clickhouse_url, api_url } = stack.info();
   const { id: account, key } = await createAccount(stack, "business");
   const user = await createUser(stack, account);
@@ -54,16 +135,39 @@ export async function seedAccount(stack: Stack): Promise<SeededAccount> {
       tags: [...tags],
     });
     ids.push(id);
-    const query = HISTORY(
-      decodeId("link", id) ?? "",
-      decodeId("acct", account) ?? "",
-      Math.round(CLICKS / ids.length ** 2),
-    );
-    const response = await fetch(clickhouse_url, { method: "POST", body: query });
-    if (!response.ok) throw new Error(await response.text());
+    const [linkId = "", accountId = ""] = [decodeId("link", id), decodeId("acct", account)];
+    for (const body of [
+      HISTORY(linkId, accountId, Math.round(CLICKS / ids.length ** 2)),
+      FAILURES(linkId, accountId),
+    ]) {
+      const response = await fetch(clickhouse_url, { method: "POST", body });
+      if (!response.ok) throw new Error(await response.text());
+    }
   }
   await client.domains.create("go.tour.example");
-  return { user, account, link: ids[0] ?? "" };
+  await client.shares.create({
+    name: "For the customer",
+    breakdowns: ["country", "utm_campaign"],
+    password: "a long password",
+    expires_at: "2099-01-01T00:00:00Z",
+  });
+  await createDomainWithSettings(client, dns);
+  const { data } = await client.links.createMany([...STATES, SET, RULED]);
+  await admin(stack, ["links", "disable", "--alias", "tour-down"]);
+  const [down, , ruled] = data.slice(-3).map((entry) => ("link" in entry ? entry.link.id : ""));
+  return { user, account, link: ids[0] ?? "", ruled: ruled ?? "", down: down ?? "" };
+}
+
+async function createDomainWithSettings(client: Client, dns: Dns): Promise<void> {
+  const { id, verification } = await client.domains.create("sho.tour.example");
+  dns.set(verification.name, [verification.value]);
+  await client.domains.verify(id);
+  await client.domains.update(id, {
+    root_url: "https://www.tour.example/",
+    not_found_url: "https://www.tour.example/not-found",
+    case_sensitive: false,
+    assetlinks: [{ relation: ["delegate_permission/common.handle_all_urls"] }],
+  });
 }
 
 type View = {
@@ -76,7 +180,7 @@ type View = {
 };
 
 /** Every page, and every dialog with content of its own. */
-export const listViews = ({ account, link }: SeededAccount): View[] => {
+export const listViews = ({ account, link, ruled, down }: SeededAccount): View[] => {
   const at = (path: string, mode = "live") => `/${account}/${mode}${path}`;
   return [
     { name: "links", path: at("/links"), ready: "table" },
@@ -90,6 +194,43 @@ export const listViews = ({ account, link }: SeededAccount): View[] => {
         await page.getByText("UTM parameters").click();
         await page.getByLabel("Destination").fill("nonsense");
       },
+    },
+    {
+      name: "link-limit",
+      path: at("/links?search=tour-card"),
+      ready: "table",
+      async open(page) {
+        await openEditor(page);
+        await page.getByText("Schedule and state").click();
+        await page.getByText("Limit and confirmation").click();
+        await page.getByLabel("Click limit").scrollIntoViewIfNeeded();
+      },
+    },
+    {
+      name: "link-preview",
+      path: at("/links?search=tour-card"),
+      ready: "table",
+      async open(page) {
+        await openEditor(page);
+        await page.getByText("Preview", { exact: true }).click();
+        await page.getByRole("img", { name: "The card’s image" }).scrollIntoViewIfNeeded();
+      },
+    },
+    {
+      name: "link-path",
+      path: at("/links?search=tour-card"),
+      ready: "table",
+      async open(page) {
+        await openEditor(page);
+        await page.getByText("Password, query and path").click();
+        await page.getByText("Your own id").click();
+        await page.getByLabel("External id").scrollIntoViewIfNeeded();
+      },
+    },
+    {
+      name: "link-taken-down",
+      path: at(`/links/${down}?timezone=UTC`),
+      ready: ".alert",
     },
     {
       name: "link-menu",
@@ -123,7 +264,72 @@ export const listViews = ({ account, link }: SeededAccount): View[] => {
       },
     },
     { name: "analytics", path: at("/analytics?timezone=UTC"), ready: ".breakdown a" },
+    {
+      name: "analytics-filtered",
+      path: at("/analytics?timezone=UTC&country=DE&device=-tablet&compare=previous"),
+      ready: ".heat.shade-5",
+    },
+    {
+      name: "analytics-all-values",
+      path: at(`/links/${link}?timezone=UTC`),
+      ready: ".heat.shade-5",
+      async open(page) {
+        await page.getByRole("button", { name: "All countries" }).click();
+        await page.getByRole("dialog").getByRole("table").waitFor();
+      },
+    },
+    {
+      name: "share-new",
+      path: at("/analytics?timezone=UTC"),
+      ready: ".heat.shade-5",
+      async open(page) {
+        await page.getByRole("button", { name: "Share", exact: true }).click();
+        await page.getByRole("button", { name: "New share" }).click();
+        await page.getByText("Embedding").click();
+      },
+    },
+    {
+      name: "share-list",
+      path: at("/analytics?timezone=UTC"),
+      ready: ".heat.shade-5",
+      async open(page) {
+        await page.getByRole("button", { name: "Share", exact: true }).click();
+        await page.getByRole("table", { name: "Shared statistics" }).waitFor();
+      },
+    },
+    {
+      name: "saved-views",
+      path: at("/analytics?timezone=UTC"),
+      ready: ".heat.shade-5",
+      async open(page) {
+        await page.getByRole("button", { name: "Views", exact: true }).click();
+        await page.getByLabel("Name").fill("Campaigns of this month");
+        await page.getByRole("button", { name: "Save view" }).click();
+        await page.getByRole("list", { name: "Saved views" }).waitFor();
+      },
+    },
+    {
+      name: "rules",
+      path: at(`/links/${ruled}/rules`),
+      ready: ".rules-page .explanation li",
+      async open(page) {
+        await page.getByLabel("Country", { exact: true }).selectOption("DE");
+        await page.getByText("Rule 2: leads to").waitFor();
+      },
+    },
+    { name: "live", path: at("/live"), ready: ".stat" },
+    { name: "tags", path: at("/tags?timezone=UTC"), ready: "table .tag" },
+    { name: "tag", path: at("/tags/marketing?timezone=UTC"), ready: ".breakdown a" },
     { name: "domains", path: at("/domains"), ready: ".dns" },
+    {
+      name: "domain-settings",
+      path: at("/domains"),
+      ready: ".dns",
+      async open(page) {
+        await page.getByRole("button", { name: "Settings of sho.tour.example" }).click();
+        await page.getByText("Files for apps").click();
+      },
+    },
     { name: "usage", path: at("/usage"), ready: "meter" },
     { name: "keys", path: at("/settings/keys"), ready: "table" },
     {
@@ -143,9 +349,19 @@ export const listViews = ({ account, link }: SeededAccount): View[] => {
   ];
 };
 
+/** Opens the form of the only link in the list. */
+async function openEditor(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Actions for" }).click();
+  await page.getByRole("menuitem", { name: "Edit" }).click();
+  await page.getByRole("dialog").getByLabel("Destination").waitFor();
+}
+
 /** Opens a view and waits until it is loaded. */
 export async function openView(page: Page, { name, path, ready, open }: View): Promise<void> {
   if (name === "failed") await page.route("**/v1/limits", (route) => route.abort());
+  await page.route("https://images.example.com/**", (route) =>
+    route.fulfill({ contentType: "image/svg+xml", body: CARD_IMAGE }),
+  );
   await page.goto(path);
   await page.locator(ready).first().waitFor();
   await open?.(page);
@@ -154,6 +370,7 @@ export async function openView(page: Page, { name, path, ready, open }: View): P
     "Promise.all(document.getAnimations().filter((a) => a.effect.getTiming().iterations === 1).map((a) => a.finished))",
   );
   await page.unroute("**/v1/limits");
+  await page.unroute("https://images.example.com/**");
 }
 
 export const VARIANTS = [

@@ -41,6 +41,8 @@ type StackInfo = z.output<typeof stackInfo>;
 export type Stack = {
   /** The current contents of `stack.json`: process ids change when a process is restarted. */
   info(): StackInfo;
+  /** The folder of the project that runs. */
+  root: string;
   dataDir: string;
   supervisor: Bun.Subprocess;
   output(): string;
@@ -129,6 +131,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
   return {
     info: () => stackInfo.parse(JSON.parse(readFileSync(path, "utf8"))),
+    root: options.root ?? PROJECT_DIR,
     dataDir,
     supervisor,
     output,

@@ -1,15 +1,17 @@
-/** A TCP proxy that can be cut, to simulate a network failure between two processes. */
+/** A TCP proxy that can be cut, and that can delay what passes, to simulate a network between two processes. */
 import type { Socket } from "bun";
 
 export type TcpProxy = {
   port: number;
+  /** Bytes that have passed, to the port and from it. */
+  passed(): { to: number; from: number };
   /** Closes every connection and rejects new ones. */
   cut(): void;
   mend(): void;
   stop(): void;
 };
 
-type Peer = { other: Socket<Peer> | undefined; pending: Buffer[] };
+type Peer = { direction: "to" | "from"; other: Socket<Peer> | undefined; pending: Buffer[] };
 
 /** Replaces host and port of a URL, keeping user and password. */
 export function replaceHost(url: string, hostname: string, port: number): string {
@@ -17,16 +19,27 @@ export function replaceHost(url: string, hostname: string, port: number): string
   return `${protocol}//${username}:${password}@${hostname}:${port}`;
 }
 
-/** Forwards connections from an address of this machine to `port` on loopback. */
-export function startTcpProxy(port: number, hostname = "127.0.0.1"): TcpProxy {
+/**
+ * Forwards connections from an address of this machine to `port` on loopback. What is sent arrives `delayMs` later, in
+ * each direction.
+ */
+export function startTcpProxy(port: number, hostname = "127.0.0.1", delayMs = 0): TcpProxy {
   const open = new Set<Socket<Peer>>();
+  const passed = { to: 0, from: 0 };
   let connected = true;
+
+  function forward({ other, pending }: Peer, data: Buffer): void {
+    if (other === undefined) pending.push(data);
+    else send(other, data);
+  }
 
   const handlers = {
     data(socket: Socket<Peer>, data: Buffer) {
-      const { other, pending } = socket.data;
-      if (other === undefined) pending.push(Buffer.from(data));
-      else send(other, data);
+      passed[socket.data.direction] += data.length;
+      // Bun reuses the buffer. Timers of one delay fire in the order in which they were set.
+      const copy = Buffer.from(data);
+      if (delayMs === 0) forward(socket.data, copy);
+      else setTimeout(() => forward(socket.data, copy), delayMs);
     },
     drain(socket: Socket<Peer>) {
       const { pending } = socket.data;
@@ -34,7 +47,7 @@ export function startTcpProxy(port: number, hostname = "127.0.0.1"): TcpProxy {
     },
     close(socket: Socket<Peer>) {
       open.delete(socket);
-      socket.data?.other?.end();
+      setTimeout(() => socket.data?.other?.end(), delayMs);
     },
     error: () => undefined,
   };
@@ -45,7 +58,7 @@ export function startTcpProxy(port: number, hostname = "127.0.0.1"): TcpProxy {
     socket: {
       ...handlers,
       open(socket) {
-        socket.data = { other: undefined, pending: [] };
+        socket.data = { direction: "to", other: undefined, pending: [] };
         if (!connected) {
           socket.terminate();
           return;
@@ -54,7 +67,7 @@ export function startTcpProxy(port: number, hostname = "127.0.0.1"): TcpProxy {
         void Bun.connect<Peer>({
           hostname: "127.0.0.1",
           port,
-          data: { other: socket, pending: [] },
+          data: { direction: "from", other: socket, pending: [] },
           socket: {
             ...handlers,
             open(target) {
@@ -71,6 +84,7 @@ export function startTcpProxy(port: number, hostname = "127.0.0.1"): TcpProxy {
 
   return {
     port: listener.port,
+    passed: () => ({ ...passed }),
     cut() {
       connected = false;
       for (const socket of open) socket.terminate();

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import * as z from "zod";
 
 import { queryRows } from "../../shared/clicks/rollups.ts";
-import type { BatchEntry, BatchLog, Claim } from "./entries.ts";
+import type { BatchEntry, BatchLog, Claim, Position } from "./entries.ts";
 
 /** Columns in which a kind of entry has nothing have their type's default. */
 type Row = { kind: string; epoch: number; owner: string; number: number } & Partial<{
@@ -13,11 +13,19 @@ type Row = { kind: string; epoch: number; owner: string; number: number } & Part
   first_click: number;
   last_click: number;
   open: string;
+  position: string;
 }>;
 
 const claimRow = z.object({ epoch: z.coerce.number(), owner: z.string() });
+const ageRow = z.object({ age: z.coerce.number() });
 const checkpointRow = claimRow.extend({ number: z.coerce.number() });
-const contentRow = z.object({ segments: z.string(), open: z.string() });
+
+const positionSchema = z.object({ sequence: z.number(), publishedAt: z.number() });
+
+/** Empty in entries of a version that wrote none. */
+const positionColumn = z
+  .string()
+  .transform((text) => (text === "" ? undefined : positionSchema.parse(JSON.parse(text))));
 
 const manifestSchema = z.object({
   token: z.string(),
@@ -27,6 +35,8 @@ const manifestSchema = z.object({
   lastClick: z.coerce.number(),
 });
 
+const contentRow = z.object({ segments: z.string(), open: z.string(), position: positionColumn });
+
 const entryRow = z.object({
   kind: z.string(),
   number: z.coerce.number(),
@@ -35,6 +45,7 @@ const entryRow = z.object({
   sequences: z.string(),
   first_click: z.coerce.number(),
   last_click: z.coerce.number(),
+  position: positionColumn,
 });
 
 const OF_OWNER = "epoch = {epoch: UInt64} AND owner = {owner: String}";
@@ -66,10 +77,27 @@ export function createBatchLog(client: ClickHouseClient): BatchLog {
       return row === undefined ? undefined : claimRow.parse(row);
     },
 
+    async readClaimAge() {
+      const [row] = await queryRows<unknown>(
+        client,
+        `SELECT dateDiff('millisecond', at, now64(3)) AS age FROM batches WHERE kind = 'claim'
+          ORDER BY epoch DESC, owner DESC, at DESC LIMIT 1`,
+      );
+      return row === undefined ? undefined : ageRow.parse(row).age;
+    },
+
     append: ({ epoch, owner }, entry) => append({ epoch, owner, ...toColumns(entry) }),
 
-    appendCheckpoint: ({ epoch, owner }, { number, segments, open }) =>
-      append({ kind: "checkpoint", epoch, owner, number, segments, open: JSON.stringify(open) }),
+    appendCheckpoint: ({ epoch, owner }, { number, segments, open, position }) =>
+      append({
+        kind: "checkpoint",
+        epoch,
+        owner,
+        number,
+        segments,
+        open: JSON.stringify(open),
+        position: formatPosition(position),
+      }),
 
     async read() {
       const [row] = await queryRows<unknown>(
@@ -82,24 +110,32 @@ export function createBatchLog(client: ClickHouseClient): BatchLog {
       const parameters = { ...claim, number };
       const [content] = await queryRows<unknown>(
         client,
-        `SELECT segments, open FROM batches
+        `SELECT segments, open, position FROM batches
           WHERE kind = 'checkpoint' AND ${OF_OWNER} AND number = {number: UInt64} LIMIT 1`,
         parameters,
       );
-      const { segments, open } = contentRow.parse(content);
+      const { segments, open, position } = contentRow.parse(content);
       const entries = await queryRows<unknown>(
         client,
-        `SELECT kind, number, token, segments, sequences, first_click, last_click FROM batches
+        `SELECT kind, number, token, segments, sequences, first_click, last_click, position FROM batches
           WHERE kind IN ('manifest', 'settled') AND ${OF_OWNER} AND number > {number: UInt64}`,
         parameters,
       );
       return {
-        checkpoint: { number, segments, open: z.array(manifestSchema).parse(JSON.parse(open)) },
+        checkpoint: {
+          number,
+          segments,
+          open: z.array(manifestSchema).parse(JSON.parse(open)),
+          position,
+        },
         entries: entries.map((entry) => toEntry(entryRow.parse(entry))),
       };
     },
   };
 }
+
+const formatPosition = (position: Position | undefined): string =>
+  position === undefined ? "" : JSON.stringify(position);
 
 const toColumns = (entry: BatchEntry): Omit<Row, keyof Claim> =>
   entry.kind === "settled"
@@ -112,11 +148,12 @@ const toColumns = (entry: BatchEntry): Omit<Row, keyof Claim> =>
         sequences: entry.manifest.sequences,
         first_click: entry.manifest.firstClick,
         last_click: entry.manifest.lastClick,
+        position: formatPosition(entry.manifest.position),
       };
 
 function toEntry(row: z.output<typeof entryRow>): BatchEntry {
-  const { kind, number, token, segments, sequences, first_click, last_click } = row;
-  if (kind === "settled") return { kind, number, segments };
-  const manifest = { token, segments, sequences, firstClick: first_click, lastClick: last_click };
-  return { kind: "manifest", number, manifest };
+  const { kind, number, token, segments, sequences, first_click, last_click, position } = row;
+  if (kind !== "manifest") return { kind: "settled", number, segments };
+  const clicks = { firstClick: first_click, lastClick: last_click };
+  return { kind, number, manifest: { token, segments, sequences, position, ...clicks } };
 }

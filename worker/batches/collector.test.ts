@@ -8,7 +8,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { createCollector, type HeldSegment } from "./collector.ts";
 
 /** The bounds in docs/input-bounds.md. */
-const BOUNDS = { clicks: 20_000, segments: 2_000, bytes: 16 * 1024 ** 2 };
+const BOUNDS = { clicks: 60_000, segments: 2_000, bytes: 16 * 1024 ** 2 };
 
 const JOURNAL = newUuid();
 
@@ -19,6 +19,7 @@ const createSegment = (segment: number, clicks: number, bytes: number): HeldSegm
   bytes,
   rows: undefined,
   sequence: segment,
+  publishedAt: segment,
   firstClick: segment,
   lastClick: segment,
   links: new Set(),

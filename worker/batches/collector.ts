@@ -14,13 +14,16 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { BatchSegment } from "./deps.ts";
 
 /** A batch is closed by any of these. ClickHouse recommends 10,000 to 100,000 rows an insert. */
-const ROWS_MAX = 20_000;
+const ROWS_MAX = 60_000;
 const SEGMENTS_MAX = 2_000;
 const BYTES_MAX = 16 * 1024 ** 2;
 
 /** A batch is closed when its first segment has waited so long, and the batch before was closed so long ago. */
 const AGE_MS = 300;
 const INTERVAL_MS = 1_000;
+
+/** Without a segment for this long, an empty batch is returned: there is other work that batches bring about. */
+const IDLE_MS = 5_000;
 
 /** A segment in the worker's hands: its messages are acknowledged when it is stored. */
 export type HeldSegment<Rows> = BatchSegment<Rows> & {
@@ -40,7 +43,10 @@ export type Collector<Rows> = {
   add(segment: HeldSegment<Rows>): void;
   /** A segment that is being collected or inserted. */
   find(id: SegmentId): HeldSegment<Rows> | undefined;
-  /** Resolves with a batch as soon as it is due; with what there is, perhaps nothing, when the collector is closed. */
+  /**
+   * Resolves with a batch as soon as it is due; with an empty one after {@link IDLE_MS}; with what there is, perhaps
+   * nothing, when the collector is closed.
+   */
   take(): Promise<HeldSegment<Rows>[]>;
   /** Gives up segments that {@link Collector.take} returned. */
   drop(segments: readonly HeldSegment<Rows>[]): void;
@@ -91,12 +97,15 @@ export function createCollector<Rows>(): Collector<Rows> {
     },
     find: (id) => held.get(formatSegmentId(id)),
     async take() {
-      while (!closed && (batch.length === 0 || dueIn() > 0)) {
-        const due = batch.length === 0 ? undefined : Bun.sleep(Math.max(0, dueIn()));
-        await Promise.race([changed.promise, ...(due === undefined ? [] : [due])]);
+      const idleAt = performance.now() + IDLE_MS;
+      for (;;) {
+        const waitMs = batch.length === 0 ? idleAt - performance.now() : dueIn();
+        if (closed || waitMs <= 0) break;
+        await Promise.race([changed.promise, Bun.sleep(waitMs)]);
       }
       const taken = batch;
-      [batch, rows, bytes, closedAt] = [[], 0, 0, performance.now()];
+      if (taken.length > 0) closedAt = performance.now();
+      [batch, rows, bytes] = [[], 0, 0];
       notify();
       return taken;
     },

@@ -10,8 +10,9 @@ export type ClickSpan = { firstClick: number; lastClick: number };
 export type BatchSegment<Rows> = SegmentId &
   ClickSpan & {
     rows: Rows;
-    /** Its sequence in the stream. */
+    /** Its sequence in the stream, and when JetStream put it there, in Unix nanoseconds. */
     sequence: number;
+    publishedAt: number;
   };
 
 export type OwnerDeps<Rows> = {
@@ -41,3 +42,5 @@ export type OwnerDeps<Rows> = {
 export class LostOwnershipError extends Error {
   override name = "LostOwnershipError";
 }
+
+export const isLost = (error: unknown): boolean => error instanceof LostOwnershipError;

@@ -4,11 +4,13 @@
  */
 import type { ConsumerInfo } from "nats";
 
+import { RENEWED_MS } from "./renewal.ts";
+
 const POLL_MS = 500;
 
 /**
- * How long nobody must have fetched. An owner has a fetch waiting at nearly all times; only while its next batch is
- * full and the insert takes long does it have none.
+ * How long nobody must have fetched. An owner has a fetch waiting at nearly all times; while its next batch is full and
+ * the insert takes long it has none, and renews its claim instead.
  */
 const QUIET_MS = 3_000;
 
@@ -24,6 +26,8 @@ const QUIET_MAX_MS = 60_000;
 type ElectionDeps = {
   /** Reads the state of the durable consumer. */
   readConsumer: () => Promise<Pick<ConsumerInfo, "num_waiting" | "delivered">>;
+  /** Milliseconds since the owner claimed the log, or renewed its claim; undefined if there is none. */
+  readClaimAge: () => Promise<number | undefined>;
   /** Waits; resolves early when the worker stops. */
   sleep: (ms: number) => Promise<void>;
   isStopped: () => boolean;
@@ -33,7 +37,7 @@ type ElectionDeps = {
 
 /** Resolves when no worker has fetched segments for a while, or when this one stops. */
 export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
-  const { readConsumer, sleep, isStopped, lost } = deps;
+  const { readConsumer, readClaimAge, sleep, isStopped, lost } = deps;
   let lastDelivered: number | undefined;
   let quietMs = lost === 0 ? FIRST_QUIET_MS : Math.min(QUIET_MS * 2 ** lost, QUIET_MAX_MS);
   let quietSince = performance.now();
@@ -43,7 +47,10 @@ export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
       num_waiting > 0 || (lastDelivered !== undefined && delivered.consumer_seq > lastDelivered);
     lastDelivered = delivered.consumer_seq;
     if (isActive) [quietSince, quietMs] = [performance.now(), QUIET_MS];
-    else if (performance.now() - quietSince >= quietMs) return;
+    else if (performance.now() - quietSince >= quietMs) {
+      const age = await readClaimAge();
+      if (age === undefined || age > RENEWED_MS) return;
+    }
     await sleep(POLL_MS);
   }
 }

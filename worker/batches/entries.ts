@@ -22,7 +22,15 @@ export type Manifest = {
   /** Unix milliseconds of the first and the last click. */
   firstClick: number;
   lastClick: number;
+  /** The last message of the batch; undefined in entries of a version that wrote none. */
+  position?: Position | undefined;
 };
+
+/**
+ * A message of the stream, with the time when JetStream put it there in Unix nanoseconds: one that is published again
+ * has another time. As a number it is rounded, always in the same way.
+ */
+export type Position = { sequence: number; publishedAt: number };
 
 /** Entries of an owner that follow its last checkpoint; a batch has one number. */
 export type BatchEntry =
@@ -40,6 +48,8 @@ export type Checkpoint = {
   segments: string;
   /** Manifests of which it was not known whether their batches are stored. */
   open: Manifest[];
+  /** Of the last manifest. */
+  position?: Position | undefined;
 };
 
 export type BatchLog = {
@@ -47,6 +57,8 @@ export type BatchLog = {
   claim(claim: Claim): Promise<void>;
   /** The claim that wins; undefined in an empty log. */
   readHighestClaim(): Promise<Claim | undefined>;
+  /** Milliseconds since the claim that wins was last appended; undefined in an empty log. */
+  readClaimAge(): Promise<number | undefined>;
   append(claim: Claim, entry: BatchEntry): Promise<void>;
   appendCheckpoint(claim: Claim, checkpoint: Checkpoint): Promise<void>;
   /** The checkpoint of the highest owner that wrote one, with that owner's later entries. */
@@ -60,6 +72,8 @@ export type LogState = {
   index: SegmentIndex;
   /** Manifests of which it is not known whether their batches are stored, in the order of their inserts. */
   inDoubt: Manifest[];
+  /** Of the last manifest that has one. */
+  position: Position | undefined;
 };
 
 /**
@@ -67,7 +81,7 @@ export type LogState = {
  * only its last one is in doubt: the manifest after it says that it was stored.
  */
 export function replayLog(
-  { segments, open, number }: Checkpoint,
+  { segments, open, number, position: reached }: Checkpoint,
   entries: readonly BatchEntry[],
   rangesMax = RANGES_MAX,
 ): LogState {
@@ -82,11 +96,13 @@ export function replayLog(
   }
   const last = Math.max(...manifests.keys());
   const inDoubt = [...open];
+  let position = reached;
   for (const [batch, manifest] of [...manifests].toSorted(([a], [b]) => a - b)) {
+    position = manifest.position ?? position;
     const stored = settled.get(batch);
     if (stored !== undefined) addSegments(index, stored);
     else if (batch === last) inDoubt.push(manifest);
     else addSegments(index, manifest.segments);
   }
-  return { index, inDoubt };
+  return { index, inDoubt, position };
 }

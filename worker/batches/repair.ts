@@ -4,14 +4,16 @@
  */
 import type postgres from "postgres";
 
-import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
-import { type ClickHouse, findDifferences, rebuildBuckets } from "../../shared/clicks/rollups.ts";
+import {
+  type ClickHouse,
+  findDifferences,
+  linksOf,
+  rebuildBuckets,
+} from "../../shared/clicks/rollups.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { withTimeout } from "../../shared/timeout.ts";
-import { type ClickSpan, LostOwnershipError } from "./deps.ts";
-
-/** A PostgreSQL that does not respond must not delay clicks for longer. */
-const LOCK_TIMEOUT_MS = 3_000;
+import { takeRepairLock } from "../repair-lock.ts";
+import { type ClickSpan, isLost } from "./deps.ts";
 
 /** Pause before a repair is tried again for which PostgreSQL did not give the lock. */
 const RETRY_MS = 10_000;
@@ -22,7 +24,7 @@ const WAITING_MAX = 100;
 export type Repairs = {
   /**
    * Repairs what waits, and this span. When PostgreSQL is down it waits, because two repairs at once would be wrong.
-   * Returns whether nothing waits any more. Throws {@link LostOwnershipError} when `confirm` does: the clicks that
+   * Returns whether nothing waits any more. Throws `LostOwnershipError` when `confirm` does: the clicks that
    * another owner is inserting would look like differences.
    */
   repair(confirm: () => Promise<void>, span?: ClickSpan): Promise<boolean>;
@@ -30,10 +32,16 @@ export type Repairs = {
   rebuilt(): number;
 };
 
-type RepairsDeps = { sql: postgres.Sql; clickhouse: ClickHouse; log: Log };
+type RepairsDeps = {
+  sql: postgres.Sql;
+  clickhouse: ClickHouse;
+  log: Log;
+  /** Called with the links whose rollups were rebuilt: their figures have changed. */
+  onRebuilt: (linkIds: Iterable<Uuid>) => void;
+};
 
 /** Creates the repairs. They must run while nothing is inserted: a click on its way looks like a difference. */
-export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
+export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps): Repairs {
   const waiting: ClickSpan[] = [];
   let retryAt = 0;
   let rebuilt = 0;
@@ -50,18 +58,23 @@ export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
     await confirm();
     log.warn({ differences: differences.length }, "half_done_insert_repaired");
     await rebuildBuckets(clickhouse, differences);
+    onRebuilt(linksOf(differences));
     rebuilt += differences.length;
   }
 
   async function repairWaiting(confirm: () => Promise<void>): Promise<void> {
-    const release = await takeLock(sql);
+    const lock = await takeRepairLock(sql);
+    const confirmBoth = async (): Promise<void> => {
+      await confirm();
+      lock.confirm();
+    };
     try {
       for (let span = waiting[0]; span !== undefined; span = waiting[0]) {
-        await repairSpan(span, confirm);
+        await repairSpan(span, confirmBoth);
         waiting.shift();
       }
     } finally {
-      release();
+      lock.release();
     }
   }
 
@@ -78,7 +91,7 @@ export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
         await repairWaiting(confirm);
         return true;
       } catch (error) {
-        if (error instanceof LostOwnershipError) throw error;
+        if (isLost(error)) throw error;
         retryAt = performance.now() + RETRY_MS;
         log.warn({ error, waiting: waiting.length }, "repair_postponed");
         return false;
@@ -86,27 +99,4 @@ export function createRepairs({ sql, clickhouse, log }: RepairsDeps): Repairs {
     },
     rebuilt: () => rebuilt,
   };
-}
-
-/** Takes the lock for repairs, and returns the function that gives it back. Throws when it is not given in time. */
-async function takeLock(sql: postgres.Sql): Promise<() => void> {
-  const locked = Promise.withResolvers<boolean>();
-  const released = Promise.withResolvers<void>();
-  sql
-    .begin(async (transaction) => {
-      const [row] = await transaction<[{ locked: boolean }]>`
-        select pg_try_advisory_xact_lock(${REPAIR_LOCK}) as locked`;
-      locked.resolve(row.locked);
-      if (row.locked) await released.promise;
-    })
-    .catch(locked.reject);
-  try {
-    if (!(await withTimeout(locked.promise, LOCK_TIMEOUT_MS)))
-      throw new Error("Another repair is running.");
-    return released.resolve;
-  } catch (error) {
-    // If the lock is given later, it is given back at once.
-    released.resolve();
-    throw error;
-  }
 }

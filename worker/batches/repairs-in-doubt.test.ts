@@ -1,26 +1,13 @@
 import { describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
+import { createMemoryLog } from "../../test/harness/memory-log.ts";
 import { type ClickSpan, LostOwnershipError, type OwnerDeps } from "./deps.ts";
-import type { BatchEntry, BatchLog, Checkpoint, Claim } from "./entries.ts";
 import { takeOver } from "./owner.ts";
 import { createRepairs } from "./repair.ts";
 import { createSegmentIndex } from "./segment-index.ts";
 
-function createMemoryLog(): BatchLog {
-  const claims: Claim[] = [];
-  let state: { checkpoint: Checkpoint; entries: BatchEntry[] } | undefined;
-  return {
-    claim: async (claim) => void claims.push(claim),
-    readHighestClaim: async () => claims.at(-1),
-    append: async (_, entry) => void state?.entries.push(entry),
-    appendCheckpoint: async (_, checkpoint) =>
-      void (state = { checkpoint: structuredClone(checkpoint), entries: [] }),
-    read: async () => structuredClone(state),
-  };
-}
-
-const SEGMENT = { journalId: newUuid(), segment: 0, sequence: 1, rows: "" };
+const SEGMENT = { journalId: newUuid(), segment: 0, sequence: 1, publishedAt: 1, rows: "" };
 const SPAN: ClickSpan = { firstClick: 1_000, lastClick: 2_000 };
 
 describe("the repair of a batch in doubt", () => {
@@ -70,7 +57,7 @@ describe("repairs", () => {
       begin: async (work: (use: typeof transaction) => unknown) => await work(transaction),
     };
     const log = { warn: () => undefined };
-    const repairs = createRepairs({ sql, clickhouse, log } as never);
+    const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: () => undefined } as never);
     const outcome = await repairs.repair(lose, SPAN).catch((error: unknown) => error);
     expect(outcome).toBeInstanceOf(LostOwnershipError);
     expect(await repairs.repair(() => Promise.reject(new Error("ClickHouse is down.")))).toBe(

@@ -14,11 +14,11 @@ import {
   type SegmentId,
   toRawClick,
 } from "../../shared/contracts/click-segment.ts";
-import { openGeo } from "./geo.ts";
-import { parseReferrer } from "./referrer.ts";
+import { openGeo } from "../../shared/visitors/geo.ts";
+import { parseReferrer } from "../../shared/visitors/referrer.ts";
+import { truncateText } from "../../shared/visitors/truncate-text.ts";
+import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { createRowsOf, parseLanguage, ROW_COLUMNS } from "./rows.ts";
-import { truncateText } from "./truncate-text.ts";
-import { parseAgent } from "./user-agent.ts";
 import { createVisitorHash } from "./visitor.ts";
 
 // A database is loaded and many rows are computed, on a machine that may be busy.
@@ -103,14 +103,15 @@ function enrich(click: Click, idx: number): Row {
   const isOwn = parsed.host !== "" && (parsed.host === click.host || ownHosts.has(parsed.host));
   const utm = new URLSearchParams(click.query);
   const readUtm = (name: string) => truncateText(utm.get(name) ?? "", 255);
-  const kind = click.prefetch ? "prefetch" : "human";
+  const prefetch = click.prefetch ? "purpose header" : agent.prefetch;
+  const kind = prefetch === undefined ? "human" : "prefetch";
   return {
     ts: String(click.time),
     link_id: toHex(click.linkId),
     account_id: toHex(click.accountId),
     mode: click.mode,
     class: agent.bot === undefined ? kind : "bot",
-    class_reason: agent.bot ?? (click.prefetch ? "purpose header" : ""),
+    class_reason: agent.bot ?? prefetch ?? "",
     visitor: click.privacy
       ? visitorHash(click.linkId, formatSegmentId(ID), String(idx))
       : visitorHash(click.linkId, click.address, click.userAgent),
@@ -131,6 +132,7 @@ function enrich(click: Click, idx: number): Row {
     journal_id: ID.journalId,
     segment: String(ID.segment),
     idx: String(idx),
+    target: click.target === undefined ? "" : `${click.target.kind}:${toHex(click.target.id)}`,
   };
 }
 
@@ -177,6 +179,10 @@ const anyClick: fc.Arbitrary<Click> = fc.record({
     ),
     anyText(60),
   ),
+  target: fc.option(
+    fc.record({ kind: fc.constantFrom("rule" as const, "arm" as const), id: fc.uuid() }),
+    { nil: undefined },
+  ),
 });
 
 test.each([
@@ -198,7 +204,7 @@ describe("the rows of a segment", () => {
         const rows = await rowsOf(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
         expect(rows).toMatchObject({ ...ID, clicks: clicks.length, whole: true });
-        expect(rows?.links).toEqual([...new Set(decoded.map(({ linkId }) => linkId))]);
+        expect([...(rows?.links ?? [])]).toEqual([...new Set(decoded.map(({ linkId }) => linkId))]);
         const times = decoded.map(({ time }) => time);
         expect(rows?.firstClick).toBe(Math.min(...times));
         expect(rows?.lastClick).toBe(Math.max(...times));
@@ -315,6 +321,9 @@ describe("a row", () => {
 
   test("has the class bot or prefetch with its reason", async () => {
     expect(await toRow({ prefetch: true })).toMatchObject({ class: "prefetch" });
+    expect(
+      await toRow({ userAgent: "Mozilla/4.0 (compatible; ms-office; MSOffice 16)" }),
+    ).toMatchObject({ class: "prefetch", class_reason: "office" });
     expect(await toRow({ userAgent: "Twitterbot/1.0" })).toMatchObject({
       class: "bot",
       class_reason: "twitterbot/1.0",

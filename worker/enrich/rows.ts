@@ -1,24 +1,27 @@
 /**
- * Enrichment: turns a segment into rows of ClickHouse, from the segment's bytes to the insert's text without an object
- * for each row. It is a pure function of the segment, except for the GeoIP data.
+ * Enrichment: turns a segment into rows of ClickHouse, from the segment's bytes to the bytes of the insert. What a header
+ * says is cached as the bytes of its fields, so that a row is mostly copied. It is a pure function of the segment, except
+ * for the GeoIP data.
  */
 import {
   decodeText,
   type EncodedClick,
   formatSegmentId,
   formatUuid,
+  ID_BYTES,
   readEncodedClick,
   scanSegment,
   SEGMENT_HEADER_BYTES,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { cached } from "./cache.ts";
-import type { Geo, GeoLocation } from "./geo.ts";
-import { parseReferrer } from "./referrer.ts";
+import { cached } from "../../shared/visitors/cache.ts";
+import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
+import { parseReferrer } from "../../shared/visitors/referrer.ts";
+import { truncateText } from "../../shared/visitors/truncate-text.ts";
+import type { Agent } from "../../shared/visitors/user-agent.ts";
 import { escapeField } from "./tab-separated.ts";
-import { truncateText } from "./truncate-text.ts";
-import type { Agent } from "./user-agent.ts";
+import { createTextWriter, type TextWriter } from "./text-writer.ts";
 import type { VisitorHash } from "./visitor.ts";
 
 /** The columns of the rows, in order: those of the table `incoming_clicks`. */
@@ -50,6 +53,7 @@ export const ROW_COLUMNS = [
   "journal_id",
   "segment",
   "idx",
+  "target",
 ] as const;
 
 /** The rows of a segment. */
@@ -57,7 +61,7 @@ export type SegmentRows = SegmentId & {
   /** In the format TabSeparated, with {@link ROW_COLUMNS}; one line for each click, in order. */
   rows: Buffer;
   clicks: number;
-  links: readonly Uuid[];
+  links: Iterable<Uuid>;
   /** Times of the earliest and the latest click, in Unix milliseconds; infinite without clicks. */
   firstClick: number;
   lastClick: number;
@@ -90,17 +94,21 @@ const TURN_MS = 5;
 /** The latest time of a click, in Unix milliseconds: 2100-01-01, below the end of ClickHouse's `DateTime`. */
 const TIME_MAX = Date.UTC(2100, 0, 1);
 
+/** Bytes of a row for which there is room at first. */
+const ROW_BYTES = 320;
+
 /** Creates the enrichment of segments. */
 export function createRowsOf(deps: RowsDeps): RowsOf {
-  const encodeClick = createClickEncoder(deps);
+  const writeClick = createClickWriter(deps);
 
   return async (segment) => {
     const scan = scanSegment(segment);
     if (scan === undefined) return undefined;
     const segmentId = formatSegmentId(scan);
-    const position = `\t${scan.journalId}\t${scan.segment}\t`;
-    const links = new Map<string, Uuid>();
-    const lines: string[] = [];
+    const position = Buffer.from(`\t${scan.journalId}\t${scan.segment}\t`);
+    const writer = createTextWriter(scan.count * ROW_BYTES);
+    const subjects = new Map<string, Subject>();
+    let clicks = 0;
     let [firstClick, lastClick] = [Infinity, -Infinity];
     let turnEnd = performance.now() + TURN_MS;
     for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
@@ -108,12 +116,16 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
       if (read === undefined || !isTime(read.click.time)) return undefined;
       const { click, end } = read;
       offset = end;
-      firstClick = Math.min(firstClick, click.time);
-      lastClick = Math.max(lastClick, click.time);
-      let linkId = links.get(click.linkHex);
-      if (linkId === undefined) links.set(click.linkHex, (linkId = formatUuid(click.linkHex)));
-      const idx = lines.length;
-      lines.push(`${encodeClick(click, linkId, segmentId, idx)}${position}${idx}\n`);
+      if (click.time < firstClick) firstClick = click.time;
+      if (click.time > lastClick) lastClick = click.time;
+      let subject = subjects.get(click.ids);
+      if (subject === undefined) subjects.set(click.ids, (subject = toSubject(click.ids)));
+      writeClick(writer, click, subject, segmentId, clicks);
+      writer.bytes(position);
+      writer.integer(clicks++);
+      writer.bytes(TAB);
+      writer.ascii(click.target);
+      writer.bytes(LINE_FEED);
       if (performance.now() < turnEnd) continue;
       await new Promise<void>((resolve) => setImmediate(resolve));
       turnEnd = performance.now() + TURN_MS;
@@ -121,9 +133,9 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
     return {
       journalId: scan.journalId,
       segment: scan.segment,
-      rows: Buffer.from(lines.join("")),
-      clicks: lines.length,
-      links: [...links.values()],
+      rows: writer.finish(),
+      clicks,
+      links: new Set([...subjects.values()].map(({ linkId }) => linkId)),
       firstClick,
       lastClick,
       whole: scan.end === segment.length,
@@ -131,90 +143,129 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
   };
 }
 
+/** A link with its account, and the two as fields of a row between the time and the mode. */
+type Subject = { linkId: Uuid; fields: Buffer };
+
+/** Converts the bytes of the two UUIDs, as Latin-1. */
+function toSubject(ids: string): Subject {
+  const hex = Buffer.from(ids, "latin1").toString("hex");
+  const [link, account] = [hex.slice(0, 2 * ID_BYTES), hex.slice(2 * ID_BYTES)];
+  return { linkId: formatUuid(link), fields: Buffer.from(`\t${link}\t${account}\t`) };
+}
+
+const TAB = Buffer.from("\t");
+const LINE_FEED = Buffer.from("\n");
+
 const isTime = (time: number): boolean => Number.isInteger(time) && time >= 0 && time < TIME_MAX;
 
-/** Returns the columns of a click before its position in the journal. */
-type EncodeClick = (click: EncodedClick, linkId: Uuid, segmentId: string, idx: number) => string;
+/** Writes the columns of a click before its position in the journal. */
+type WriteClick = (
+  writer: TextWriter,
+  click: EncodedClick,
+  subject: Subject,
+  segmentId: string,
+  idx: number,
+) => void;
 
-/** What a header says, as fields of a row, escaped. */
-type AgentFields = { text: string; fields: string; bot: string | undefined };
-type ReferrerFields = { host: string; fields: string; fieldsWithoutPath: string };
+/** What a header says, as fields of a row, escaped, each with the tab before it. */
+type AgentFields = {
+  text: string;
+  fields: Buffer;
+  /** Class and reason, when the header alone decides them. */
+  kind: Buffer | undefined;
+  isBot: boolean;
+};
+type ReferrerFields = { host: string; fields: Buffer; fieldsWithoutPath: Buffer };
 
-function createClickEncoder({
+function createClickWriter({
   geo,
   parseAgent,
   visitorHash,
   anonymousVisitors,
   ownHosts,
-}: RowsDeps): EncodeClick {
+}: RowsDeps): WriteClick {
   const agentOf = cached(CACHE_ENTRIES_MAX, (latin1: string): AgentFields => {
     const text = decodeText(latin1);
-    const { browser, os, device, bot } = parseAgent(text);
-    return { text, fields: toFields(browser, os, device), bot: bot && escapeField(bot) };
+    const { browser, os, device, bot, prefetch } = parseAgent(text);
+    const fields = toFields(browser, os, device);
+    const isBot = bot !== undefined;
+    const prefetchKind = prefetch === undefined ? undefined : toKind("prefetch", prefetch);
+    return { text, fields, kind: isBot ? toKind("bot", bot) : prefetchKind, isBot };
   });
   const referrerOf = cached(CACHE_ENTRIES_MAX, (latin1: string): ReferrerFields => {
     const { host, source, path } = parseReferrer(decodeText(latin1));
     return { host, fields: toFields(source, path), fieldsWithoutPath: toFields(source, "") };
   });
   const languageOf = cached(CACHE_ENTRIES_MAX, (latin1: string) =>
-    parseLanguage(decodeText(latin1)),
+    toFields(parseLanguage(decodeText(latin1))),
   );
   const utmOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => parseUtm(decodeText(latin1)));
-  const hostOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => decodeText(latin1));
+  const hostOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => {
+    const text = decodeText(latin1);
+    return { text, fields: toFields(text) };
+  });
   const placeOf = createLocationEncoder();
 
-  /**
-   * With a privacy signal, derives the visitor from the click's position in the journal: stable on retry, not linkable
-   * to a person.
-   */
-  const visitorOf: (...values: [...Parameters<EncodeClick>, userAgent: string]) => string = (
-    click,
-    linkId,
-    segmentId,
-    idx,
-    userAgent,
-  ) =>
-    click.privacy && anonymousVisitors
-      ? visitorHash(linkId, segmentId, String(idx))
-      : visitorHash(linkId, decodeText(click.address), userAgent);
-
-  return (click, linkId, segmentId, idx) => {
+  return (writer, click, { linkId, fields }, segmentId, idx) => {
     const agent = agentOf(click.userAgent);
-    const visitor = visitorOf(click, linkId, segmentId, idx, agent.text);
-    const place = placeOf(geo.locate(click.address), click.privacy);
     const host = hostOf(click.host);
     const referrer = referrerOf(click.referrer);
-    const isOwn = referrer.host !== "" && (referrer.host === host || ownHosts.has(referrer.host));
+    const isOwn =
+      referrer.host !== "" && (referrer.host === host.text || ownHosts.has(referrer.host));
     const foreign = click.privacy ? referrer.fieldsWithoutPath : referrer.fields;
-    const source = isOwn ? DIRECT_FIELDS : foreign;
-    return `${click.time}\t${click.linkHex}\t${click.accountHex}\t${click.mode}\t${classify(agent.bot, click.prefetch)}\t${visitor}\t${place}\t${agent.fields}\t${source}\t${languageOf(click.language)}\t${utmOf(click.query)}\t${escapeField(host)}`;
+    // With a privacy signal, the click's position in the journal stands for the visitor: stable on retry, not linkable to
+    // a person.
+    const visitor =
+      click.privacy && anonymousVisitors
+        ? visitorHash(linkId, segmentId, String(idx))
+        : visitorHash(linkId, decodeText(click.address), agent.text);
+
+    writer.integer(click.time);
+    writer.bytes(fields);
+    writer.ascii(click.mode);
+    writer.bytes(kindOf(agent, click.prefetch));
+    writer.ascii(visitor);
+    writer.bytes(placeOf(geo.locate(click.address), click.privacy));
+    writer.bytes(agent.fields);
+    writer.bytes(isOwn ? DIRECT_FIELDS : foreign);
+    writer.bytes(languageOf(click.language));
+    writer.bytes(utmOf(click.query));
+    writer.bytes(host.fields);
   };
 }
 
 /** Checks for bots first: a request by a bot can be marked as a prefetch as well. */
-function classify(bot: string | undefined, prefetch: boolean): string {
-  if (bot !== undefined) return `bot\t${bot}`;
-  return prefetch ? "prefetch\tpurpose header" : "human\t";
-}
+const kindOf = ({ kind, isBot }: AgentFields, isMarked: boolean): Buffer =>
+  isMarked && !isBot ? PREFETCH : (kind ?? HUMAN);
+
+/** A click's class with its reason, and the tabs around them. */
+const toKind = (name: string, reason: string): Buffer =>
+  Buffer.concat([toFields(name, reason), Buffer.from("\t")]);
+
+const HUMAN = toKind("human", "");
+const PREFETCH = toKind("prefetch", "purpose header");
 
 /** Returns a function for the fields of a location. The objects of {@link Geo} are its own, so they identify places. */
-function createLocationEncoder(): (location: GeoLocation, privacy: boolean) => string {
-  const known = new WeakMap<GeoLocation, { fields: string; fieldsWithoutCity: string }>();
+function createLocationEncoder(): (location: GeoLocation, privacy: boolean) => Buffer {
+  const known = new WeakMap<GeoLocation, { fields: Buffer; fieldsWithoutCity: Buffer }>();
   return (location, privacy) => {
     let place = known.get(location);
     if (place === undefined) {
       const { continent, country, region, region_name, city } = location;
-      const area = toFields(continent, country, region, region_name);
-      place = { fields: `${area}\t${escapeField(city)}`, fieldsWithoutCity: `${area}\t` };
+      const area = [continent, country, region, region_name];
+      place = { fields: toFields(...area, city), fieldsWithoutCity: toFields(...area, "") };
       known.set(location, place);
     }
     return privacy ? place.fieldsWithoutCity : place.fields;
   };
 }
 
-const toFields = (...texts: readonly string[]): string => texts.map(escapeField).join("\t");
+/** Escapes texts as fields, each with a tab before it. */
+function toFields(...texts: readonly string[]): Buffer {
+  return Buffer.from(texts.map((text) => `\t${escapeField(text)}`).join(""));
+}
 
-const DIRECT_FIELDS = "direct\t";
+const DIRECT_FIELDS = toFields("direct", "");
 
 /** Returns the primary subtag of the first language of `Accept-Language`, e.g. `de` for `de-AT,en;q=0.5`; "" for none. */
 export const parseLanguage = (header: string): string =>
@@ -224,7 +275,7 @@ const UTM_NAMES = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_
 
 const UTM_LENGTH_MAX = 255;
 
-function parseUtm(query: string): string {
+function parseUtm(query: string): Buffer {
   const values = new URLSearchParams(query);
   return toFields(...UTM_NAMES.map((name) => truncateText(values.get(name) ?? "", UTM_LENGTH_MAX)));
 }

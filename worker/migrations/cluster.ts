@@ -58,6 +58,11 @@ const FORMS: readonly [form: RegExp, convert: Convert][] = [
     ],
   ],
   [
+    // A table that stores nothing.
+    /^ALTER TABLE (?<table>incoming_clicks) (?<change>ADD COLUMN .*)$/s,
+    ({ table, change }, on) => [`ALTER TABLE ${table} ${on} ${change}`],
+  ],
+  [
     /^ALTER TABLE (?<table>\w+) (?<change>(?:ADD|DROP) COLUMN .*)$/s,
     ({ table = "", change }, on) =>
       onTableAndLocal((name) => `ALTER TABLE ${name} ${on} ${change}`, table),

@@ -3,6 +3,9 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 
+/** Visitors make up unknown aliases, so their names are retained no longer than this, in days. */
+const ALIASES_DAYS_MAX = 90;
+
 /** Days after which rows expire; 0 keeps them forever. */
 export type Retention = { clicksDays: number; rollupsDays: number };
 
@@ -21,6 +24,12 @@ export async function setRetention(
   const wanted = [
     { table: "clicks", time: "toDateTime(ts)", days: clicksDays },
     ...ROLLUP_TABLES.map(({ table }) => ({ table, time: "bucket", days: rollupsDays })),
+    { table: "failures", time: "bucket", days: rollupsDays },
+    {
+      table: "unknown_aliases",
+      time: "bucket",
+      days: Math.min(rollupsDays || ALIASES_DAYS_MAX, ALIASES_DAYS_MAX),
+    },
   ];
   for (const { table, time, days } of wanted) {
     const ttl = days === 0 ? "" : `${time} + toIntervalDay(${days})`;

@@ -65,8 +65,15 @@ for (const statement of statements) {
   else form[1](form[0].exec(statement)?.groups ?? {});
 }
 
-/** Tables that are no rollups: raw clicks, those that store nothing, and the log of batches. */
-const NO_ROLLUPS = new Set(["clicks", "incoming_clicks", "click_sums", "batches"]);
+/** Tables that are no rollups: raw clicks, those that store nothing, the log of batches, and sums of failed requests. */
+const NO_ROLLUPS = new Set([
+  "clicks",
+  "incoming_clicks",
+  "click_sums",
+  "batches",
+  "failures",
+  "unknown_aliases",
+]);
 
 const byTable = <Row extends { table: string }>(rows: readonly Row[]): Row[] =>
   rows.toSorted((a, b) => (a.table < b.table ? -1 : 1));

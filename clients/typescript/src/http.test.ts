@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
-import { createSend, ShorthopError } from "./http.ts";
+import { parseRetryAfter, ShorthopError } from "./errors.ts";
+import { createSend } from "./http.ts";
 
 type Reply = Response | Error;
 
 /** A fake API that returns the replies in order and records the requests. */
-function fakeApi(replies: Reply[], options: { retriesMax?: number } = {}) {
+function fakeApi(replies: Reply[], options: { retriesMax?: number; timeoutMs?: number } = {}) {
   const requests: Request[] = [];
   const fetchOnce = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     requests.push(
@@ -25,6 +26,19 @@ function fakeApi(replies: Reply[], options: { retriesMax?: number } = {}) {
 
 const errorResponse = (status: number, code: string, headers: Record<string, string> = {}) =>
   Response.json({ error: { code, message: "m" } }, { status, headers });
+
+/** What a call rejects with. */
+const errorOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => "no error",
+    (error: unknown) => error,
+  );
+
+/** Never answers, and rejects when it is aborted. */
+const silent = (_: unknown, init?: RequestInit): Promise<Response> =>
+  new Promise((_, reject) => {
+    init?.signal?.addEventListener("abort", () => reject(new Error("any text")));
+  });
 
 const CREATE_LINK = {
   method: "POST",
@@ -71,7 +85,7 @@ describe("requests", () => {
 
   test("are not retried when that cannot help, nor beyond the maximum", async () => {
     const rejected = fakeApi([errorResponse(400, "alias_taken", { "x-request-id": "r" })]);
-    expect(rejected.send(CREATE_LINK)).rejects.toMatchObject({
+    expect(await errorOf(rejected.send(CREATE_LINK))).toMatchObject({
       name: "ShorthopError",
       status: 400,
       code: "alias_taken",
@@ -79,13 +93,17 @@ describe("requests", () => {
       requestId: "r",
     });
     const tooLate = fakeApi([errorResponse(429, "rate_limited", { "retry-after": "3600" })]);
-    expect(tooLate.send(CREATE_LINK)).rejects.toMatchObject({ retryAfterSeconds: 3_600 });
+    expect(await errorOf(tooLate.send(CREATE_LINK))).toMatchObject({ retryAfterSeconds: 3_600 });
     const unreachable = fakeApi(
       Array.from({ length: 3 }, () => new TypeError("no")),
       { retriesMax: 1 },
     );
-    expect(unreachable.send(CREATE_LINK)).rejects.toBeInstanceOf(TypeError);
-    await Bun.sleep(600);
+    expect(await errorOf(unreachable.send(CREATE_LINK))).toMatchObject({
+      name: "ShorthopError",
+      status: 0,
+      code: "network",
+      cause: expect.any(TypeError),
+    });
     expect([
       rejected.requests.length,
       tooLate.requests.length,
@@ -98,5 +116,55 @@ describe("requests", () => {
     const error = await send(CREATE_LINK).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ShorthopError);
     expect(error).toMatchObject({ status: 404, code: "unknown" });
+  });
+
+  test("reject with what the API says about the error", async () => {
+    const details = [{ param: "url", message: "url is required." }];
+    const error = { code: "invalid_request", message: "m", param: "url", details, doc_url: "u" };
+    const { send } = fakeApi([Response.json({ error }, { status: 400 })]);
+    const thrown = await send(CREATE_LINK).catch((reason: unknown) => reason);
+    expect(thrown).toMatchObject({ param: "url", details, docUrl: "u" });
+  });
+
+  test("time out, and end with the signal, also between retries", async () => {
+    const fetchSilently = Object.assign(silent, { preconnect: () => undefined });
+    const options = { baseUrl: "http://localhost", fetch: fetchSilently, retriesMax: 0 };
+    const late = createSend({ ...options, timeoutMs: 5 })({ method: "GET", path: "/" });
+    expect(await errorOf(late)).toMatchObject({ status: 0, code: "timeout" });
+    const stop = new AbortController();
+    const call = createSend(options)({ method: "GET", path: "/", signal: stop.signal });
+    stop.abort("enough");
+    expect(await errorOf(call)).toMatchObject({ status: 0, code: "aborted", cause: "enough" });
+
+    const { send, requests } = fakeApi([errorResponse(429, "x", { "retry-after": "20" })]);
+    const second = new AbortController();
+    const waiting = send({ ...CREATE_LINK, signal: second.signal });
+    await Bun.sleep(0);
+    second.abort();
+    expect(await errorOf(waiting)).toMatchObject({ code: "aborted" });
+    expect(requests).toHaveLength(1);
+  });
+
+  test("count a body that breaks off as a failed attempt", async () => {
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("cut")) });
+    const { send, requests } = fakeApi([new Response(broken), Response.json({ ok: true })]);
+    expect(await (await send(CREATE_LINK)).json()).toEqual({ ok: true });
+    expect(requests).toHaveLength(2);
+  });
+});
+
+describe("Retry-After", () => {
+  const now = Date.UTC(2026, 2, 2, 9, 15, 0);
+
+  test.each([
+    ["120", 120],
+    [" 0 ", 0],
+    ["Mon, 02 Mar 2026 09:15:42 GMT", 42],
+    ["Mon, 02 Mar 2026 09:14:00 GMT", 0],
+    ["soon", undefined],
+    ["-1", undefined],
+    [null, undefined],
+  ])("%p is %p seconds", (value, seconds) => {
+    expect(parseRetryAfter(value, now)).toBe(seconds);
   });
 });

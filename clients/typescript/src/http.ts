@@ -1,4 +1,5 @@
 /** Sends requests, and retries those where a retry is safe and likely to succeed. */
+import { readError, ShorthopError } from "./errors.ts";
 
 /**
  * Options of a client.
@@ -15,7 +16,7 @@ export type ClientOptions = {
   retriesMax?: number;
   /** The longest delay before a retry, 30 s when left out. A longer `Retry-After` fails the call at once. */
   retryDelayMaxMs?: number;
-  /** Timeout of a single attempt, 30 s when left out. */
+  /** Timeout of a single attempt, 30 s when left out; of a stream, until it begins. */
   timeoutMs?: number;
   /** Replaces the global `fetch`: for tests, proxies or instrumentation. */
   fetch?: typeof fetch;
@@ -23,95 +24,134 @@ export type ClientOptions = {
 
 /** One request to the API. */
 export type ApiRequest = {
-  method: "GET" | "POST" | "PATCH" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
-  query?: Record<string, string | number | undefined> | undefined;
+  query?: Record<string, string | number | readonly string[] | undefined> | undefined;
   body?: unknown;
   /** Makes a request that creates something safe to retry. */
   idempotencyKey?: string | undefined;
   signal?: AbortSignal | undefined;
   /** The `Accept` header, e.g. `text/csv`; left out for JSON. */
   accept?: string | undefined;
+  /** Further headers; those that are undefined are left out. */
+  headers?: Record<string, string | undefined>;
+  /** Returns the response before its body has arrived. */
+  stream?: boolean;
 };
-
-/**
- * An error response of the API. `code` is stable and meant for programs, `message` is for people.
- *
- * @example
- * try {
- *   await shorthop.links.get(id);
- * } catch (error) {
- *   if (error instanceof ShorthopError && error.code === "not_found") return undefined;
- *   throw error;
- * }
- */
-export class ShorthopError extends Error {
-  override name = "ShorthopError";
-  constructor(
-    /** The HTTP status. */
-    readonly status: number,
-    /** A stable code such as `alias_taken`; `unknown` when the response has none, e.g. one of a proxy. */
-    readonly code: string,
-    message: string,
-    /** Seconds until a retry makes sense, when the response has `Retry-After`. */
-    readonly retryAfterSeconds: number | undefined,
-    /** `X-Request-Id`: quote it when you report a failure. */
-    readonly requestId: string | undefined,
-  ) {
-    super(message);
-  }
-}
 
 /** Delay before the first retry, before jitter; doubles with each retry. */
 const BACKOFF_BASE_MS = 250;
 
 const RETRYABLE_STATUSES = new Set([429, 502, 503, 504]);
 
+/** Codes of a call without a response that a retry can help. */
+const RETRYABLE_CODES = new Set(["network", "timeout"]);
+
 /**
- * Creates the function that sends requests. It returns successful responses and rejects with {@link ShorthopError} or
- * what `fetch` rejects with, after the retries that the options allow.
+ * Creates the function that sends requests. It returns successful responses and rejects with {@link ShorthopError} after
+ * the retries that the options allow.
  */
 export function createSend(options: ClientOptions) {
-  const { apiKey, retriesMax = 3, retryDelayMaxMs = 30_000, timeoutMs = 30_000 } = options;
-  const fetchResponse = options.fetch ?? fetch;
-
-  async function attempt(request: ApiRequest): Promise<Response> {
-    const headers: Record<string, string> = {};
-    if (apiKey !== undefined) headers["authorization"] = `Bearer ${apiKey}`;
-    if (request.body !== undefined) headers["content-type"] = "application/json";
-    if (request.accept !== undefined) headers["accept"] = request.accept;
-    if (request.idempotencyKey !== undefined) headers["idempotency-key"] = request.idempotencyKey;
-    const signals = [AbortSignal.timeout(timeoutMs), request.signal];
-    const response = await fetchResponse(buildUrl(options.baseUrl, request), {
-      method: request.method,
-      headers,
-      signal: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
-      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
-    });
-    if (!response.ok) throw await toError(response);
-    return response;
-  }
-
+  const { retriesMax = 3, retryDelayMaxMs = 30_000 } = options;
   return async (request: ApiRequest): Promise<Response> => {
     for (let retries = 0; ; retries++) {
       try {
-        return await attempt(request);
+        return await attempt(options, request);
       } catch (error) {
         const delayMs = computeRetryDelayMs(error, retries);
-        if (request.signal?.aborted === true || retries >= retriesMax) throw error;
-        if (delayMs > retryDelayMaxMs) throw error;
-        await new Promise((resolve) => setTimeout(resolve, delayMs));
+        if (retries >= retriesMax || delayMs > retryDelayMaxMs) throw error;
+        await delay(delayMs, request.signal);
       }
     }
   };
 }
 
+async function attempt(options: ClientOptions, request: ApiRequest): Promise<Response> {
+  const url = buildUrl(options.baseUrl, request);
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(TIMED_OUT), options.timeoutMs ?? 30_000);
+  const forward = () => stop.abort(request.signal?.reason);
+  request.signal?.addEventListener("abort", forward);
+  try {
+    if (request.signal?.aborted === true) forward();
+    const response = await (options.fetch ?? fetch)(url, {
+      method: request.method,
+      headers: buildHeaders(options.apiKey, request),
+      signal: stop.signal,
+      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+    });
+    if (!response.ok) throw await readError(response);
+    // Here, so that a body that breaks off or takes too long is a failed attempt as well.
+    return request.stream === true
+      ? response
+      : new Response(await response.arrayBuffer(), response);
+  } catch (error) {
+    throw toError(error, stop.signal);
+  } finally {
+    clearTimeout(timer);
+    if (request.stream !== true) request.signal?.removeEventListener("abort", forward);
+  }
+}
+
+const TIMED_OUT = new Error("The API did not answer in time.");
+
+/** Names what `fetch` rejects with, which differs between runtimes. */
+function toError(error: unknown, signal: AbortSignal): ShorthopError {
+  if (error instanceof ShorthopError) return error;
+  if (signal.reason === TIMED_OUT) {
+    return new ShorthopError(0, "timeout", TIMED_OUT.message, { cause: error });
+  }
+  if (signal.aborted) return abortedBy(signal.reason);
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ShorthopError(0, "network", `The API cannot be reached: ${reason}`, { cause: error });
+}
+
+/** The error of a call that its own signal ended. */
+export const abortedBy = (cause: unknown): ShorthopError =>
+  new ShorthopError(0, "aborted", "The call was aborted.", { cause });
+
+/** Waits, or rejects when the signal aborts. */
+export const delay = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(abortedBy(signal?.reason));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, ms);
+    if (signal?.aborted === true) abort();
+    else signal?.addEventListener("abort", abort, { once: true });
+  });
+
+function buildHeaders(apiKey: string | undefined, request: ApiRequest): Record<string, string> {
+  const { body, accept, idempotencyKey, headers = {} } = request;
+  return {
+    ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...(accept === undefined ? {} : { accept }),
+    ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+    ...Object.fromEntries(Object.entries(headers).filter(isPresent)),
+  };
+}
+
+const isPresent = (entry: [string, string | undefined]): entry is [string, string] =>
+  entry[1] !== undefined;
+
 function buildUrl(baseUrl: string, { path, query = {} }: ApiRequest): URL {
   let end = baseUrl.length;
   while (baseUrl[end - 1] === "/") end--;
-  const url = new URL(baseUrl.slice(0, end) + path);
+  const text = baseUrl.slice(0, end) + path;
+  if (!URL.canParse(text)) {
+    const message = `baseUrl must be an absolute URL, not ${JSON.stringify(baseUrl)}.`;
+    throw new ShorthopError(0, "invalid_argument", message);
+  }
+  const url = new URL(text);
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) url.searchParams.set(name, String(value));
+    for (const item of typeof value === "object" ? value : [value]) {
+      if (item !== undefined) url.searchParams.append(name, String(item));
+    }
   }
   return url;
 }
@@ -120,30 +160,14 @@ function buildUrl(baseUrl: string, { path, query = {} }: ApiRequest): URL {
  * Returns the delay before the next retry, infinite when a retry cannot help. Honours `Retry-After`; otherwise uses
  * exponential backoff with jitter, so that clients that failed together do not retry together.
  */
-function computeRetryDelayMs(error: unknown, retries: number): number {
-  const backoff = BACKOFF_BASE_MS * 2 ** retries * (0.5 + Math.random());
-  // No response: the connection failed, or the attempt timed out.
-  if (!(error instanceof ShorthopError)) return backoff;
-  if (!RETRYABLE_STATUSES.has(error.status) && error.code !== "idempotency_in_progress") {
-    return Number.POSITIVE_INFINITY;
-  }
-  return error.retryAfterSeconds === undefined ? backoff : error.retryAfterSeconds * 1_000;
+export function computeRetryDelayMs(error: unknown, retries: number): number {
+  if (!(error instanceof ShorthopError) || !isRetryable(error)) return Number.POSITIVE_INFINITY;
+  return error.retryAfterSeconds === undefined
+    ? BACKOFF_BASE_MS * 2 ** retries * (0.5 + Math.random())
+    : error.retryAfterSeconds * 1_000;
 }
 
-async function toError(response: Response): Promise<ShorthopError> {
-  const body: unknown = await response.json().catch(() => undefined);
-  const error = getProperty(body, "error");
-  const code = getProperty(error, "code");
-  const message = getProperty(error, "message");
-  const retryAfter = response.headers.get("retry-after");
-  return new ShorthopError(
-    response.status,
-    typeof code === "string" ? code : "unknown",
-    typeof message === "string" ? message : `The API responded with status ${response.status}.`,
-    retryAfter === null ? undefined : Number(retryAfter),
-    response.headers.get("x-request-id") ?? undefined,
-  );
-}
-
-const getProperty = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+const isRetryable = ({ status, code }: ShorthopError): boolean =>
+  RETRYABLE_STATUSES.has(status) ||
+  code === "idempotency_in_progress" ||
+  (status === 0 && RETRYABLE_CODES.has(code));

@@ -1,14 +1,21 @@
 /** The TypeScript client of the Shorthop API. */
-export { type CallOptions, type Client, createClient } from "./client.ts";
-export { type ClientOptions, ShorthopError } from "./http.ts";
+export type { CallOptions, ChangeOptions } from "./calls.ts";
+export { type Client, createClient } from "./client.ts";
+export { type ErrorCode, type ErrorDetail, type ErrorOptions, ShorthopError } from "./errors.ts";
+export type { ClientOptions } from "./http.ts";
+export type { LiveClick, StreamOptions } from "./live.ts";
 export type {
   ApiKey,
   Body,
+  Click,
   Domain,
   FullLink,
   Link,
   LinkChange,
+  ListedLink,
   NewLink,
+  PageBody,
   Query,
   ResponseBody,
+  Share,
 } from "./types.ts";

@@ -1,14 +1,49 @@
-/** Iterates over paginated lists. */
+/** Iterates over lists. */
 
-export type Page<Item> = { data: Item[]; pagination: { page: number; total_pages: number } };
+/** An answer of a list; one by page has `pagination`. */
+export type ListAnswer<Item> = {
+  data: Item[];
+  next_cursor?: string | null;
+  pagination?: { total_pages: number };
+};
 
-/** Yields every item of every page. Fetches a page when the iteration reaches its first item. */
-export async function* iteratePages<Item>(
-  fetchPage: (page: number) => Promise<Page<Item>>,
+/** An answer of a list that has cursors alone. */
+export type CursorAnswer<Item> = { data: Item[]; next_cursor: string | null };
+
+/** Which part of a list to fetch. */
+export type ListPosition = { starting_after: string } | { page: number };
+
+/** The most entries that the API returns at once. */
+const LIMIT_MAX = 100;
+
+/**
+ * Yields every entry of a list, by cursor: entries that are created or deleted meanwhile neither repeat nor hide others.
+ * Fetches the next part when the iteration reaches it. An API without cursors answers with numbered pages, which are then
+ * followed.
+ */
+export async function* iterateList<Item>(
+  fetchPart: (query: ListPosition & { limit: number }) => Promise<ListAnswer<Item>>,
+  limit = LIMIT_MAX,
 ): AsyncGenerator<Item, void, undefined> {
+  let position: ListPosition = { starting_after: "" };
   for (let page = 1; ; page++) {
-    const { data, pagination } = await fetchPage(page);
+    const { data, next_cursor, pagination } = await fetchPart({ ...position, limit });
     yield* data;
-    if (page >= pagination.total_pages) return;
+    if (next_cursor === null) return;
+    if (next_cursor !== undefined) position = { starting_after: next_cursor };
+    else if (page < (pagination?.total_pages ?? 0)) position = { page: page + 1 };
+    else return;
+  }
+}
+
+/** Yields every entry of a list that has cursors alone. Fetches the next part when the iteration reaches it. */
+export async function* followCursor<Item>(
+  fetchPart: (query: { starting_after?: string }) => Promise<CursorAnswer<Item>>,
+): AsyncGenerator<Item, void, undefined> {
+  for (let position: { starting_after?: string } = {}; ;) {
+    const { data, next_cursor } = await fetchPart(position);
+    yield* data;
+    if (next_cursor === null) return;
+    position = { starting_after: next_cursor };
   }
 }

@@ -14,7 +14,7 @@ export interface paths {
      *
      *     Requires the scope `analytics:read`.
      */
-    get: operations["getAccountSummary"];
+    get: operations["getAccountAnalytics"];
     put?: never;
     post?: never;
     delete?: never;
@@ -34,7 +34,27 @@ export interface paths {
      * Get a link's clicks over time
      * @description Requires the scope `analytics:read`.
      */
-    get: operations["getSummary"];
+    get: operations["getLinkAnalytics"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/analytics/{link_id}/breakdown": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Break down a link's clicks by one or two dimensions
+     * @description Requires the scope `analytics:read`.
+     */
+    get: operations["getLinkBreakdown"];
     put?: never;
     post?: never;
     delete?: never;
@@ -54,7 +74,7 @@ export interface paths {
      * Get a link's clicks by device, browser and system
      * @description Requires the scope `analytics:read`.
      */
-    get: operations["getDevices"];
+    get: operations["getLinkDevices"];
     put?: never;
     post?: never;
     delete?: never;
@@ -74,7 +94,7 @@ export interface paths {
      * Get a link's clicks by location
      * @description Requires the scope `analytics:read`.
      */
-    get: operations["getGeo"];
+    get: operations["getLinkGeo"];
     put?: never;
     post?: never;
     delete?: never;
@@ -94,7 +114,7 @@ export interface paths {
      * Get a link's clicks by referrer
      * @description Requires the scope `analytics:read`.
      */
-    get: operations["getReferrers"];
+    get: operations["getLinkReferrers"];
     put?: never;
     post?: never;
     delete?: never;
@@ -116,7 +136,69 @@ export interface paths {
      *
      *     Requires the scope `analytics:read`.
      */
-    get: operations["streamClicks"];
+    get: operations["streamLinkClicks"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/analytics/{link_id}/targets": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get a link's clicks by rule and arm
+     * @description Where the link led: by each rule, each arm of its split, and its own destination. Reaches back as far as single clicks are retained.
+     *
+     *     Requires the scope `analytics:read`.
+     */
+    get: operations["getLinkTargets"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/analytics/{link_id}/times": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get a link's clicks by weekday and hour, and its first and last click
+     * @description Requires the scope `analytics:read`.
+     */
+    get: operations["getLinkTimes"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/analytics/breakdown": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Break down the clicks of all links by one or two dimensions
+     * @description Requires the scope `analytics:read`.
+     */
+    get: operations["getAccountBreakdown"];
     put?: never;
     post?: never;
     delete?: never;
@@ -167,6 +249,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/analytics/failures": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the requests that led nowhere
+     * @description Counts requests for links that led nowhere, and for aliases without a link on the account's verified domains, by reason. They are no clicks. Requests of people and programs count alike.
+     *
+     *     Requires the scope `analytics:read`.
+     */
+    get: operations["getFailures"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/analytics/geo": {
     parameters: {
       query?: never;
@@ -207,6 +311,70 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/analytics/times": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the clicks of all links by weekday and hour, and the first and last click
+     * @description Requires the scope `analytics:read`.
+     */
+    get: operations["getAccountTimes"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/clicks": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List single clicks, newest first
+     * @description Lists clicks of all classes, unless the filter `class` names some.
+     *
+     *     Requires the scope `analytics:read`.
+     */
+    get: operations["listClicks"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/clicks/export": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Export all single clicks of a range
+     * @description Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete.
+     *
+     *     Requires the scope `analytics:read`.
+     */
+    get: operations["exportClicks"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/domains": {
     parameters: {
       query?: never;
@@ -222,7 +390,7 @@ export interface paths {
     put?: never;
     /**
      * Add a domain
-     * @description The domain stays pending until `verifyDomain` finds the TXT record in the response. Returns `domain_taken` if another account has verified the domain or your account has added it already, and `quota_exceeded` if the account has reached its maximum.
+     * @description The domain stays pending until `verifyDomain` finds the TXT record in the response. Returns `domain_taken` if another account has verified the domain, and has not lost its proof, or your account has added it already, and `quota_exceeded` if the account has reached its maximum.
      *
      *     Requires the scope `domains:write`.
      */
@@ -256,7 +424,13 @@ export interface paths {
     delete: operations["deleteDomain"];
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Change the settings of a domain
+     * @description Fields that are left out stay as they are; null switches one off. The domain must be verified. A change of `case_sensitive` returns `aliases_collide` while aliases differ only in case, and is complete when `switching` is gone from the domain.
+     *
+     *     Requires the scope `domains:write`.
+     */
+    patch: operations["updateDomain"];
     trace?: never;
   };
   "/v1/domains/{id}/verify": {
@@ -292,7 +466,7 @@ export interface paths {
      * List API keys
      * @description Requires the scope `keys:read`.
      */
-    get: operations["listKeys"];
+    get: operations["listApiKeys"];
     put?: never;
     /**
      * Create an API key
@@ -300,7 +474,7 @@ export interface paths {
      *
      *     Requires the scope `keys:write`.
      */
-    post: operations["createKey"];
+    post: operations["createApiKey"];
     delete?: never;
     options?: never;
     head?: never;
@@ -318,7 +492,7 @@ export interface paths {
      * Get an API key
      * @description Requires the scope `keys:read`.
      */
-    get: operations["getKey"];
+    get: operations["getApiKey"];
     put?: never;
     post?: never;
     /**
@@ -327,7 +501,7 @@ export interface paths {
      *
      *     Requires the scope `keys:write`.
      */
-    delete: operations["revokeKey"];
+    delete: operations["revokeApiKey"];
     options?: never;
     head?: never;
     patch?: never;
@@ -348,7 +522,7 @@ export interface paths {
      *
      *     Requires the scope `keys:write`.
      */
-    post: operations["rotateKey"];
+    post: operations["rotateApiKey"];
     delete?: never;
     options?: never;
     head?: never;
@@ -384,7 +558,7 @@ export interface paths {
     };
     /**
      * List links
-     * @description Pages after the last one are empty.
+     * @description By page, with an exact total, or by cursor: with `starting_after`, nothing is skipped or repeated while links are created and deleted. Pages after the last one are empty. By cursor a response may have fewer links than `limit`; the list ends where `next_cursor` is null.
      *
      *     Requires the scope `links:read`.
      */
@@ -435,6 +609,50 @@ export interface paths {
     patch: operations["updateLink"];
     trace?: never;
   };
+  "/v1/links/{id}/backtest": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Try rules on a link's clicks
+     * @description Says how many clicks of a period each rule would have decided, as the redirectors decide. Changes nothing.
+     *
+     *     Requires the scope `analytics:read`.
+     */
+    post: operations["backtestLink"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/links/{id}/explain": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Explain where a link leads
+     * @description Decides a request as the redirectors do, and says why each rule before the one that matches did not. Records no click.
+     *
+     *     Requires the scope `links:read`.
+     */
+    post: operations["explainLink"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/links/{id}/qr": {
     parameters: {
       query?: never;
@@ -468,11 +686,201 @@ export interface paths {
     put?: never;
     /**
      * Create many links
-     * @description Creates up to 100 links; each one succeeds or fails on its own. Every link counts toward the hourly limit of `POST /v1/links`; if fewer requests remain than there are links, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.
+     * @description Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits, and one creation per row of the hourly limit of `POST /v1/links`; if fewer are left than there are rows, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.
      *
      *     Requires the scope `links:write`.
      */
     post: operations["createLinks"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Update many links
+     * @description Updates up to 100 links; each row succeeds or fails on its own, judged against what was there before the request. One request of the plan's limits.
+     *
+     *     Requires the scope `links:write`.
+     */
+    patch: operations["updateLinks"];
+    trace?: never;
+  };
+  "/v1/links/bulk/delete": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Delete many links
+     * @description Deletes up to 100 links permanently; each id succeeds or fails on its own. One request of the plan's limits.
+     *
+     *     Requires the scope `links:delete`.
+     */
+    post: operations["deleteLinks"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/links/external/{external_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Create or update a link by your own id
+     * @description Updates the fields in the body of the link with this `external_id`, or creates the link. A creation counts toward the limits of `POST /v1/links`. `domain` cannot be changed.
+     *
+     *     Requires the scope `links:write`.
+     */
+    put: operations["upsertLink"];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/links/lookup": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Find a link by its short URL
+     * @description Requires the scope `links:read`.
+     */
+    get: operations["lookUpLink"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/shared/{token}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read shared statistics
+     * @description Needs no key. Figures are at most a minute old. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.
+     */
+    get: operations["getSharedStatistics"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/shared/{token}/access": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Exchange the password of shared statistics for access
+     * @description Needs no key. The access token is valid for an hour, or until the password changes.
+     */
+    post: operations["unlockSharedStatistics"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/shares": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List shares
+     * @description Requires the scope `shares:read`.
+     */
+    get: operations["listShares"];
+    put?: never;
+    /**
+     * Share statistics
+     * @description Makes the statistics of a link, or of all links, readable for people without an account. Only this response contains the URL; who has it can read them until the share expires or is revoked.
+     *
+     *     Requires the scope `shares:write`.
+     */
+    post: operations["createShare"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/shares/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get a share
+     * @description Requires the scope `shares:read`.
+     */
+    get: operations["getShare"];
+    put?: never;
+    post?: never;
+    /**
+     * Revoke a share
+     * @description Its URL stops working with the next request, permanently.
+     *
+     *     Requires the scope `shares:write`.
+     */
+    delete: operations["revokeShare"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a share
+     * @description Changes the fields that the body has. A new password ends all access by the old one.
+     *
+     *     Requires the scope `shares:write`.
+     */
+    patch: operations["updateShare"];
+    trace?: never;
+  };
+  "/v1/tags/merge": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Rename or merge tags
+     * @description Replaces tags by one on all links that have them, at most 10,000 links in one request.
+     *
+     *     Requires the scope `links:write`.
+     */
+    post: operations["mergeTags"];
     delete?: never;
     options?: never;
     head?: never;
@@ -483,217 +891,4148 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
-    BulkLinks: {
-      created: number;
-      /** @description One entry per link, in the order of the request. */
-      data: (
-        | {
-            index: number;
-            link: components["schemas"]["Link"];
-          }
-        | {
-            error: {
-              /** @enum {string} */
-              code:
-                | "invalid_request"
-                | "invalid_url"
-                | "invalid_alias"
-                | "alias_taken"
-                | "unauthorized"
-                | "forbidden"
-                | "key_revoked"
-                | "quota_exceeded"
-                | "not_found"
-                | "method_not_allowed"
-                | "idempotency_conflict"
-                | "idempotency_in_progress"
-                | "domain_taken"
-                | "domain_in_use"
-                | "conflict"
-                | "payload_too_large"
-                | "unsupported_media_type"
-                | "rate_limited"
-                | "internal"
-                | "unavailable";
-              message: string;
-            };
-            index: number;
-          }
-      )[];
-      failed: number;
+    /** @description The clicks of all links by one or two dimensions. */
+    AccountBreakdown: {
+      /**
+       * @description The dimensions of the query.
+       * @example [
+       *       "country",
+       *       "device"
+       *     ]
+       */
+      by: string[];
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description The entries of this page, in order. */
+      data: {
+        /**
+         * Format: int64
+         * @description Clicks by people.
+         * @example 214
+         */
+        clicks: number;
+        /**
+         * @description Share of the clicks in the period, in percent, with one decimal.
+         * @example 16.7
+         */
+        percentage: number;
+        /**
+         * Format: int64
+         * @description Distinct visitors.
+         * @example 973
+         */
+        unique_clicks: number;
+        /** @description The value of each dimension. A region has its country too, and a city its country and region. */
+        values: {
+          [key: string]: string;
+        };
+      }[];
+      /**
+       * @description Send it as `starting_after` for the next page; null on the last one.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /**
+       * @description The period of the query; `custom` with dates.
+       * @example 7d
+       */
+      period: string;
+      /**
+       * Format: int64
+       * @description Clicks of all values, also of those on other pages.
+       * @example 1284
+       */
+      total_clicks: number;
     };
-    Domain: {
-      /** Format: date-time */
-      created_at: string;
-      domain: string;
-      /** @example dom_01k9z3v6x7e8w9r0t1y2u3i4o5 */
-      id: string;
-      /** @enum {string} */
-      status: "pending" | "verified";
-      /** @description The DNS record that proves ownership of the domain. */
-      verification: {
-        /** @example _shorthop.go.example.com */
-        name: string;
-        /** @constant */
-        type: "TXT";
-        value: string;
+    /** @description The clicks of all links by device, browser and system. */
+    AccountDevices: {
+      /** @description Browsers by clicks, the most first. */
+      browsers: components["schemas"]["NamedClicks"][];
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Kinds of device by clicks, the most first. */
+      devices: components["schemas"]["DeviceClicks"][];
+      /** @description Operating systems by clicks, the most first. */
+      os: components["schemas"]["NamedClicks"][];
+    };
+    /** @description The clicks of all links by location; `group_by` decides the form of `data`. */
+    AccountGeo:
+      | components["schemas"]["AccountGeoByCountry"]
+      | components["schemas"]["AccountGeoByRegion"]
+      | components["schemas"]["AccountGeoByCity"];
+    /** @description The clicks of all links by city. */
+    AccountGeoByCity: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Cities by clicks, the most first. */
+      data: components["schemas"]["CityClicks"][];
+      /**
+       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      group_by: "city";
+    };
+    /** @description The clicks of all links by country. */
+    AccountGeoByCountry: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Countries by clicks, the most first. */
+      data: components["schemas"]["CountryClicks"][];
+      /**
+       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      group_by: "country";
+    };
+    /** @description The clicks of all links by region. */
+    AccountGeoByRegion: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Regions by clicks, the most first. */
+      data: components["schemas"]["RegionClicks"][];
+      /**
+       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      group_by: "region";
+    };
+    /** @description The clicks of all links by referrer. */
+    AccountReferrers: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Sources by clicks, the most first. */
+      referrers: components["schemas"]["ReferrerClicks"][];
+    };
+    /** @description The clicks of all links over time. */
+    AccountSummary: {
+      /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
+      clicks_over_time: components["schemas"]["ClicksAtTime"][];
+      /** @description The same figures of an earlier period; only with `compare`. */
+      comparison?: {
+        /** @description The change since then. */
+        change: {
+          /**
+           * @description Change in percent since the compared period; null if that had none.
+           * @example 1284
+           */
+          total_clicks: number | null;
+          /**
+           * @description Change in percent since the compared period; null if that had none.
+           * @example 973
+           */
+          unique_clicks: number | null;
+        };
+        /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
+        clicks_over_time: components["schemas"]["ClicksAtTime"][];
+        /**
+         * Format: date-time
+         * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+         * @example 2026-02-01T00:00:00.000Z
+         */
+        complete_from?: string;
+        /**
+         * Format: date-time
+         * @description When the period begins.
+         * @example 2026-02-22T00:00:00.000Z
+         */
+        from: string;
+        /** @description The sums over the period. */
+        summary: components["schemas"]["ClickTotals"];
+        /**
+         * Format: date-time
+         * @description When the period ends.
+         * @example 2026-03-01T00:00:00.000Z
+         */
+        to: string;
       };
-      verified_at: string | null;
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /**
+       * @description The period of the query; `custom` with dates.
+       * @example 7d
+       */
+      period: string;
+      /** @description The sums over the period. */
+      summary: components["schemas"]["ClickTotals"];
+      /** @description The links with the most clicks in the period, also deleted ones. */
+      top_links: components["schemas"]["TopLink"][];
     };
-    DomainVerification: {
-      /** Format: date-time */
-      created_at: string;
-      domain: string;
-      /** @example dom_01k9z3v6x7e8w9r0t1y2u3i4o5 */
-      id: string;
-      problem: string | null;
-      /** @enum {string} */
-      status: "pending" | "verified";
-      /** @description The DNS record that proves ownership of the domain. */
-      verification: {
-        /** @example _shorthop.go.example.com */
-        name: string;
-        /** @constant */
-        type: "TXT";
-        value: string;
-      };
-      verified_at: string | null;
+    /** @description When links were clicked. */
+    AccountTimes: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /**
+       * Format: date-time
+       * @description The first click of the period; null without.
+       * @example 2026-03-02T09:15:07.318Z
+       */
+      first_click_at: string | null;
+      /**
+       * @description Clicks by weekday, from Monday, and by hour of the time zone.
+       * @example [
+       *       [
+       *         0,
+       *         3,
+       *         1
+       *       ]
+       *     ]
+       */
+      heatmap: number[][];
+      /**
+       * Format: date-time
+       * @description The last click of the period; null without.
+       * @example 2026-03-07T21:40:11.020Z
+       */
+      last_click_at: string | null;
+      /**
+       * @description The period of the query; `custom` with dates.
+       * @example 7d
+       */
+      period: string;
     };
-    Error: {
+    /** @description The body of every error. */
+    ApiError: {
+      /** @description What went wrong. */
       error: {
-        /** @enum {string} */
-        code:
-          | "invalid_request"
-          | "invalid_url"
-          | "invalid_alias"
-          | "alias_taken"
-          | "unauthorized"
-          | "forbidden"
-          | "key_revoked"
-          | "quota_exceeded"
-          | "not_found"
-          | "method_not_allowed"
-          | "idempotency_conflict"
-          | "idempotency_in_progress"
-          | "domain_taken"
-          | "domain_in_use"
-          | "conflict"
-          | "payload_too_large"
-          | "unsupported_media_type"
-          | "rate_limited"
-          | "internal"
-          | "unavailable";
-        /** @description A message for humans; its wording may change. */
+        /**
+         * @description A stable code for programs. New codes may be added: treat an unknown one by the status.
+         * @example invalid_request
+         */
+        code: string;
+        /** @description Every problem that was found in the request. */
+        details?: components["schemas"]["ErrorDetail"][];
+        /**
+         * @description A page that explains the code; not with `not_found`.
+         * @example https://api.sho.rt/docs/errors#invalid_request
+         */
+        doc_url?: string;
+        /**
+         * @description A message for humans; its wording may change.
+         * @example url is required.
+         */
         message: string;
-        /** @description Whole seconds to wait before a retry; only with `rate_limited`. */
+        /**
+         * @description The field or query parameter that the error is about.
+         * @example url
+         */
+        param?: string;
+        /**
+         * Format: int64
+         * @description Whole seconds to wait before a retry; only with `rate_limited`.
+         * @example 42
+         */
         retry_after?: number;
       };
     };
-    FullLink: {
-      alias: string;
-      clicks: number;
-      /** Format: date-time */
+    /** @description An API key without its value. */
+    ApiKey: {
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
       created_at: string;
-      /** @description null for the service's own domain. */
-      domain: string | null;
+      /**
+       * Format: date-time
+       * @description When it stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
       expires_at: string | null;
-      has_password: boolean;
-      /** @example link_01k9z3v6x7e8w9r0t1y2u3i4o5 */
+      /**
+       * @description The key's id, for the paths of this API.
+       * @example key_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
       id: string;
-      original_url: string;
-      /** @example https://sho.rt/summer-sale */
-      short_url: string;
-      tags: string[];
-      title: string | null;
+      /**
+       * Format: date-time
+       * @description When the key was last used, to within a minute; null for never.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      last_used_at: string | null;
+      /**
+       * @description A name for people.
+       * @example CI
+       */
+      name: string;
+      /**
+       * @description The beginning of the key, to recognise it by.
+       * @example sk_live_4fTq
+       */
+      prefix: string;
+      /**
+       * Format: date-time
+       * @description When the key was revoked; null for a valid one.
+       * @example null
+       */
+      revoked_at: string | null;
+      /**
+       * @description What the key may do.
+       * @example [
+       *       "links:read",
+       *       "links:write"
+       *     ]
+       */
+      scopes: string[];
+      /**
+       * @description `live` for real data, `test` for development.
+       * @example live
+       * @enum {string}
+       */
+      type: "live" | "test";
+    };
+    /** @description A new API key, with its value. */
+    ApiKeyWithValue: {
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description When it stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description The key's id, for the paths of this API.
+       * @example key_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The key itself. Only this response has it: store it now.
+       * @example sk_live_4fTq…
+       */
+      key: string;
+      /**
+       * Format: date-time
+       * @description When the key was last used, to within a minute; null for never.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      last_used_at: string | null;
+      /**
+       * @description A name for people.
+       * @example CI
+       */
+      name: string;
+      /**
+       * @description The beginning of the key, to recognise it by.
+       * @example sk_live_4fTq
+       */
+      prefix: string;
+      /**
+       * Format: date-time
+       * @description When the key was revoked; null for a valid one.
+       * @example null
+       */
+      revoked_at: string | null;
+      /**
+       * @description What the key may do.
+       * @example [
+       *       "links:read",
+       *       "links:write"
+       *     ]
+       */
+      scopes: string[];
+      /**
+       * @description `live` for real data, `test` for development.
+       * @example live
+       * @enum {string}
+       */
+      type: "live" | "test";
+    };
+    /** @description What rules would have done to the clicks of a period. */
+    Backtest: {
+      /**
+       * Format: int64
+       * @description People's clicks of the period: the sum of all others.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * Format: date-time
+       * @description Present when not all clicks of the period were read: the newest 50,000 count, as far as single clicks are stored. Those before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /** @description What would have been left to the split, or the link's own destination. */
+      otherwise: components["schemas"]["BacktestRest"];
+      /** @description The rules, in the order of the request. */
+      rules: components["schemas"]["BacktestRule"][];
+    };
+    /** @description Rules to try on the clicks of a period. */
+    BacktestQuery: {
+      /**
+       * @description The last day, whole, or the instant before which the range ends.
+       * @example 2026-03-31
+       */
+      end_date?: string;
+      /**
+       * @description As in analytics; `30d` when neither it nor dates are sent.
+       * @example 7d
+       * @enum {string}
+       */
+      period?: "24h" | "7d" | "30d" | "90d" | "all";
+      /**
+       * @description The rules to try, in order. They change nothing; ids have no meaning here.
+       * @example [
+       *       {
+       *         "url": "https://example.com/de",
+       *         "conditions": [
+       *           {
+       *             "type": "country",
+       *             "in": [
+       *               "DE",
+       *               "AT"
+       *             ]
+       *           }
+       *         ]
+       *       }
+       *     ]
+       */
+      rules: components["schemas"]["NewLinkRule"][];
+      /**
+       * @description The first day, or the instant, at which the range begins.
+       * @example 2026-03-01
+       */
+      start_date?: string;
+      /**
+       * @description The time zone of the days; `UTC` when left out. Schedules have their own.
+       * @example Europe/Berlin
+       */
+      timezone?: string;
+    };
+    /** @description What would have been left to the split, or the link's own destination. */
+    BacktestRest: {
+      /**
+       * Format: int64
+       * @description Clicks that no rule would have decided.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description Share of these in all clicks.
+       * @example 16.7
+       */
+      percentage: number;
+    };
+    /** @description The clicks that a rule would have decided. */
+    BacktestRule: {
+      /**
+       * Format: int64
+       * @description Clicks that the rule would have decided.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description Share of `clicks` in all clicks.
+       * @example 16.7
+       */
+      percentage: number;
+      /**
+       * Format: int64
+       * @description Clicks that it may have decided: of these it is not stored what its conditions look at, so it is not known where they would have led.
+       * @example 3
+       */
+      undeterminable: number;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+    };
+    /** @description Figures of several links. */
+    BulkAnalytics: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description One entry for each link that exists. */
+      data: {
+        /**
+         * Format: int64
+         * @description Clicks by people.
+         * @example 214
+         */
+        clicks?: number;
+        /**
+         * @description The link's id.
+         * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        link_id: string;
+        /**
+         * @description Up to five countries with the most clicks, the most first.
+         * @example [
+         *       "DE",
+         *       "US"
+         *     ]
+         */
+        top_countries?: string[];
+        /**
+         * Format: int64
+         * @description Distinct visitors.
+         * @example 973
+         */
+        unique_clicks?: number;
+      }[];
+      /** @description The links that do not exist; absent when all do. */
+      errors?: {
+        /**
+         * @description Why the link is not in `data`.
+         * @example not_found
+         */
+        code: string;
+        /**
+         * @description The link's id.
+         * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        link_id: string;
+        /**
+         * @description A sentence for people.
+         * @example The link does not exist.
+         */
+        message: string;
+      }[];
+    };
+    /** @description The links and figures to return. */
+    BulkAnalyticsQuery: {
+      /** @description Filters, as in the query of other requests. */
+      filters?: {
+        /**
+         * @description Name of the browser.
+         * @example Safari
+         */
+        browser?: string | string[];
+        /**
+         * @description Name of the city.
+         * @example Berlin
+         */
+        city?: string | string[];
+        /**
+         * @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default.
+         * @example human
+         */
+        class?: string | string[];
+        /**
+         * @description Code of the continent.
+         * @example EU
+         */
+        continent?: string | string[];
+        /**
+         * @description ISO 3166-1 code of the country; `ZZ` where it is unknown.
+         * @example DE
+         */
+        country?: string | string[];
+        /**
+         * @description `mobile`, `desktop`, `tablet` or `other`.
+         * @example mobile
+         */
+        device?: string | string[];
+        /**
+         * @description Domain of the link.
+         * @example go.example.com
+         */
+        domain?: string | string[];
+        /**
+         * @description Short domain that was visited.
+         * @example sho.rt
+         */
+        host?: string | string[];
+        /**
+         * @description Preferred language of the browser.
+         * @example de
+         */
+        language?: string | string[];
+        /**
+         * @description Name of the operating system.
+         * @example iOS
+         */
+        os?: string | string[];
+        /**
+         * @description Registrable domain of the referring page, or `direct`.
+         * @example google.com
+         */
+        referrer?: string | string[];
+        /**
+         * @description Path of the referring page.
+         * @example /news
+         */
+        referrer_path?: string | string[];
+        /**
+         * @description ISO 3166-2 code of the region, without the country.
+         * @example DE-BE
+         */
+        region?: string | string[];
+        /**
+         * @description A tag that the link has now.
+         * @example launch
+         */
+        tag?: string | string[];
+        /**
+         * @description `utm_campaign` of the click.
+         * @example spring
+         */
+        utm_campaign?: string | string[];
+        /**
+         * @description `utm_content` of the click.
+         * @example header
+         */
+        utm_content?: string | string[];
+        /**
+         * @description `utm_medium` of the click.
+         * @example email
+         */
+        utm_medium?: string | string[];
+        /**
+         * @description `utm_source` of the click.
+         * @example newsletter
+         */
+        utm_source?: string | string[];
+        /**
+         * @description `utm_term` of the click.
+         * @example shoes
+         */
+        utm_term?: string | string[];
+      };
+      /**
+       * @description Up to 100 links, none of them twice.
+       * @example [
+       *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
+       *     ]
+       */
+      link_ids: string[];
+      /**
+       * @description The figures to return; all of them when left out.
+       * @default [
+       *       "clicks",
+       *       "unique_clicks",
+       *       "top_countries"
+       *     ]
+       * @example [
+       *       "clicks",
+       *       "unique_clicks",
+       *       "top_countries"
+       *     ]
+       */
+      metrics?: ("clicks" | "unique_clicks" | "top_countries")[];
+      /**
+       * @description The period; `30d` when left out.
+       * @example 7d
+       * @enum {string}
+       */
+      period?: "24h" | "7d" | "30d" | "90d" | "all";
+    };
+    /** @description The outcome of each change of a bulk request. */
+    BulkChanges: {
+      /** @description One entry per row, in the order of the request. */
+      data: (
+        | {
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+            /** @description The link. */
+            link: components["schemas"]["FullLink"];
+          }
+        | {
+            /** @description What went wrong. */
+            error: {
+              /**
+               * @description A stable code for programs. New codes may be added: treat an unknown one by the status.
+               * @example invalid_request
+               */
+              code: string;
+              /**
+               * @description A sentence for people; its wording may change.
+               * @example url is required.
+               */
+              message: string;
+              /**
+               * @description The field or query parameter that the error is about, with dots for fields of fields.
+               * @example url
+               */
+              param?: string;
+            };
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+          }
+      )[];
+      /**
+       * Format: int64
+       * @description How many entries failed.
+       * @example 1
+       */
+      failed: number;
+      /**
+       * Format: int64
+       * @description How many links were changed.
+       * @example 99
+       */
+      updated: number;
+    };
+    /** @description The outcome of each deletion of a bulk request. */
+    BulkDeletions: {
+      /** @description One entry per row, in the order of the request. */
+      data: (
+        | {
+            /**
+             * @description The id of the link.
+             * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+          }
+        | {
+            /** @description What went wrong. */
+            error: {
+              /**
+               * @description A stable code for programs. New codes may be added: treat an unknown one by the status.
+               * @example invalid_request
+               */
+              code: string;
+              /**
+               * @description A sentence for people; its wording may change.
+               * @example url is required.
+               */
+              message: string;
+              /**
+               * @description The field or query parameter that the error is about, with dots for fields of fields.
+               * @example url
+               */
+              param?: string;
+            };
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+          }
+      )[];
+      /**
+       * Format: int64
+       * @description How many links were deleted.
+       * @example 99
+       */
+      deleted: number;
+      /**
+       * Format: int64
+       * @description How many entries failed.
+       * @example 1
+       */
+      failed: number;
+    };
+    /** @description The outcome of each link of a bulk request. */
+    BulkLinks: {
+      /**
+       * Format: int64
+       * @description How many links were created.
+       * @example 99
+       */
+      created: number;
+      /** @description One entry per row, in the order of the request. */
+      data: (
+        | {
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+            /** @description The link. */
+            link: components["schemas"]["Link"];
+          }
+        | {
+            /** @description What went wrong. */
+            error: {
+              /**
+               * @description A stable code for programs. New codes may be added: treat an unknown one by the status.
+               * @example invalid_request
+               */
+              code: string;
+              /**
+               * @description A sentence for people; its wording may change.
+               * @example url is required.
+               */
+              message: string;
+              /**
+               * @description The field or query parameter that the error is about, with dots for fields of fields.
+               * @example url
+               */
+              param?: string;
+            };
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+          }
+      )[];
+      /**
+       * Format: int64
+       * @description How many entries failed.
+       * @example 1
+       */
+      failed: number;
+    };
+    /** @description The clicks of a city. */
+    CityClicks: {
+      /**
+       * @description The city's name, or `Unknown`.
+       * @example Berlin
+       */
+      city: string;
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description The country's code by ISO 3166-1; `ZZ` when it is unknown.
+       * @example DE
+       */
+      country: string;
+      /**
+       * @description Share of the clicks in the period, in percent, with one decimal.
+       * @example 16.7
+       */
+      percentage: number;
+      /**
+       * @description The region's code by ISO 3166-2, its name where it has no code, or `Unknown`.
+       * @example DE-BE
+       */
+      region: string;
+    };
+    /** @description A click, as the stream sends it in `data` of an event. */
+    ClickEvent: {
+      /**
+       * @description The name of the browser.
+       * @example Safari
+       */
+      browser: string;
+      /**
+       * @description The city's name; empty when it is unknown.
+       * @example Berlin
+       */
+      city: string;
+      /**
+       * @description `human`, `bot` or `prefetch`.
+       * @example human
+       * @enum {string}
+       */
+      class: "human" | "bot" | "prefetch";
+      /**
+       * @description The country's code by ISO 3166-1; `ZZ` when it is unknown.
+       * @example DE
+       */
+      country: string;
+      /**
+       * @description `desktop`, `mobile`, `tablet` or `other`.
+       * @example mobile
+       * @enum {string}
+       */
+      device: "mobile" | "desktop" | "tablet" | "other";
+      /**
+       * @description The name of the system.
+       * @example iOS
+       */
+      os: string;
+      /**
+       * @description The site that linked here; `direct` for none.
+       * @example google
+       */
+      referrer: string;
+      /**
+       * @description The region's code; empty when it is unknown.
+       * @example DE-BE
+       */
+      region: string;
+      /**
+       * Format: date-time
+       * @description When the redirect was sent.
+       * @example 2026-03-02T09:15:07.318Z
+       */
+      time: string;
+    };
+    /** @description The clicks of a day or an hour. */
+    ClicksAtTime: {
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description The local day (`2026-03-02`) or hour (`2026-03-02T09:00`) in the time zone of the query, without an offset.
+       * @example 2026-03-02
+       */
+      date: string;
+      /**
+       * Format: int64
+       * @description Distinct visitors of this day or hour.
+       * @example 187
+       */
+      unique: number;
+    };
+    /** @description Sums over a period. */
+    ClickTotals: {
+      /**
+       * Format: int64
+       * @description Clicks by people per day of the period, rounded to a whole number: 3 clicks in 7 days are 0.
+       * @example 183
+       */
+      avg_daily_clicks: number;
+      /**
+       * Format: int64
+       * @description Clicks by crawlers and previews, which no other figure includes.
+       * @example 57
+       */
+      bot_clicks: number;
+      /**
+       * Format: int64
+       * @description Requests that a browser or Office made before a person opened the link; in no other figure.
+       * @example 12
+       */
+      prefetch_clicks: number;
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 1284
+       */
+      total_clicks: number;
+      /**
+       * Format: int64
+       * @description Distinct visitors.
+       * @example 973
+       */
       unique_clicks: number;
-      /** Format: date-time */
-      updated_at: string;
     };
-    Link: {
-      alias: string;
+    /** @description The response of an operation that returns no resource. */
+    Confirmation: {
+      /**
+       * @description A sentence for people.
+       * @example The link has been deleted.
+       */
+      message: string;
+      /**
+       * @description Always true: failures are errors.
+       * @example true
+       */
+      success: boolean;
+    };
+    /** @description The clicks of a country. */
+    CountryClicks: {
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
       clicks: number;
-      /** Format: date-time */
+      /**
+       * @description The country's code by ISO 3166-1; `ZZ` when it is unknown.
+       * @example DE
+       */
+      country: string;
+      /**
+       * @description The country's English name, or `Unknown`.
+       * @example Germany
+       */
+      country_name: string;
+      /**
+       * @description Share of the clicks in the period, in percent, with one decimal.
+       * @example 16.7
+       */
+      percentage: number;
+    };
+    /** @description The failed requests of a day or an hour, by reason. */
+    DatedFailureCounts: {
+      /**
+       * @description The local day (`2026-03-02`) or hour (`2026-03-02T09:00`) in the time zone of the query, without an offset.
+       * @example 2026-03-02
+       */
+      date: string;
+      /**
+       * Format: int64
+       * @description Requests for disabled links.
+       * @example 1
+       */
+      disabled: number;
+      /**
+       * Format: int64
+       * @description Requests for links that had expired.
+       * @example 9
+       */
+      expired: number;
+      /**
+       * Format: int64
+       * @description Requests for links whose click limit was reached.
+       * @example 5
+       */
+      limit_reached: number;
+      /**
+       * Format: int64
+       * @description Requests for links before their start.
+       * @example 1
+       */
+      not_started: number;
+      /**
+       * Format: int64
+       * @description Failed requests for all reasons.
+       * @example 31
+       */
+      total: number;
+      /**
+       * Format: int64
+       * @description Requests for aliases without a link on verified domains of the account.
+       * @example 12
+       */
+      unknown_alias: number;
+      /**
+       * Format: int64
+       * @description Wrong passwords.
+       * @example 3
+       */
+      wrong_password: number;
+    };
+    /** @description The clicks of a kind of device. */
+    DeviceClicks: {
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description Share of the clicks in the period, in percent, with one decimal.
+       * @example 16.7
+       */
+      percentage: number;
+      /**
+       * @description `desktop`, `mobile`, `tablet`, or `other` for televisions, consoles and the unknown.
+       * @example mobile
+       */
+      type: string;
+    };
+    /** @description The DNS record that proves ownership of the domain. */
+    DnsRecord: {
+      /**
+       * @description The name of the record.
+       * @example _shorthop.go.example.com
+       */
+      name: string;
+      /**
+       * @description The type of the record.
+       * @example TXT
+       * @constant
+       */
+      type: "TXT";
+      /**
+       * @description The content of the record.
+       * @example shorthop-verification=7f3a9c51d2e84b607f3a9c51d2e84b607f3a9c51
+       */
+      value: string;
+    };
+    /** @description A custom domain for short links. */
+    Domain: {
+      /** @description The file for iOS apps at `/.well-known/apple-app-site-association`; null for none. 16 KiB at most. */
+      apple_app_site_association?: {
+        [key: string]: unknown;
+      };
+      /**
+       * @description The file for Android apps at `/.well-known/assetlinks.json`; null for none. 16 KiB at most.
+       * @example [
+       *       {
+       *         "relation": [
+       *           "delegate_permission/common.handle_all_urls"
+       *         ]
+       *       }
+       *     ]
+       */
+      assetlinks?: unknown[];
+      /**
+       * @description Aliases that differ only in case are the same.
+       * @example false
+       * @constant
+       */
+      case_sensitive?: false;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
       created_at: string;
-      /** @description null for the service's own domain. */
-      domain: string | null;
-      expires_at: string | null;
-      /** @example link_01k9z3v6x7e8w9r0t1y2u3i4o5 */
+      /**
+       * @description The domain's name, in ASCII.
+       * @example go.example.com
+       */
+      domain: string;
+      /**
+       * @description Where an expired link leads that has no `expired_url` of its own.
+       * @example https://www.example.com/over
+       */
+      expired_url?: string;
+      /**
+       * @description The domain's id, for the paths of this API.
+       * @example dom_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
       id: string;
+      /**
+       * @description Where an alias without a link leads; an error page without it.
+       * @example https://www.example.com/not-found
+       */
+      not_found_url?: string;
+      /**
+       * Format: date-time
+       * @description Since when the TXT record of a verified domain has not been found.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      proof_missing_since?: string;
+      /**
+       * @description Where `/` of the domain leads; an error page without it.
+       * @example https://www.example.com/
+       */
+      root_url?: string;
+      /** @description The DNS record that sends visitors of the domain to the service. */
+      routing: components["schemas"]["RoutingRecord"];
+      /**
+       * @description Whether links can use the domain: once it is verified.
+       * @example verified
+       * @enum {string}
+       */
+      status: "pending" | "verified";
+      /**
+       * @description Links are being published under aliases of the other case.
+       * @example true
+       * @constant
+       */
+      switching?: true;
+      /** @description The DNS record to publish, which proves that the domain is yours. */
+      verification: components["schemas"]["DnsRecord"];
+      /**
+       * Format: date-time
+       * @description When the record was found; null while it was not.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      verified_at: string | null;
+    };
+    /** @description Settings of a domain to change. */
+    DomainChange: {
+      /**
+       * @description The file for iOS apps at `/.well-known/apple-app-site-association`; null for none. At most 16 KiB.
+       * @example {
+       *       "applinks": {
+       *         "details": [
+       *           {
+       *             "appIDs": [
+       *               "ABCDE12345.com.example.app"
+       *             ]
+       *           }
+       *         ]
+       *       }
+       *     }
+       */
+      apple_app_site_association?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * @description The file for Android apps at `/.well-known/assetlinks.json`; null for none. At most 16 KiB.
+       * @example [
+       *       {
+       *         "relation": [
+       *           "delegate_permission/common.handle_all_urls"
+       *         ]
+       *       }
+       *     ]
+       */
+      assetlinks?: unknown[] | null;
+      /**
+       * @description Whether aliases that differ only in case are different. A domain with more than 10,000 links cannot switch.
+       * @example false
+       */
+      case_sensitive?: boolean;
+      /**
+       * @description Where an expired link leads that has no `expired_url` of its own; null for an error page.
+       * @example https://www.example.com/over
+       */
+      expired_url?: string | null;
+      /**
+       * @description Where an alias without a link leads; null for an error page.
+       * @example https://www.example.com/not-found
+       */
+      not_found_url?: string | null;
+      /**
+       * @description Where `/` leads; null for an error page.
+       * @example https://www.example.com/
+       */
+      root_url?: string | null;
+    };
+    /** @description A page of domains. */
+    DomainList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["Domain"][];
+      /**
+       * @description Pass it as `starting_after` to continue; null at the end.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /** @description Not with `starting_after`, which needs no total. */
+      pagination?: components["schemas"]["Pagination"];
+    };
+    /** @description A domain, and the outcome of looking up its record. */
+    DomainVerification: {
+      /** @description The file for iOS apps at `/.well-known/apple-app-site-association`; null for none. 16 KiB at most. */
+      apple_app_site_association?: {
+        [key: string]: unknown;
+      };
+      /**
+       * @description The file for Android apps at `/.well-known/assetlinks.json`; null for none. 16 KiB at most.
+       * @example [
+       *       {
+       *         "relation": [
+       *           "delegate_permission/common.handle_all_urls"
+       *         ]
+       *       }
+       *     ]
+       */
+      assetlinks?: unknown[];
+      /**
+       * @description Aliases that differ only in case are the same.
+       * @example false
+       * @constant
+       */
+      case_sensitive?: false;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description The domain's name, in ASCII.
+       * @example go.example.com
+       */
+      domain: string;
+      /**
+       * @description Where an expired link leads that has no `expired_url` of its own.
+       * @example https://www.example.com/over
+       */
+      expired_url?: string;
+      /**
+       * @description The domain's id.
+       * @example dom_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description Where an alias without a link leads; an error page without it.
+       * @example https://www.example.com/not-found
+       */
+      not_found_url?: string;
+      /**
+       * @description Why the domain is still pending; null when it is verified.
+       * @example There is no TXT record at _shorthop.go.example.com.
+       */
+      problem: string | null;
+      /**
+       * Format: date-time
+       * @description Since when the TXT record of a verified domain has not been found.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      proof_missing_since?: string;
+      /**
+       * @description Where `/` of the domain leads; an error page without it.
+       * @example https://www.example.com/
+       */
+      root_url?: string;
+      /** @description The DNS record that sends visitors of the domain to the service. */
+      routing: components["schemas"]["RoutingRecord"];
+      /**
+       * @description Whether links can use the domain: once it is verified.
+       * @example verified
+       * @enum {string}
+       */
+      status: "pending" | "verified";
+      /**
+       * @description Links are being published under aliases of the other case.
+       * @example true
+       * @constant
+       */
+      switching?: true;
+      /** @description The DNS record to publish, which proves that the domain is yours. */
+      verification: components["schemas"]["DnsRecord"];
+      /**
+       * Format: date-time
+       * @description When the record was found; null while it was not.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      verified_at: string | null;
+    };
+    /** @description One of several problems of a request. */
+    ErrorDetail: {
+      /**
+       * @description A sentence for people; its wording may change.
+       * @example url is required.
+       */
+      message: string;
+      /**
+       * @description The field or query parameter that the error is about, with dots for fields of fields.
+       * @example url
+       */
+      param: string;
+    };
+    /** @description Failed requests by reason. */
+    FailureCounts: {
+      /**
+       * Format: int64
+       * @description Requests for disabled links.
+       * @example 1
+       */
+      disabled: number;
+      /**
+       * Format: int64
+       * @description Requests for links that had expired.
+       * @example 9
+       */
+      expired: number;
+      /**
+       * Format: int64
+       * @description Requests for links whose click limit was reached.
+       * @example 5
+       */
+      limit_reached: number;
+      /**
+       * Format: int64
+       * @description Requests for links before their start.
+       * @example 1
+       */
+      not_started: number;
+      /**
+       * Format: int64
+       * @description Failed requests for all reasons.
+       * @example 31
+       */
+      total: number;
+      /**
+       * Format: int64
+       * @description Requests for aliases without a link on verified domains of the account.
+       * @example 12
+       */
+      unknown_alias: number;
+      /**
+       * Format: int64
+       * @description Wrong passwords.
+       * @example 3
+       */
+      wrong_password: number;
+    };
+    /** @description The requests that led nowhere, over time. */
+    Failures: {
+      /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
+      failures_over_time: components["schemas"]["DatedFailureCounts"][];
+      /**
+       * @description The period of the query; `custom` with dates.
+       * @example 7d
+       */
+      period: string;
+      /** @description The sums over the period. */
+      summary: components["schemas"]["FailureCounts"];
+      /** @description The links with the most failed requests in the period, also deleted ones. */
+      top_links: components["schemas"]["LinkFailureCounts"][];
+      /** @description The unknown aliases that were asked for most often. Each redirector counts up to 100 per domain by name, so in a flood of made-up ones the sum exceeds these. They are kept for 90 days at most. */
+      unknown_aliases: components["schemas"]["UnknownAlias"][];
+    };
+    /** @description A link with all fields. */
+    FullLink: {
+      /**
+       * @description The path of the short URL: chosen, or seven random characters.
+       * @example spring-sale
+       */
+      alias: string;
+      /**
+       * @description Lists leave the link out unless asked; it redirects as before.
+       * @example true
+       * @constant
+       */
+      archived?: true;
+      /**
+       * Format: int64
+       * @description All clicks by people, without bots and prefetches; up to a few seconds old.
+       * @example 1284
+       */
+      clicks: number;
+      /**
+       * Format: int64
+       * @description How often it will still lead on.
+       * @example 37
+       */
+      clicks_left?: number;
+      /**
+       * @description A page with a button comes before the destination.
+       * @example true
+       * @constant
+       */
+      confirm?: true;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description The link answers as if it did not exist.
+       * @example true
+       * @constant
+       */
+      disabled?: true;
+      /**
+       * @description null for the service's own domain.
+       * @example null
+       */
+      domain: string | null;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached.
+       * @example https://example.com/over
+       */
+      expired_url?: string;
+      /**
+       * Format: date-time
+       * @description When it stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description Your own id of the link; unique in the account and mode.
+       * @example order-4711
+       */
+      external_id: string | null;
+      /**
+       * @description What becomes of a path beyond the alias; without it there is nothing.
+       * @example append
+       * @enum {string}
+       */
+      forward_path?: "append" | "ignore";
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
+      forward_query?: boolean;
+      /**
+       * @description Whether visitors must enter a password.
+       * @example false
+       */
+      has_password: boolean;
+      /**
+       * @description The link's id, for the paths of this API.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description Whether only people spend clicks of the limit; others get a page with a button.
+       * @example human
+       * @constant
+       */
+      limit_counts?: "human";
+      /**
+       * Format: int64
+       * @description How often the link leads on, over all redirectors.
+       * @example 100
+       */
+      max_clicks?: number;
+      /**
+       * @description The destination, as it was sent.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
       original_url: string;
-      /** @example https://sho.rt/summer-sale */
+      /** @description The card that link-preview agents get instead of the redirect. */
+      preview?: components["schemas"]["LinkPreview"];
+      /** @description Other destinations for some visitors: the first rule that matches decides. */
+      rules?: components["schemas"]["LinkRule"][];
+      /**
+       * @description The URL that visitors open.
+       * @example https://sho.rt/spring-sale
+       */
       short_url: string;
+      /** @description Other destinations for shares of the visitors whom no rule matches. */
+      split?: components["schemas"]["LinkSplit"];
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string;
+      /**
+       * @description What the link is for visitors now; absent for an active link without settings.
+       * @example active
+       * @enum {string}
+       */
+      status?: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
+      /**
+       * @description Labels to filter links by.
+       * @example [
+       *       "spring",
+       *       "newsletter"
+       *     ]
+       */
       tags: string[];
+      /**
+       * @description A name for people of the account; visitors do not see it.
+       * @example Spring sale
+       */
+      title: string | null;
+      /**
+       * Format: int64
+       * @description Distinct visitors of the link, of all time.
+       * @example 973
+       */
+      unique_clicks: number;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query.
+       * @example spring
+       */
+      utm_campaign?: string | null;
+      /**
+       * @description Set as `utm_content` on the destination's query.
+       * @example header
+       */
+      utm_content?: string | null;
+      /**
+       * @description Set as `utm_medium` on the destination's query.
+       * @example email
+       */
+      utm_medium?: string | null;
+      /**
+       * @description Set as `utm_source` on the destination's query.
+       * @example newsletter
+       */
+      utm_source?: string | null;
+      /**
+       * @description Set as `utm_term` on the destination's query.
+       * @example shoes
+       */
+      utm_term?: string | null;
+    };
+    /** @description A page of API keys. */
+    KeyList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["ApiKey"][];
+      /**
+       * @description Pass it as `starting_after` to continue; null at the end.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /** @description Not with `starting_after`, which needs no total. */
+      pagination?: components["schemas"]["Pagination"];
+    };
+    /** @description How to replace a key. */
+    KeyRotation: {
+      /**
+       * Format: int32
+       * @description How many seconds the old key stays valid, at most a week.
+       * @default 0
+       * @example 3600
+       */
+      grace_seconds?: number;
+    };
+    /** @description The state of all rate limits and quotas. */
+    Limits: {
+      /** @description The windows of the rate limits that have begun. */
+      limits: components["schemas"]["RateLimit"][];
+      /**
+       * @description The account's plan.
+       * @example pro
+       */
+      plan: string;
+      /** @description Shared by the API and the dashboard. */
+      quotas: components["schemas"]["Quota"][];
+    };
+    /** @description A link, as creations return it. */
+    Link: {
+      /**
+       * @description The path of the short URL: chosen, or seven random characters.
+       * @example spring-sale
+       */
+      alias: string;
+      /**
+       * Format: int64
+       * @description All clicks by people, without bots and prefetches; up to a few seconds old.
+       * @example 1284
+       */
+      clicks: number;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description null for the service's own domain.
+       * @example null
+       */
+      domain: string | null;
+      /**
+       * Format: date-time
+       * @description When it stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description Your own id of the link; unique in the account and mode.
+       * @example order-4711
+       */
+      external_id: string | null;
+      /**
+       * @description The link's id, for the paths of this API.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The destination, as it was sent.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      original_url: string;
+      /**
+       * @description The URL that visitors open.
+       * @example https://sho.rt/spring-sale
+       */
+      short_url: string;
+      /**
+       * @description Labels to filter links by.
+       * @example [
+       *       "spring",
+       *       "newsletter"
+       *     ]
+       */
+      tags: string[];
+      /**
+       * @description A name for people of the account; visitors do not see it.
+       * @example Spring sale
+       */
       title: string | null;
     };
+    /** @description A share of the visitors, with its destination. */
+    LinkArm: {
+      /**
+       * @description The arm's id, by which its clicks are counted.
+       * @example arm_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * Format: int32
+       * @description Percentage of the visitors.
+       * @example 30
+       */
+      weight: number;
+    };
+    /** @description The clicks of a link by one or two dimensions. */
+    LinkBreakdown: {
+      /**
+       * @description The dimensions of the query.
+       * @example [
+       *       "country",
+       *       "device"
+       *     ]
+       */
+      by: string[];
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description The entries of this page, in order. */
+      data: {
+        /**
+         * Format: int64
+         * @description Clicks by people.
+         * @example 214
+         */
+        clicks: number;
+        /**
+         * @description Share of the clicks in the period, in percent, with one decimal.
+         * @example 16.7
+         */
+        percentage: number;
+        /**
+         * Format: int64
+         * @description Distinct visitors.
+         * @example 973
+         */
+        unique_clicks: number;
+        /** @description The value of each dimension. A region has its country too, and a city its country and region. */
+        values: {
+          [key: string]: string;
+        };
+      }[];
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /**
+       * @description Send it as `starting_after` for the next page; null on the last one.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /**
+       * @description The period of the query; `custom` with dates.
+       * @example 7d
+       */
+      period: string;
+      /**
+       * Format: int64
+       * @description Clicks of all values, also of those on other pages.
+       * @example 1284
+       */
+      total_clicks: number;
+    };
+    /** @description The fields of a link to change. Those left out stay; null removes one. */
     LinkChange: {
       /**
        * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
-       * @example summer-sale
+       * @example spring-sale-2
        */
       alias?: string;
       /**
+       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @example true
+       */
+      archived?: boolean;
+      /**
+       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @example true
+       */
+      confirm?: boolean;
+      /**
+       * @description Whether the link answers as if it did not exist.
+       * @example true
+       */
+      disabled?: boolean;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @example https://example.com/over
+       */
+      expired_url?: string | null;
+      /**
+       * Format: date-time
        * @description In the future; null for no expiry.
-       * @example 2030-01-01T00:00:00Z
+       * @example 2030-01-01T00:00:00.000Z
        */
       expires_at?: string | null;
-      /** @description Whether the short URL's own query is passed on to the destination. */
+      /**
+       * @description Your own id of the link, unique in the account and mode.
+       * @example order-4711
+       */
+      external_id?: string | null;
+      /**
+       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @example append
+       */
+      forward_path?: ("append" | "ignore") | null;
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
       forward_query?: boolean;
-      /** @description The password that visitors must enter; null for none. Never returned. */
+      /**
+       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @example human
+       * @enum {string}
+       */
+      limit_counts?: "all" | "human";
+      /**
+       * Format: int32
+       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @example 100
+       */
+      max_clicks?: number | null;
+      /**
+       * @description The password that visitors must enter; null for none. Never returned.
+       * @example correct horse battery
+       */
       password?: string | null;
-      /** @description Labels to filter links by; they replace all previous ones. */
+      /**
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @example {
+       *       "title": "Spring sale",
+       *       "image": "https://example.com/spring.png"
+       *     }
+       */
+      preview?: components["schemas"]["NewLinkPreview"] | null;
+      /**
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @example [
+       *       {
+       *         "url": "https://apps.apple.com/app/id1",
+       *         "conditions": [
+       *           {
+       *             "type": "os",
+       *             "in": [
+       *               "iOS"
+       *             ]
+       *           }
+       *         ]
+       *       }
+       *     ]
+       */
+      rules?: components["schemas"]["NewLinkRule"][] | null;
+      /**
+       * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
+       * @example {
+       *       "arms": [
+       *         {
+       *           "url": "https://example.com/b",
+       *           "weight": 30
+       *         }
+       *       ],
+       *       "until": null
+       *     }
+       */
+      split?: components["schemas"]["NewLinkSplit"] | null;
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist; null for at once.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string | null;
+      /**
+       * @description Labels to filter links by; they replace all previous ones.
+       * @example [
+       *       "spring",
+       *       "newsletter"
+       *     ]
+       */
       tags?: string[];
+      /**
+       * @description A name for people of the account; visitors do not see it.
+       * @example Spring sale
+       */
       title?: string | null;
       /**
        * @description The destination: an absolute http or https URL.
-       * @example https://example.com/a/long/path?with=query
+       * @example https://example.com/spring/sale?ref=newsletter
        */
       url?: string;
-      /** @description Set as `utm_campaign` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @example spring
+       */
       utm_campaign?: string | null;
-      /** @description Set as `utm_content` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @example header
+       */
       utm_content?: string | null;
-      /** @description Set as `utm_medium` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @example email
+       */
       utm_medium?: string | null;
-      /** @description Set as `utm_source` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @example newsletter
+       */
       utm_source?: string | null;
-      /** @description Set as `utm_term` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @example shoes
+       */
       utm_term?: string | null;
     };
-    NewLink: {
-      alias?: string | null;
-      /** @description A verified domain of the account; the service's own when left out. */
-      domain?: string | null;
+    /** @description A link, and the fields of it to change. */
+    LinkChangeOfMany: {
       /**
+       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
+       * @example spring-sale-2
+       */
+      alias?: string;
+      /**
+       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @example true
+       */
+      archived?: boolean;
+      /**
+       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @example true
+       */
+      confirm?: boolean;
+      /**
+       * @description Whether the link answers as if it did not exist.
+       * @example true
+       */
+      disabled?: boolean;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @example https://example.com/over
+       */
+      expired_url?: string | null;
+      /**
+       * Format: date-time
        * @description In the future; null for no expiry.
-       * @example 2030-01-01T00:00:00Z
+       * @example 2030-01-01T00:00:00.000Z
        */
       expires_at?: string | null;
-      /** @description Whether the short URL's own query is passed on to the destination. */
+      /**
+       * @description Your own id of the link, unique in the account and mode.
+       * @example order-4711
+       */
+      external_id?: string | null;
+      /**
+       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @example append
+       */
+      forward_path?: ("append" | "ignore") | null;
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
       forward_query?: boolean;
-      /** @description The password that visitors must enter; null for none. Never returned. */
+      /**
+       * @description The id of the link to change.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @example human
+       * @enum {string}
+       */
+      limit_counts?: "all" | "human";
+      /**
+       * Format: int32
+       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @example 100
+       */
+      max_clicks?: number | null;
+      /**
+       * @description The password that visitors must enter; null for none. Never returned.
+       * @example correct horse battery
+       */
       password?: string | null;
-      /** @description Labels to filter links by; they replace all previous ones. */
+      /**
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @example {
+       *       "title": "Spring sale",
+       *       "image": "https://example.com/spring.png"
+       *     }
+       */
+      preview?: components["schemas"]["NewLinkPreview"] | null;
+      /**
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @example [
+       *       {
+       *         "url": "https://apps.apple.com/app/id1",
+       *         "conditions": [
+       *           {
+       *             "type": "os",
+       *             "in": [
+       *               "iOS"
+       *             ]
+       *           }
+       *         ]
+       *       }
+       *     ]
+       */
+      rules?: components["schemas"]["NewLinkRule"][] | null;
+      /**
+       * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
+       * @example {
+       *       "arms": [
+       *         {
+       *           "url": "https://example.com/b",
+       *           "weight": 30
+       *         }
+       *       ],
+       *       "until": null
+       *     }
+       */
+      split?: components["schemas"]["NewLinkSplit"] | null;
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist; null for at once.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string | null;
+      /**
+       * @description Labels to filter links by; they replace all previous ones.
+       * @example [
+       *       "spring",
+       *       "newsletter"
+       *     ]
+       */
       tags?: string[];
+      /**
+       * @description A name for people of the account; visitors do not see it.
+       * @example Spring sale
+       */
       title?: string | null;
       /**
        * @description The destination: an absolute http or https URL.
-       * @example https://example.com/a/long/path?with=query
+       * @example https://example.com/spring/sale?ref=newsletter
        */
-      url: string;
-      /** @description Set as `utm_campaign` on the destination's query when it redirects. */
+      url?: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @example spring
+       */
       utm_campaign?: string | null;
-      /** @description Set as `utm_content` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @example header
+       */
       utm_content?: string | null;
-      /** @description Set as `utm_medium` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @example email
+       */
       utm_medium?: string | null;
-      /** @description Set as `utm_source` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @example newsletter
+       */
       utm_source?: string | null;
-      /** @description Set as `utm_term` on the destination's query when it redirects. */
+      /**
+       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @example shoes
+       */
       utm_term?: string | null;
     };
+    /** @description Links to change at once. */
+    LinkChanges: {
+      /** @description At most 10 of them with a password. */
+      links: components["schemas"]["LinkChangeOfMany"][];
+    };
+    /** @description What a request must be for a rule to match. */
+    LinkCondition:
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "DE",
+           *       "AT"
+           *     ]
+           */
+          in: string[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example country
+           * @constant
+           */
+          type: "country";
+        }
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "EU"
+           *     ]
+           */
+          in: ("AF" | "AN" | "AS" | "EU" | "NA" | "OC" | "SA")[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example continent
+           * @constant
+           */
+          type: "continent";
+        }
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "mobile"
+           *     ]
+           */
+          in: ("mobile" | "desktop" | "tablet" | "other")[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example device
+           * @constant
+           */
+          type: "device";
+        }
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "iOS"
+           *     ]
+           */
+          in: string[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example os
+           * @constant
+           */
+          type: "os";
+        }
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "Firefox"
+           *     ]
+           */
+          in: string[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example browser
+           * @constant
+           */
+          type: "browser";
+        }
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "de",
+           *       "pt-br"
+           *     ]
+           */
+          in: string[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example language
+           * @constant
+           */
+          type: "language";
+        }
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "example.com",
+           *       "direct"
+           *     ]
+           */
+          in: string[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example referrer
+           * @constant
+           */
+          type: "referrer";
+        }
+      | {
+          /**
+           * @description The condition matches when the value is one of these.
+           * @example [
+           *       "203.0.113.0/24"
+           *     ]
+           */
+          in: string[];
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example ip
+           * @constant
+           */
+          type: "ip";
+        }
+      | {
+          /**
+           * @description Its values; any when left out.
+           * @example [
+           *       "de"
+           *     ]
+           */
+          in?: string[];
+          /**
+           * @description The name of the short URL's parameter.
+           * @example lang
+           */
+          name: string;
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example query
+           * @constant
+           */
+          type: "query";
+        }
+      | {
+          /**
+           * Format: date-time
+           * @description Matches from then on.
+           * @example 2030-01-01T00:00:00Z
+           */
+          from?: string;
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example time
+           * @constant
+           */
+          type: "time";
+          /**
+           * Format: date-time
+           * @description Matches until then.
+           * @example 2030-01-01T00:00:00.000Z
+           */
+          until?: string;
+        }
+      | {
+          /** @description Weekdays: 1 is Monday, 7 is Sunday. */
+          days: number[];
+          /**
+           * @description When it begins.
+           * @example 09:00
+           */
+          from: string;
+          /**
+           * @description Whether the condition is reversed.
+           * @example true
+           */
+          not?: boolean;
+          /**
+           * @description An IANA time zone.
+           * @example Europe/Berlin
+           */
+          time_zone: string;
+          /**
+           * @description Exclusive; earlier than `from` to run over midnight.
+           * @example 17:30
+           */
+          to: string;
+          /**
+           * @description What of the request the condition looks at.
+           * @example schedule
+           * @constant
+           */
+          type: "schedule";
+        };
+    /** @description Links to delete at once. */
+    LinkDeletions: {
+      /**
+       * @description The ids of the links to delete, none of them twice.
+       * @example [
+       *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
+       *     ]
+       */
+      ids: string[];
+    };
+    /** @description The clicks of a link by device, browser and system. */
+    LinkDevices: {
+      /** @description Browsers by clicks, the most first. */
+      browsers: components["schemas"]["NamedClicks"][];
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Kinds of device by clicks, the most first. */
+      devices: components["schemas"]["DeviceClicks"][];
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /** @description Operating systems by clicks, the most first. */
+      os: components["schemas"]["NamedClicks"][];
+    };
+    /** @description Where a request leads, and why. */
+    LinkExplanation: {
+      /**
+       * @description Whether the request gets the link's card instead of being redirected: a link-preview agent's does.
+       * @example false
+       */
+      preview: boolean;
+      /**
+       * @description Whether the visitor must enter a password first.
+       * @example false
+       */
+      requires_password: boolean;
+      /** @description The rules in order, up to the first that matches. */
+      rules: {
+        /** @description What of the rule matches, and what does not. */
+        conditions: {
+          /**
+           * @description The request's value; null when it is unknown.
+           * @example iOS
+           */
+          actual: string | null;
+          /**
+           * @description Whether it matches.
+           * @example true
+           */
+          matched: boolean;
+          /**
+           * @description What of the request the condition looks at.
+           * @example os
+           */
+          type: string;
+        }[];
+        /**
+         * @description The rule's id, by which its clicks are counted.
+         * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        id: string;
+        /**
+         * @description Whether it matches.
+         * @example true
+         */
+        matched: boolean;
+        /**
+         * @description The destination, before the short URL's query is forwarded.
+         * @example https://apps.apple.com/app/id1
+         */
+        url: string;
+      }[];
+      /**
+       * @description What the link is at that instant; it leads nowhere unless it is `active`.
+       * @example verified
+       */
+      status: string;
+      /**
+       * @description Where the request leads; null when the link is not active.
+       * @example {
+       *       "kind": "default",
+       *       "id": null,
+       *       "url": "https://example.com/"
+       *     }
+       */
+      target: {
+        /**
+         * @description null for the link's own destination.
+         * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        id: string | null;
+        /**
+         * @description A rule, an arm of the split, or the link's own destination.
+         * @example rule
+         * @enum {string}
+         */
+        kind: "rule" | "arm" | "default";
+        /**
+         * @description The destination, before the short URL's query is forwarded.
+         * @example https://apps.apple.com/app/id1
+         */
+        url: string;
+      } | null;
+    };
+    /** @description The failed requests for a link, by reason. */
+    LinkFailureCounts: {
+      /**
+       * Format: int64
+       * @description Requests for disabled links.
+       * @example 1
+       */
+      disabled: number;
+      /**
+       * Format: int64
+       * @description Requests for links that had expired.
+       * @example 9
+       */
+      expired: number;
+      /**
+       * Format: int64
+       * @description Requests for links whose click limit was reached.
+       * @example 5
+       */
+      limit_reached: number;
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /**
+       * Format: int64
+       * @description Requests for links before their start.
+       * @example 1
+       */
+      not_started: number;
+      /**
+       * Format: int64
+       * @description Failed requests for all reasons.
+       * @example 31
+       */
+      total: number;
+      /**
+       * Format: int64
+       * @description Wrong passwords.
+       * @example 3
+       */
+      wrong_password: number;
+    };
+    /** @description The clicks of a link by location; `group_by` decides the form of `data`. */
+    LinkGeo:
+      | components["schemas"]["LinkGeoByCountry"]
+      | components["schemas"]["LinkGeoByRegion"]
+      | components["schemas"]["LinkGeoByCity"];
+    /** @description The clicks of a link by city. */
+    LinkGeoByCity: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Cities by clicks, the most first. */
+      data: components["schemas"]["CityClicks"][];
+      /**
+       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      group_by: "city";
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+    };
+    /** @description The clicks of a link by country. */
+    LinkGeoByCountry: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Countries by clicks, the most first. */
+      data: components["schemas"]["CountryClicks"][];
+      /**
+       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      group_by: "country";
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+    };
+    /** @description The clicks of a link by region. */
+    LinkGeoByRegion: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description Regions by clicks, the most first. */
+      data: components["schemas"]["RegionClicks"][];
+      /**
+       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      group_by: "region";
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+    };
+    /** @description A page of links. */
+    LinkList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["ListedLink"][];
+      /**
+       * @description Pass it as `starting_after` to continue; null at the end.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /** @description Not with `starting_after`, which needs no total. */
+      pagination?: components["schemas"]["Pagination"];
+    };
+    /** @description The card that link-preview agents get. */
+    LinkPreview: {
+      /**
+       * @description The text below the title.
+       * @example Everything must go.
+       */
+      description: string | null;
+      /**
+       * @description The URL of its image: https, and fetched by the agents themselves.
+       * @example https://example.com/spring.png
+       */
+      image: string | null;
+      /**
+       * @description The card's title.
+       * @example Spring sale
+       */
+      title: string;
+    };
+    /** @description The clicks of a link by referrer. */
+    LinkReferrers: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /** @description Sources by clicks, the most first. */
+      referrers: components["schemas"]["ReferrerClicks"][];
+    };
+    /** @description A request for a link; what is left out is as in a request without it. */
+    LinkRequest: {
+      /**
+       * Format: date-time
+       * @description The instant of the request; now when left out.
+       * @example 2030-01-01T08:00:00Z
+       */
+      at?: string;
+      /**
+       * @description The continent's code; empty when it is unknown.
+       * @example EU
+       * @enum {string}
+       */
+      continent?: "AF" | "AN" | "AS" | "EU" | "NA" | "OC" | "SA";
+      /**
+       * @description The country of the address; when left out, rules by country do not match.
+       * @example DE
+       */
+      country?: string;
+      /**
+       * @description The visitor's address.
+       * @example 203.0.113.7
+       */
+      ip?: string;
+      /**
+       * @description The header `Accept-Language`.
+       * @example de
+       */
+      language?: string;
+      /**
+       * @description The short URL's query, without `?`.
+       * @example utm_source=mail
+       */
+      query?: string;
+      /**
+       * @description The header `Referer`.
+       * @example google.com
+       */
+      referrer?: string;
+      /**
+       * @description The header `User-Agent`.
+       * @example Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15
+       */
+      user_agent?: string;
+    };
+    /** @description Another destination for some visitors. */
+    LinkRule: {
+      /** @description All must match. */
+      conditions: components["schemas"]["LinkCondition"][];
+      /**
+       * @description The rule's id, by which its clicks are counted.
+       * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+    };
+    /** @description Other destinations for shares of the visitors. */
+    LinkSplit: {
+      /** @description The shares of the visitors, whose weights sum up to 100 at most. */
+      arms: components["schemas"]["LinkArm"][];
+      /**
+       * Format: date-time
+       * @description From then on everybody gets the link's own destination.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      until: string | null;
+    };
+    /** @description The clicks of a link over time. */
+    LinkSummary: {
+      /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
+      clicks_over_time: components["schemas"]["ClicksAtTime"][];
+      /** @description The same figures of an earlier period; only with `compare`. */
+      comparison?: {
+        /** @description The change since then. */
+        change: {
+          /**
+           * @description Change in percent since the compared period; null if that had none.
+           * @example 1284
+           */
+          total_clicks: number | null;
+          /**
+           * @description Change in percent since the compared period; null if that had none.
+           * @example 973
+           */
+          unique_clicks: number | null;
+        };
+        /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
+        clicks_over_time: components["schemas"]["ClicksAtTime"][];
+        /**
+         * Format: date-time
+         * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+         * @example 2026-02-01T00:00:00.000Z
+         */
+        complete_from?: string;
+        /**
+         * Format: date-time
+         * @description When the period begins.
+         * @example 2026-02-22T00:00:00.000Z
+         */
+        from: string;
+        /** @description The sums over the period. */
+        summary: components["schemas"]["ClickTotals"];
+        /**
+         * Format: date-time
+         * @description When the period ends.
+         * @example 2026-03-01T00:00:00.000Z
+         */
+        to: string;
+      };
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /**
+       * @description The period of the query; `custom` with dates.
+       * @example 7d
+       */
+      period: string;
+      /** @description The sums over the period. */
+      summary: components["schemas"]["ClickTotals"];
+    };
+    /** @description The clicks of a link by rule and arm. */
+    LinkTargets: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description The entries of this page, in order. */
+      data: {
+        /**
+         * Format: int64
+         * @description Clicks by people.
+         * @example 214
+         */
+        clicks: number;
+        /**
+         * @description null for the link's own destination.
+         * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        id: string | null;
+        /**
+         * @description A rule, an arm of the split, or the link's own destination.
+         * @example rule
+         * @enum {string}
+         */
+        kind: "rule" | "arm" | "default";
+        /**
+         * @description Share of the clicks in the period, in percent, with one decimal.
+         * @example 16.7
+         */
+        percentage: number;
+        /**
+         * Format: int64
+         * @description Distinct visitors.
+         * @example 973
+         */
+        unique_clicks: number;
+        /**
+         * @description null for a rule or arm that is gone.
+         * @example https://example.com/spring/sale?ref=newsletter
+         */
+        url: string | null;
+      }[];
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+    };
+    /** @description When a link was clicked. */
+    LinkTimes: {
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /**
+       * Format: date-time
+       * @description The first click of the period; null without.
+       * @example 2026-03-02T09:15:07.318Z
+       */
+      first_click_at: string | null;
+      /**
+       * @description Clicks by weekday, from Monday, and by hour of the time zone.
+       * @example [
+       *       [
+       *         0,
+       *         3,
+       *         1
+       *       ]
+       *     ]
+       */
+      heatmap: number[][];
+      /**
+       * Format: date-time
+       * @description The last click of the period; null without.
+       * @example 2026-03-07T21:40:11.020Z
+       */
+      last_click_at: string | null;
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /**
+       * @description The period of the query; `custom` with dates.
+       * @example 7d
+       */
+      period: string;
+    };
+    /** @description A link to create or change, by your own id of it. */
+    LinkUpsert: {
+      /**
+       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
+       * @example spring-sale
+       */
+      alias?: string | null;
+      /**
+       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @example true
+       */
+      archived?: boolean;
+      /**
+       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @example true
+       */
+      confirm?: boolean;
+      /**
+       * @description Whether the link answers as if it did not exist.
+       * @example true
+       */
+      disabled?: boolean;
+      /**
+       * @description A verified domain of the account; the service's own when left out.
+       * @example go.example.com
+       */
+      domain?: string | null;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @example https://example.com/over
+       */
+      expired_url?: string | null;
+      /**
+       * Format: date-time
+       * @description In the future; null for no expiry.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at?: string | null;
+      /**
+       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @example append
+       */
+      forward_path?: ("append" | "ignore") | null;
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
+      forward_query?: boolean;
+      /**
+       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @example human
+       * @enum {string}
+       */
+      limit_counts?: "all" | "human";
+      /**
+       * Format: int32
+       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @example 100
+       */
+      max_clicks?: number | null;
+      /**
+       * @description The password that visitors must enter; null for none. Never returned.
+       * @example correct horse battery
+       */
+      password?: string | null;
+      /**
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @example {
+       *       "title": "Spring sale",
+       *       "image": "https://example.com/spring.png"
+       *     }
+       */
+      preview?: components["schemas"]["NewLinkPreview"] | null;
+      /**
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @example [
+       *       {
+       *         "url": "https://apps.apple.com/app/id1",
+       *         "conditions": [
+       *           {
+       *             "type": "os",
+       *             "in": [
+       *               "iOS"
+       *             ]
+       *           }
+       *         ]
+       *       }
+       *     ]
+       */
+      rules?: components["schemas"]["NewLinkRule"][] | null;
+      /**
+       * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
+       * @example {
+       *       "arms": [
+       *         {
+       *           "url": "https://example.com/b",
+       *           "weight": 30
+       *         }
+       *       ],
+       *       "until": null
+       *     }
+       */
+      split?: components["schemas"]["NewLinkSplit"] | null;
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist; null for at once.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string | null;
+      /**
+       * @description Labels to filter links by; they replace all previous ones.
+       * @example [
+       *       "spring",
+       *       "newsletter"
+       *     ]
+       */
+      tags?: string[];
+      /**
+       * @description A name for people of the account; visitors do not see it.
+       * @example Spring sale
+       */
+      title?: string | null;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @example spring
+       */
+      utm_campaign?: string | null;
+      /**
+       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @example header
+       */
+      utm_content?: string | null;
+      /**
+       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @example email
+       */
+      utm_medium?: string | null;
+      /**
+       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @example newsletter
+       */
+      utm_source?: string | null;
+      /**
+       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @example shoes
+       */
+      utm_term?: string | null;
+    };
+    /** @description A click. It has neither an address nor a user agent. */
+    ListedClick: {
+      /**
+       * @description The name of the browser.
+       * @example Safari
+       */
+      browser: string;
+      /**
+       * @description The city's name, or `Unknown`.
+       * @example Berlin
+       */
+      city: string;
+      /**
+       * @description `human`, `bot` or `prefetch`.
+       * @example human
+       */
+      class: string;
+      /**
+       * @description Why a click is no person's; empty otherwise.
+       * @example googlebot
+       */
+      class_reason: string;
+      /**
+       * @description The continent's code; empty when it is unknown.
+       * @example EU
+       */
+      continent: string;
+      /**
+       * @description The country's code by ISO 3166-1; `ZZ` when it is unknown.
+       * @example DE
+       */
+      country: string;
+      /**
+       * @description `desktop`, `mobile`, `tablet` or `other`.
+       * @example mobile
+       */
+      device: string;
+      /**
+       * @description The short domain that was visited.
+       * @example sho.rt
+       */
+      host: string;
+      /**
+       * @description The click's place in a redirector's journal, unique for ever.
+       * @example 0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3
+       */
+      id: string;
+      /**
+       * @description The preferred language of the browser.
+       * @example de
+       */
+      language: string;
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+      /**
+       * @description The name of the system.
+       * @example iOS
+       */
+      os: string;
+      /**
+       * @description The site that linked here; `direct` for none.
+       * @example google.com
+       */
+      referrer: string;
+      /**
+       * @description The path of the page that linked here.
+       * @example /news
+       */
+      referrer_path: string;
+      /**
+       * @description The region's code by ISO 3166-2, its name where it has no code, or `Unknown`.
+       * @example DE-BE
+       */
+      region: string;
+      /**
+       * @description The region's name, or `Unknown`.
+       * @example Land Berlin
+       */
+      region_name: string;
+      /**
+       * @description When the redirect was sent.
+       * @example 2026-03-02T09:15:07.318Z
+       */
+      time: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query.
+       * @example spring
+       */
+      utm_campaign: string;
+      /**
+       * @description Set as `utm_content` on the destination's query.
+       * @example header
+       */
+      utm_content: string;
+      /**
+       * @description Set as `utm_medium` on the destination's query.
+       * @example email
+       */
+      utm_medium: string;
+      /**
+       * @description Set as `utm_source` on the destination's query.
+       * @example newsletter
+       */
+      utm_source: string;
+      /**
+       * @description Set as `utm_term` on the destination's query.
+       * @example shoes
+       */
+      utm_term: string;
+    };
+    /** @description A page of single clicks. */
+    ListedClicks: {
+      /**
+       * Format: date-time
+       * @description Present when clicks of the range have been deleted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["ListedClick"][];
+      /**
+       * @description Send it as `starting_after` for the next page; null on the last one.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+    };
+    /** @description A link of a list; with `include=settings`, all of its fields. */
+    ListedLink: {
+      /**
+       * @description The path of the short URL: chosen, or seven random characters.
+       * @example spring-sale
+       */
+      alias: string;
+      /**
+       * @description Lists leave the link out unless asked; it redirects as before.
+       * @example true
+       * @constant
+       */
+      archived?: true;
+      /**
+       * Format: int64
+       * @description All clicks by people, without bots and prefetches; up to a few seconds old.
+       * @example 1284
+       */
+      clicks: number;
+      /**
+       * Format: int64
+       * @description How often it will still lead on.
+       * @example 37
+       */
+      clicks_left?: number;
+      /**
+       * @description A page with a button comes before the destination.
+       * @example true
+       * @constant
+       */
+      confirm?: true;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description The link answers as if it did not exist.
+       * @example true
+       * @constant
+       */
+      disabled?: true;
+      /**
+       * @description null for the service's own domain.
+       * @example null
+       */
+      domain: string | null;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached.
+       * @example https://example.com/over
+       */
+      expired_url?: string;
+      /**
+       * Format: date-time
+       * @description When it stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description Your own id of the link; unique in the account and mode.
+       * @example order-4711
+       */
+      external_id: string | null;
+      /**
+       * @description What becomes of a path beyond the alias; without it there is nothing.
+       * @example append
+       * @enum {string}
+       */
+      forward_path?: "append" | "ignore";
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
+      forward_query?: boolean;
+      /**
+       * @description Whether visitors must enter a password.
+       * @example false
+       */
+      has_password?: boolean;
+      /**
+       * @description The link's id, for the paths of this API.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description Whether only people spend clicks of the limit; others get a page with a button.
+       * @example human
+       * @constant
+       */
+      limit_counts?: "human";
+      /**
+       * Format: int64
+       * @description How often the link leads on, over all redirectors.
+       * @example 100
+       */
+      max_clicks?: number;
+      /**
+       * @description The destination, as it was sent.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      original_url: string;
+      /** @description The card that link-preview agents get instead of the redirect. */
+      preview?: components["schemas"]["LinkPreview"];
+      /** @description Other destinations for some visitors: the first rule that matches decides. */
+      rules?: components["schemas"]["LinkRule"][];
+      /**
+       * @description The URL that visitors open.
+       * @example https://sho.rt/spring-sale
+       */
+      short_url: string;
+      /** @description Other destinations for shares of the visitors whom no rule matches. */
+      split?: components["schemas"]["LinkSplit"];
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string;
+      /**
+       * @description What the link is for visitors now; absent for an active link without settings.
+       * @example active
+       * @enum {string}
+       */
+      status?: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
+      /**
+       * @description Labels to filter links by.
+       * @example [
+       *       "spring",
+       *       "newsletter"
+       *     ]
+       */
+      tags: string[];
+      /**
+       * @description A name for people of the account; visitors do not see it.
+       * @example Spring sale
+       */
+      title: string | null;
+      /**
+       * Format: int64
+       * @description Distinct visitors of the link, of all time.
+       * @example 973
+       */
+      unique_clicks?: number;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at?: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query.
+       * @example spring
+       */
+      utm_campaign?: string | null;
+      /**
+       * @description Set as `utm_content` on the destination's query.
+       * @example header
+       */
+      utm_content?: string | null;
+      /**
+       * @description Set as `utm_medium` on the destination's query.
+       * @example email
+       */
+      utm_medium?: string | null;
+      /**
+       * @description Set as `utm_source` on the destination's query.
+       * @example newsletter
+       */
+      utm_source?: string | null;
+      /**
+       * @description Set as `utm_term` on the destination's query.
+       * @example shoes
+       */
+      utm_term?: string | null;
+    };
+    /** @description Tags to replace by one. */
+    MergeTagsRequest: {
+      /**
+       * @description The tag that replaces them; it may exist already.
+       * @example spring
+       */
+      into: string;
+      /**
+       * @description The tags to replace.
+       * @example [
+       *       "sprign",
+       *       "Spring"
+       *     ]
+       */
+      tags: string[];
+    };
+    /** @description What a merge of tags has done. */
+    MergeTagsResponse: {
+      /**
+       * Format: int64
+       * @description Links that had one of the tags.
+       * @example 17
+       */
+      changed: number;
+      /**
+       * @description False when there may be more: repeat the request.
+       * @example true
+       */
+      done: boolean;
+    };
+    /** @description The clicks of a browser or a system. */
+    NamedClicks: {
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description The name of the browser or system.
+       * @example Safari
+       */
+      name: string;
+      /**
+       * @description Share of the clicks in the period, in percent, with one decimal.
+       * @example 16.7
+       */
+      percentage: number;
+    };
+    /** @description An API key to create. */
+    NewApiKey: {
+      /**
+       * Format: date-time
+       * @description When it stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at?: string | null;
+      /**
+       * @description A name for people.
+       * @example CI
+       */
+      name: string;
+      /**
+       * @description What the key may do.
+       * @example [
+       *       "links:read",
+       *       "links:write"
+       *     ]
+       */
+      scopes: (
+        | "links:read"
+        | "links:write"
+        | "links:delete"
+        | "analytics:read"
+        | "domains:read"
+        | "domains:write"
+        | "keys:read"
+        | "keys:write"
+        | "shares:read"
+        | "shares:write"
+      )[];
+      /**
+       * @description `live` or `test`; that of the calling key when left out. No key creates one of the other type.
+       * @example live
+       * @enum {string}
+       */
+      type?: "live" | "test";
+    };
+    /** @description A domain to add. */
+    NewDomain: {
+      /**
+       * @description A full domain name.
+       * @example go.example.com
+       */
+      domain: string;
+    };
+    /** @description A link to create; only `url` is required. */
+    NewLink: {
+      /**
+       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
+       * @example spring-sale
+       */
+      alias?: string | null;
+      /**
+       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @example true
+       */
+      archived?: boolean;
+      /**
+       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @example true
+       */
+      confirm?: boolean;
+      /**
+       * @description Whether the link answers as if it did not exist.
+       * @example true
+       */
+      disabled?: boolean;
+      /**
+       * @description A verified domain of the account; the service's own when left out.
+       * @example go.example.com
+       */
+      domain?: string | null;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @example https://example.com/over
+       */
+      expired_url?: string | null;
+      /**
+       * Format: date-time
+       * @description In the future; null for no expiry.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at?: string | null;
+      /**
+       * @description Your own id of the link, unique in the account and mode.
+       * @example order-4711
+       */
+      external_id?: string | null;
+      /**
+       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @example append
+       */
+      forward_path?: ("append" | "ignore") | null;
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
+      forward_query?: boolean;
+      /**
+       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @example human
+       * @enum {string}
+       */
+      limit_counts?: "all" | "human";
+      /**
+       * Format: int32
+       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @example 100
+       */
+      max_clicks?: number | null;
+      /**
+       * @description The password that visitors must enter; null for none. Never returned.
+       * @example correct horse battery
+       */
+      password?: string | null;
+      /**
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @example {
+       *       "title": "Spring sale",
+       *       "image": "https://example.com/spring.png"
+       *     }
+       */
+      preview?: components["schemas"]["NewLinkPreview"] | null;
+      /**
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @example [
+       *       {
+       *         "url": "https://apps.apple.com/app/id1",
+       *         "conditions": [
+       *           {
+       *             "type": "os",
+       *             "in": [
+       *               "iOS"
+       *             ]
+       *           }
+       *         ]
+       *       }
+       *     ]
+       */
+      rules?: components["schemas"]["NewLinkRule"][] | null;
+      /**
+       * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
+       * @example {
+       *       "arms": [
+       *         {
+       *           "url": "https://example.com/b",
+       *           "weight": 30
+       *         }
+       *       ],
+       *       "until": null
+       *     }
+       */
+      split?: components["schemas"]["NewLinkSplit"] | null;
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist; null for at once.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string | null;
+      /**
+       * @description Labels to filter links by; they replace all previous ones.
+       * @example [
+       *       "spring",
+       *       "newsletter"
+       *     ]
+       */
+      tags?: string[];
+      /**
+       * @description A name for people of the account; visitors do not see it.
+       * @example Spring sale
+       */
+      title?: string | null;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @example spring
+       */
+      utm_campaign?: string | null;
+      /**
+       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @example header
+       */
+      utm_content?: string | null;
+      /**
+       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @example email
+       */
+      utm_medium?: string | null;
+      /**
+       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @example newsletter
+       */
+      utm_source?: string | null;
+      /**
+       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @example shoes
+       */
+      utm_term?: string | null;
+    };
+    /** @description A share of the visitors to set, with its destination. */
+    NewLinkArm: {
+      /**
+       * @description Keeps the arm's figures when it changes; a new arm gets an id.
+       * @example arm_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id?: string;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * Format: int32
+       * @description Percentage of the visitors.
+       * @example 30
+       */
+      weight: number;
+    };
+    /** @description The card of a link to set. */
+    NewLinkPreview: {
+      /**
+       * @description The text below the title.
+       * @example Everything must go.
+       */
+      description?: string | null;
+      /**
+       * @description The URL of its image: https, and fetched by the agents themselves.
+       * @example https://example.com/spring.png
+       */
+      image?: string | null;
+      /**
+       * @description The card's title.
+       * @example Spring sale
+       */
+      title: string;
+    };
+    /** @description A rule to set: another destination for some visitors. */
+    NewLinkRule: {
+      /**
+       * @description All must match.
+       * @example [
+       *       {
+       *         "type": "os",
+       *         "in": [
+       *           "iOS"
+       *         ]
+       *       }
+       *     ]
+       */
+      conditions: components["schemas"]["LinkCondition"][];
+      /**
+       * @description Keeps the rule's figures when it changes; a new rule gets an id.
+       * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id?: string;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+    };
+    /** @description Links to create at once. */
     NewLinks: {
       /** @description At most 10 of them with a password. */
       links: components["schemas"]["NewLink"][];
+    };
+    /** @description A split to set: other destinations for shares of the visitors. */
+    NewLinkSplit: {
+      /** @description The shares of the visitors, whose weights sum up to 100 at most. */
+      arms: components["schemas"]["NewLinkArm"][];
+      /**
+       * Format: date-time
+       * @description From then on everybody gets the link's own destination; null for no end.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      until?: string | null;
+    };
+    /** @description What to share: a link, or everything. */
+    NewShare: {
+      /**
+       * @description The dimensions that readers see: country, device and referrer when left out.
+       * @example [
+       *       "country",
+       *       "device",
+       *       "referrer"
+       *     ]
+       */
+      breakdowns?: (
+        | "country"
+        | "region"
+        | "city"
+        | "continent"
+        | "device"
+        | "browser"
+        | "os"
+        | "referrer"
+        | "referrer_path"
+        | "language"
+        | "host"
+        | "utm_source"
+        | "utm_medium"
+        | "utm_campaign"
+        | "utm_term"
+        | "utm_content"
+      )[];
+      /**
+       * @description Origins whose pages may embed the page; none by default.
+       * @example [
+       *       "https://www.example.com"
+       *     ]
+       */
+      embed_origins?: string[];
+      /**
+       * Format: date-time
+       * @description When the URL stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at?: string | null;
+      /**
+       * @description The link; null for all links of the account.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id?: string | null;
+      /**
+       * @description The title of the page; readers see it.
+       * @example Spring campaign
+       */
+      name?: string | null;
+      /**
+       * @description A password that readers have to enter; null for none.
+       * @example correct horse battery
+       */
+      password?: string | null;
+      /**
+       * @description The IANA time zone whose days and hours group the clicks.
+       * @example Europe/Berlin
+       */
+      timezone?: string;
+    };
+    /** @description Where a page is in its list. */
+    Pagination: {
+      /**
+       * Format: int64
+       * @description The most entries of a page.
+       * @example 20
+       */
+      limit: number;
+      /**
+       * Format: int64
+       * @description The number of the page, from 1.
+       * @example 1
+       */
+      page: number;
+      /**
+       * Format: int64
+       * @description The number of all entries.
+       * @example 42
+       */
+      total: number;
+      /**
+       * Format: int64
+       * @description The number of pages.
+       * @example 3
+       */
+      total_pages: number;
+    };
+    /** @description A bound on what an account creates or holds. */
+    Quota: {
+      /**
+       * @description `window`: created within a window; `total`: existing at once.
+       * @example window
+       * @enum {string}
+       */
+      kind: "window" | "total";
+      /**
+       * Format: int64
+       * @description The most that the account may have.
+       * @example 5000
+       */
+      limit: number;
+      /**
+       * @description What is counted. More may be added.
+       * @example links_per_day
+       * @enum {string}
+       */
+      name: "links_per_day" | "invitations_per_day" | "domains" | "api_keys" | "live_streams";
+      /**
+       * Format: int64
+       * @description What is left of it.
+       * @example 4711
+       */
+      remaining: number;
+      /**
+       * Format: int64
+       * @description When the window closes, in Unix seconds.
+       * @example 1782950400
+       */
+      reset: number | null;
+      /**
+       * Format: int64
+       * @description The window's length in seconds.
+       * @example 86400
+       */
+      window: number | null;
+    };
+    /** @description A window of a rate limit. */
+    RateLimit: {
+      /**
+       * Format: int64
+       * @description Requests that the window grants.
+       * @example 300
+       */
+      limit: number;
+      /**
+       * @description `minute`, `day`, `burst`, or the endpoint with a limit of its own.
+       * @example minute
+       */
+      name: string;
+      /**
+       * Format: int64
+       * @description Requests left in the window.
+       * @example 288
+       */
+      remaining: number;
+      /**
+       * Format: int64
+       * @description When the window closes, in Unix seconds.
+       * @example 1782907260
+       */
+      reset: number;
+      /**
+       * Format: int64
+       * @description The window's length in seconds.
+       * @example 60
+       */
+      window: number;
+    };
+    /** @description The clicks of a referrer. */
+    ReferrerClicks: {
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description Share of the clicks in the period, in percent, with one decimal.
+       * @example 16.7
+       */
+      percentage: number;
+      /**
+       * @description The site that linked here, such as `google`; its host when it is not well known; `direct` for none.
+       * @example google
+       */
+      source: string;
+    };
+    /** @description The clicks of a region. */
+    RegionClicks: {
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description The country's code by ISO 3166-1; `ZZ` when it is unknown.
+       * @example DE
+       */
+      country: string;
+      /**
+       * @description Share of the clicks in the period, in percent, with one decimal.
+       * @example 16.7
+       */
+      percentage: number;
+      /**
+       * @description The region's code by ISO 3166-2, its name where it has no code, or `Unknown`.
+       * @example DE-BE
+       */
+      region: string;
+      /**
+       * @description The region's name, or `Unknown`.
+       * @example Land Berlin
+       */
+      region_name: string;
+    };
+    /** @description The DNS record that leads visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain. */
+    RoutingRecord: {
+      /**
+       * @description The name of the record.
+       * @example go.example.com
+       */
+      name: string;
+      /**
+       * @description The type of the record.
+       * @example CNAME
+       * @enum {string}
+       */
+      type: "CNAME" | "ALIAS" | "A" | "AAAA";
+      /**
+       * @description The content of the record.
+       * @example sho.rt
+       */
+      value: string;
+    };
+    /** @description Statistics that people without an account can read. */
+    Share: {
+      /**
+       * @description The dimensions that readers see; none for sums and times only.
+       * @example [
+       *       "country",
+       *       "device",
+       *       "referrer"
+       *     ]
+       */
+      breakdowns: string[];
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description Origins whose pages may embed the page; none by default.
+       * @example [
+       *       "https://www.example.com"
+       *     ]
+       */
+      embed_origins: string[];
+      /**
+       * Format: date-time
+       * @description When the URL stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description Whether visitors must enter a password.
+       * @example false
+       */
+      has_password: boolean;
+      /**
+       * @description The share's id, for the paths of this API.
+       * @example shr_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The link; null for all links of the account.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string | null;
+      /**
+       * @description The title of the page; readers see it.
+       * @example Spring campaign
+       */
+      name: string | null;
+      /**
+       * @description The IANA time zone whose days and hours group the clicks.
+       * @example Europe/Berlin
+       */
+      timezone: string;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at: string;
+    };
+    /** @description Access to shared statistics with a password. */
+    ShareAccess: {
+      /**
+       * @description Send it in `X-Share-Access`.
+       * @example 1772446500.q1Zt…
+       */
+      access_token: string;
+      /**
+       * Format: date-time
+       * @description When the access ends.
+       * @example 2026-03-02T10:15:00.000Z
+       */
+      expires_at: string;
+    };
+    /** @description The fields of a share to change. Those left out stay; null removes one. */
+    ShareChange: {
+      /**
+       * @description The dimensions that readers see; none for sums and times only.
+       * @example [
+       *       "country",
+       *       "device",
+       *       "referrer"
+       *     ]
+       */
+      breakdowns?: (
+        | "country"
+        | "region"
+        | "city"
+        | "continent"
+        | "device"
+        | "browser"
+        | "os"
+        | "referrer"
+        | "referrer_path"
+        | "language"
+        | "host"
+        | "utm_source"
+        | "utm_medium"
+        | "utm_campaign"
+        | "utm_term"
+        | "utm_content"
+      )[];
+      /**
+       * @description Origins whose pages may embed the page; none by default.
+       * @example [
+       *       "https://www.example.com"
+       *     ]
+       */
+      embed_origins?: string[];
+      /**
+       * Format: date-time
+       * @description When the URL stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at?: string | null;
+      /**
+       * @description The title of the page; readers see it.
+       * @example Spring campaign
+       */
+      name?: string | null;
+      /**
+       * @description A password that readers have to enter; null for none.
+       * @example correct horse battery
+       */
+      password?: string | null;
+      /**
+       * @description The IANA time zone whose days and hours group the clicks.
+       * @example Europe/Berlin
+       */
+      timezone?: string;
+    };
+    /** @description What a share shows. */
+    SharedStatistics: {
+      /** @description The dimensions that are shared. */
+      breakdowns: {
+        /**
+         * @description The dimension.
+         * @example country
+         */
+        by: string;
+        /** @description The values with the most clicks, ten at most. */
+        data: {
+          /**
+           * Format: int64
+           * @description Clicks by people.
+           * @example 214
+           */
+          clicks: number;
+          /**
+           * @description Share of the clicks in the period, in percent, with one decimal.
+           * @example 16.7
+           */
+          percentage: number;
+          /** @description The value. A region has its country too, and a city its country and region. */
+          values: {
+            [key: string]: string;
+          };
+        }[];
+      }[];
+      /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
+      clicks_over_time: components["schemas"]["ClicksAtTime"][];
+      /**
+       * Format: date-time
+       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @example 2026-02-01T00:00:00.000Z
+       */
+      complete_from?: string;
+      /**
+       * @description The title of the page; readers see it.
+       * @example Spring campaign
+       */
+      name: string | null;
+      /**
+       * @description The period of the query.
+       * @example 7d
+       */
+      period: string;
+      /**
+       * @description The link's short URL; null for all links.
+       * @example https://sho.rt/spring-sale
+       */
+      short_url: string | null;
+      /** @description The sums over the period. */
+      summary: components["schemas"]["ClickTotals"];
+      /**
+       * @description The IANA time zone whose days and hours group the clicks.
+       * @example Europe/Berlin
+       */
+      timezone: string;
+    };
+    /** @description A page of shares. */
+    ShareList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["Share"][];
+      /**
+       * @description Pass it as `starting_after` to continue; null at the end.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /** @description Not with `starting_after`, which needs no total. */
+      pagination?: components["schemas"]["Pagination"];
+    };
+    /** @description The password of shared statistics. */
+    SharePassword: {
+      /**
+       * @description The password that was handed out with the URL.
+       * @example correct horse battery
+       */
+      password: string;
+    };
+    /** @description A new share, with its URL. */
+    ShareWithUrl: {
+      /**
+       * @description The dimensions that readers see; none for sums and times only.
+       * @example [
+       *       "country",
+       *       "device",
+       *       "referrer"
+       *     ]
+       */
+      breakdowns: string[];
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description Origins whose pages may embed the page; none by default.
+       * @example [
+       *       "https://www.example.com"
+       *     ]
+       */
+      embed_origins: string[];
+      /**
+       * Format: date-time
+       * @description When the URL stops working; null for never.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description Whether visitors must enter a password.
+       * @example false
+       */
+      has_password: boolean;
+      /**
+       * @description The share's id, for the paths of this API.
+       * @example shr_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The link; null for all links of the account.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string | null;
+      /**
+       * @description The title of the page; readers see it.
+       * @example Spring campaign
+       */
+      name: string | null;
+      /**
+       * @description The IANA time zone whose days and hours group the clicks.
+       * @example Europe/Berlin
+       */
+      timezone: string;
+      /**
+       * @description The secret part of the URL. Only this response has it: store it now.
+       * @example mWq2…
+       */
+      token: string;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at: string;
+      /**
+       * @description The page to hand out. Only this response has it: store it now.
+       * @example https://api.sho.rt/shared/mWq2…
+       */
+      url: string;
+    };
+    /** @description A link with its clicks in the period. */
+    TopLink: {
+      /**
+       * Format: int64
+       * @description Clicks by people.
+       * @example 214
+       */
+      clicks: number;
+      /**
+       * @description The link's id.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string;
+    };
+    /** @description An alias that was asked for and that no link has. */
+    UnknownAlias: {
+      /**
+       * @description What was asked for.
+       * @example spring-sael
+       */
+      alias: string;
+      /**
+       * @description The domain.
+       * @example go.example.com
+       */
+      domain: string;
+      /**
+       * Format: int64
+       * @description How often it was asked for.
+       * @example 7
+       */
+      requests: number;
     };
   };
   responses: never;
@@ -704,14 +5043,59 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-  getAccountSummary: {
+  getAccountAnalytics: {
     parameters: {
       query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
+        compare?: "previous" | "year";
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
       };
       header?: never;
       path?: never;
@@ -725,40 +5109,67 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            clicks_over_time: {
-              clicks: number;
-              date: string;
-              unique: number;
-            }[];
-            period: string;
-            summary: {
-              avg_daily_clicks: number;
-              bot_clicks: number;
-              prefetch_clicks: number;
-              total_clicks: number;
-              unique_clicks: number;
-            };
-            top_links: {
-              clicks: number;
-              link_id: string;
-            }[];
-          };
+          "application/json": components["schemas"]["AccountSummary"];
           "text/csv": string;
         };
       };
     };
   };
-  getSummary: {
+  getLinkAnalytics: {
     parameters: {
       query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
+        compare?: "previous" | "year";
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
       };
       header?: never;
       path: {
+        /** @description The link's id. */
         link_id: string;
       };
       cookie?: never;
@@ -771,37 +5182,71 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            clicks_over_time: {
-              clicks: number;
-              date: string;
-              unique: number;
-            }[];
-            link_id: string;
-            period: string;
-            summary: {
-              avg_daily_clicks: number;
-              bot_clicks: number;
-              prefetch_clicks: number;
-              total_clicks: number;
-              unique_clicks: number;
-            };
-          };
+          "application/json": components["schemas"]["LinkSummary"];
           "text/csv": string;
         };
       };
     };
   };
-  getDevices: {
+  getLinkBreakdown: {
     parameters: {
-      query?: {
+      query: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description One dimension, or two separated by a comma. */
+        by: string;
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
+        limit?: number;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description The `next_cursor` of the page before. */
+        starting_after?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
       };
       header?: never;
       path: {
+        /** @description The link's id. */
         link_id: string;
       };
       cookie?: never;
@@ -814,41 +5259,140 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            browsers: {
-              clicks: number;
-              name: string;
-              percentage: number;
-            }[];
-            devices: {
-              clicks: number;
-              percentage: number;
-              type: string;
-            }[];
-            link_id: string;
-            os: {
-              clicks: number;
-              name: string;
-              percentage: number;
-            }[];
-          };
+          "application/json": components["schemas"]["LinkBreakdown"];
           "text/csv": string;
         };
       };
     };
   };
-  getGeo: {
+  getLinkDevices: {
     parameters: {
       query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path: {
+        /** @description The link's id. */
+        link_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["LinkDevices"];
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  getLinkGeo: {
+    parameters: {
+      query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description Whether to group by country, region or city. */
         group_by?: "country" | "region" | "city";
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
       };
       header?: never;
       path: {
+        /** @description The link's id. */
         link_id: string;
       };
       cookie?: never;
@@ -861,48 +5405,67 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            data: (
-              | {
-                  clicks: number;
-                  country: string;
-                  country_name: string;
-                  percentage: number;
-                }
-              | {
-                  city: string;
-                  clicks: number;
-                  country: string;
-                  percentage: number;
-                  region: string;
-                }
-              | {
-                  clicks: number;
-                  country: string;
-                  percentage: number;
-                  region: string;
-                  region_name: string;
-                }
-            )[];
-            group_by: string;
-            link_id: string;
-          };
+          "application/json": components["schemas"]["LinkGeo"];
           "text/csv": string;
         };
       };
     };
   };
-  getReferrers: {
+  getLinkReferrers: {
     parameters: {
       query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
       };
       header?: never;
       path: {
+        /** @description The link's id. */
         link_id: string;
       };
       cookie?: never;
@@ -915,37 +5478,289 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            link_id: string;
-            referrers: {
-              clicks: number;
-              percentage: number;
-              source: string;
-            }[];
-          };
+          "application/json": components["schemas"]["LinkReferrers"];
           "text/csv": string;
         };
       };
     };
   };
-  streamClicks: {
+  streamLinkClicks: {
     parameters: {
-      query?: never;
-      header?: never;
+      query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: {
+        /** @description The id of the last event that was received, to resume after it. */
+        "Last-Event-ID"?: string;
+      };
       path: {
+        /** @description The link's id. */
         link_id: string;
       };
       cookie?: never;
     };
     requestBody?: never;
     responses: {
-      /** @description Events named `click`, each with an id for resuming and a click as JSON */
+      /** @description Events named `click`. Each has an id for resuming, and a `ClickEvent` as JSON in `data`. Lines that begin with a colon keep the connection open. */
       200: {
         headers: {
           [name: string]: unknown;
         };
         content: {
           "text/event-stream": string;
+        };
+      };
+    };
+  };
+  getLinkTargets: {
+    parameters: {
+      query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path: {
+        /** @description The link's id. */
+        link_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["LinkTargets"];
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  getLinkTimes: {
+    parameters: {
+      query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path: {
+        /** @description The link's id. */
+        link_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["LinkTimes"];
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  getAccountBreakdown: {
+    parameters: {
+      query: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description One dimension, or two separated by a comma. `tag` and `domain`, those that the links have now, stand alone. */
+        by: string;
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
+        limit?: number;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description The `next_cursor` of the page before. */
+        starting_after?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AccountBreakdown"];
+          "text/csv": string;
         };
       };
     };
@@ -959,19 +5774,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        "application/json": {
-          link_ids: string[];
-          /**
-           * @default [
-           *       "clicks",
-           *       "unique_clicks",
-           *       "top_countries"
-           *     ]
-           */
-          metrics?: ("clicks" | "unique_clicks" | "top_countries")[];
-          /** @enum {string} */
-          period?: "24h" | "7d" | "30d" | "90d" | "all";
-        };
+        "application/json": components["schemas"]["BulkAnalyticsQuery"];
       };
     };
     responses: {
@@ -981,19 +5784,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            data: {
-              clicks?: number;
-              link_id: string;
-              top_countries?: string[];
-              unique_clicks?: number;
-            }[];
-            errors?: {
-              code: string;
-              link_id: string;
-              message: string;
-            }[];
-          };
+          "application/json": components["schemas"]["BulkAnalytics"];
           "text/csv": string;
         };
       };
@@ -1002,9 +5793,87 @@ export interface operations {
   getAccountDevices: {
     parameters: {
       query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AccountDevices"];
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  getFailures: {
+    parameters: {
+      query?: {
+        /** @description Only requests on this domain. */
+        domain?: string;
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description The most entries to return. */
+        limit?: number;
+        /** @description Only requests for this link; without unknown aliases. */
+        link_id?: string;
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
       };
       header?: never;
@@ -1019,23 +5888,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            browsers: {
-              clicks: number;
-              name: string;
-              percentage: number;
-            }[];
-            devices: {
-              clicks: number;
-              percentage: number;
-              type: string;
-            }[];
-            os: {
-              clicks: number;
-              name: string;
-              percentage: number;
-            }[];
-          };
+          "application/json": components["schemas"]["Failures"];
           "text/csv": string;
         };
       };
@@ -1044,12 +5897,56 @@ export interface operations {
   getAccountGeo: {
     parameters: {
       query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Whether to group by country, region or city. */
         group_by?: "country" | "region" | "city";
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
       };
       header?: never;
       path?: never;
@@ -1063,31 +5960,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            data: (
-              | {
-                  clicks: number;
-                  country: string;
-                  country_name: string;
-                  percentage: number;
-                }
-              | {
-                  city: string;
-                  clicks: number;
-                  country: string;
-                  percentage: number;
-                  region: string;
-                }
-              | {
-                  clicks: number;
-                  country: string;
-                  percentage: number;
-                  region: string;
-                  region_name: string;
-                }
-            )[];
-            group_by: string;
-          };
+          "application/json": components["schemas"]["AccountGeo"];
           "text/csv": string;
         };
       };
@@ -1096,11 +5969,54 @@ export interface operations {
   getAccountReferrers: {
     parameters: {
       query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
       };
       header?: never;
       path?: never;
@@ -1114,14 +6030,219 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            referrers: {
-              clicks: number;
-              percentage: number;
-              source: string;
-            }[];
-          };
+          "application/json": components["schemas"]["AccountReferrers"];
           "text/csv": string;
+        };
+      };
+    };
+  };
+  getAccountTimes: {
+    parameters: {
+      query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AccountTimes"];
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  listClicks: {
+    parameters: {
+      query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description The most entries to return. */
+        limit?: number;
+        /** @description Only clicks of this link. */
+        link_id?: string;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description The `next_cursor` of the page before. */
+        starting_after?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ListedClicks"];
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  exportClicks: {
+    parameters: {
+      query?: {
+        /** @description Name of the browser. */
+        browser?: string | string[];
+        /** @description Name of the city. */
+        city?: string | string[];
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        class?: string | string[];
+        /** @description Code of the continent. */
+        continent?: string | string[];
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        country?: string | string[];
+        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        device?: string | string[];
+        /** @description Domain of the link. */
+        domain?: string | string[];
+        /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
+        end_date?: string;
+        /** @description Short domain that was visited. */
+        host?: string | string[];
+        /** @description Preferred language of the browser. */
+        language?: string | string[];
+        /** @description Only clicks of this link. */
+        link_id?: string;
+        /** @description Name of the operating system. */
+        os?: string | string[];
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description Registrable domain of the referring page, or `direct`. */
+        referrer?: string | string[];
+        /** @description Path of the referring page. */
+        referrer_path?: string | string[];
+        /** @description ISO 3166-2 code of the region, without the country. */
+        region?: string | string[];
+        /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description A tag that the link has now. */
+        tag?: string | string[];
+        /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
+        timezone?: string;
+        /** @description `utm_campaign` of the click. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` of the click. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` of the click. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` of the click. */
+        utm_source?: string | string[];
+        /** @description `utm_term` of the click. */
+        utm_term?: string | string[];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One `ListedClick` as JSON in each line */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/x-ndjson": string;
         };
       };
     };
@@ -1129,8 +6250,12 @@ export interface operations {
   listDomains: {
     parameters: {
       query?: {
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description 1 when left out; not with `starting_after`. */
         page?: number;
+        /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
+        starting_after?: string;
       };
       header?: never;
       path?: never;
@@ -1144,15 +6269,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            data: components["schemas"]["Domain"][];
-            pagination: {
-              limit: number;
-              page: number;
-              total: number;
-              total_pages: number;
-            };
-          };
+          "application/json": components["schemas"]["DomainList"];
         };
       };
     };
@@ -1169,13 +6286,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        "application/json": {
-          /**
-           * @description A full domain name.
-           * @example go.example.com
-           */
-          domain: string;
-        };
+        "application/json": components["schemas"]["NewDomain"];
       };
     };
     responses: {
@@ -1195,6 +6306,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
+        /** @description The domain's id. */
         id: string;
       };
       cookie?: never;
@@ -1217,6 +6329,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
+        /** @description The domain's id. */
         id: string;
       };
       cookie?: never;
@@ -1229,10 +6342,40 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            message: string;
-            success: boolean;
-          };
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  updateDomain: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The domain's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "root_url": "https://www.example.com/",
+         *       "not_found_url": "https://www.example.com/not-found"
+         *     }
+         */
+        "application/json": components["schemas"]["DomainChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Domain"];
         };
       };
     };
@@ -1242,6 +6385,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
+        /** @description The domain's id. */
         id: string;
       };
       cookie?: never;
@@ -1259,11 +6403,15 @@ export interface operations {
       };
     };
   };
-  listKeys: {
+  listApiKeys: {
     parameters: {
       query?: {
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description 1 when left out; not with `starting_after`. */
         page?: number;
+        /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
+        starting_after?: string;
       };
       header?: never;
       path?: never;
@@ -1277,32 +6425,12 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            data: {
-              /** Format: date-time */
-              created_at: string;
-              expires_at: string | null;
-              id: string;
-              last_used_at: string | null;
-              name: string;
-              prefix: string;
-              revoked_at: string | null;
-              scopes: string[];
-              /** @enum {string} */
-              type: "live" | "test";
-            }[];
-            pagination: {
-              limit: number;
-              page: number;
-              total: number;
-              total_pages: number;
-            };
-          };
+          "application/json": components["schemas"]["KeyList"];
         };
       };
     };
   };
-  createKey: {
+  createApiKey: {
     parameters: {
       query?: never;
       header?: {
@@ -1314,22 +6442,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        "application/json": {
-          expires_at?: string | null;
-          name: string;
-          scopes: (
-            | "links:read"
-            | "links:write"
-            | "links:delete"
-            | "analytics:read"
-            | "domains:read"
-            | "domains:write"
-            | "keys:read"
-            | "keys:write"
-          )[];
-          /** @enum {string} */
-          type?: "live" | "test";
-        };
+        "application/json": components["schemas"]["NewApiKey"];
       };
     };
     responses: {
@@ -1339,29 +6452,17 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            /** Format: date-time */
-            created_at: string;
-            expires_at: string | null;
-            id: string;
-            key: string;
-            last_used_at: string | null;
-            name: string;
-            prefix: string;
-            revoked_at: string | null;
-            scopes: string[];
-            /** @enum {string} */
-            type: "live" | "test";
-          };
+          "application/json": components["schemas"]["ApiKeyWithValue"];
         };
       };
     };
   };
-  getKey: {
+  getApiKey: {
     parameters: {
       query?: never;
       header?: never;
       path: {
+        /** @description The key's id, not its value. */
         id: string;
       };
       cookie?: never;
@@ -1374,28 +6475,17 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            /** Format: date-time */
-            created_at: string;
-            expires_at: string | null;
-            id: string;
-            last_used_at: string | null;
-            name: string;
-            prefix: string;
-            revoked_at: string | null;
-            scopes: string[];
-            /** @enum {string} */
-            type: "live" | "test";
-          };
+          "application/json": components["schemas"]["ApiKey"];
         };
       };
     };
   };
-  revokeKey: {
+  revokeApiKey: {
     parameters: {
       query?: never;
       header?: never;
       path: {
+        /** @description The key's id, not its value. */
         id: string;
       };
       cookie?: never;
@@ -1408,15 +6498,12 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            message: string;
-            success: boolean;
-          };
+          "application/json": components["schemas"]["Confirmation"];
         };
       };
     };
   };
-  rotateKey: {
+  rotateApiKey: {
     parameters: {
       query?: never;
       header?: {
@@ -1424,16 +6511,14 @@ export interface operations {
         "Idempotency-Key"?: string;
       };
       path: {
+        /** @description The key's id, not its value. */
         id: string;
       };
       cookie?: never;
     };
     requestBody: {
       content: {
-        "application/json": {
-          /** @default 0 */
-          grace_seconds?: number;
-        };
+        "application/json": components["schemas"]["KeyRotation"];
       };
     };
     responses: {
@@ -1443,20 +6528,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            /** Format: date-time */
-            created_at: string;
-            expires_at: string | null;
-            id: string;
-            key: string;
-            last_used_at: string | null;
-            name: string;
-            prefix: string;
-            revoked_at: string | null;
-            scopes: string[];
-            /** @enum {string} */
-            type: "live" | "test";
-          };
+          "application/json": components["schemas"]["ApiKeyWithValue"];
         };
       };
     };
@@ -1476,33 +6548,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            limits: {
-              limit: number;
-              name: string;
-              remaining: number;
-              reset: number;
-              window: number;
-            }[];
-            plan: string;
-            /** @description Shared by the API and the dashboard. */
-            quotas: {
-              /**
-               * @description `window`: created within a window; `total`: existing at once.
-               * @enum {string}
-               */
-              kind: "window" | "total";
-              limit: number;
-              /** @enum {string} */
-              name:
-                "links_per_day" | "invitations_per_day" | "domains" | "api_keys" | "live_streams";
-              remaining: number;
-              /** @description When the window closes, in Unix seconds. */
-              reset: number | null;
-              /** @description The window's length in seconds. */
-              window: number | null;
-            }[];
-          };
+          "application/json": components["schemas"]["Limits"];
         };
       };
     };
@@ -1510,14 +6556,38 @@ export interface operations {
   listLinks: {
     parameters: {
       query?: {
+        /** @description Exactly this alias. */
+        alias?: string;
+        /** @description Only archived links, or all; without it, only others. */
+        archived?: "true" | "false" | "any";
+        /** @description Created at this instant or later. */
+        created_after?: string;
+        /** @description Created before this instant. */
+        created_before?: string;
+        /** @description Only links on this domain: one of the account's, or the service's own. */
+        domain?: string;
+        /** @description Only links that have expired, or only others. */
+        expired?: "true" | "false";
+        /** @description Only the link with this `external_id`. */
+        external_id?: string;
+        /** @description `settings` adds every other field of each link. */
+        include?: "settings";
+        /** @description The most entries to return. */
         limit?: number;
+        /** @description `desc` for the latest or most clicked first. */
         order?: "asc" | "desc";
+        /** @description 1 when left out; not with `starting_after`. */
         page?: number;
         /** @description Text that title, alias or URL contains, ignoring case. */
         search?: string;
+        /** @description What to sort by; links with the same value by id. */
         sort?: "created_at" | "clicks";
-        /** @description Only links with this tag. */
-        tag?: string;
+        /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
+        starting_after?: string;
+        /** @description Only links with this tag; repeated, with all of these tags. */
+        tag?: string | string[];
+        /** @description Only links to this destination. */
+        url?: string;
       };
       header?: never;
       path?: never;
@@ -1531,15 +6601,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            data: components["schemas"]["Link"][];
-            pagination: {
-              limit: number;
-              page: number;
-              total: number;
-              total_pages: number;
-            };
-          };
+          "application/json": components["schemas"]["LinkList"];
         };
       };
     };
@@ -1556,6 +6618,18 @@ export interface operations {
     };
     requestBody: {
       content: {
+        /**
+         * @example {
+         *       "url": "https://example.com/spring/sale?ref=newsletter",
+         *       "alias": "spring-sale",
+         *       "title": "Spring sale",
+         *       "tags": [
+         *         "spring",
+         *         "newsletter"
+         *       ],
+         *       "utm_source": "newsletter"
+         *     }
+         */
         "application/json": components["schemas"]["NewLink"];
       };
     };
@@ -1573,9 +6647,16 @@ export interface operations {
   };
   getLink: {
     parameters: {
-      query?: never;
-      header?: never;
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
+      header?: {
+        /** @description The `ETag` of a response that you have: 304 if it is the same. */
+        "If-None-Match"?: string;
+      };
       path: {
+        /** @description The link's id. */
         id: string;
       };
       cookie?: never;
@@ -1596,8 +6677,12 @@ export interface operations {
   deleteLink: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description The `ETag` of the version that you have read: 412 if it has changed. */
+        "If-Match"?: string;
+      };
       path: {
+        /** @description The link's id. */
         id: string;
       };
       cookie?: never;
@@ -1610,10 +6695,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": {
-            message: string;
-            success: boolean;
-          };
+          "application/json": components["schemas"]["Confirmation"];
         };
       };
     };
@@ -1621,14 +6703,24 @@ export interface operations {
   updateLink: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description The `ETag` of the version that you have read: 412 if it has changed. */
+        "If-Match"?: string;
+      };
       path: {
+        /** @description The link's id. */
         id: string;
       };
       cookie?: never;
     };
     requestBody: {
       content: {
+        /**
+         * @example {
+         *       "title": "Spring sale, extended",
+         *       "expires_at": "2030-01-01T00:00:00Z"
+         *     }
+         */
         "application/json": components["schemas"]["LinkChange"];
       };
     };
@@ -1644,11 +6736,66 @@ export interface operations {
       };
     };
   };
+  backtestLink: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The link's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["BacktestQuery"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Backtest"];
+        };
+      };
+    };
+  };
+  explainLink: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The link's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["LinkRequest"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["LinkExplanation"];
+        };
+      };
+    };
+  };
   getLinkQr: {
     parameters: {
       query?: {
         /** @description Share of the code that may be covered: about 7, 15, 25 or 30 %. */
         error_correction?: "L" | "M" | "Q" | "H";
+        /** @description The format of the image. */
         format?: "svg" | "png";
         /** @description Quiet zone in modules; the standard requires 4. */
         margin?: number;
@@ -1657,6 +6804,7 @@ export interface operations {
       };
       header?: never;
       path: {
+        /** @description The link's id. */
         id: string;
       };
       cookie?: never;
@@ -1687,6 +6835,19 @@ export interface operations {
     };
     requestBody: {
       content: {
+        /**
+         * @example {
+         *       "links": [
+         *         {
+         *           "url": "https://example.com/spring/sale?ref=newsletter"
+         *         },
+         *         {
+         *           "url": "https://example.com/shoes",
+         *           "alias": "shoes"
+         *         }
+         *       ]
+         *     }
+         */
         "application/json": components["schemas"]["NewLinks"];
       };
     };
@@ -1702,4 +6863,371 @@ export interface operations {
       };
     };
   };
+  updateLinks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "links": [
+         *         {
+         *           "id": "link_01k9z3v6x7e8w9r0t1y2n3h4m5",
+         *           "title": "Spring sale, extended"
+         *         }
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["LinkChanges"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["BulkChanges"];
+        };
+      };
+    };
+  };
+  deleteLinks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["LinkDeletions"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["BulkDeletions"];
+        };
+      };
+    };
+  };
+  upsertLink: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The `ETag` of the version that you have read: 412 if it has changed. */
+        "If-Match"?: string;
+      };
+      path: {
+        /** @description Your own id of the link. */
+        external_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "url": "https://example.com/spring/sale?ref=newsletter",
+         *       "title": "Spring sale"
+         *     }
+         */
+        "application/json": components["schemas"]["LinkUpsert"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FullLink"];
+        };
+      };
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FullLink"];
+        };
+      };
+    };
+  };
+  lookUpLink: {
+    parameters: {
+      query: {
+        /** @description Only the link with this alias. */
+        alias: string;
+        /** @description The link's domain; the service's own when left out. */
+        domain?: string;
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
+      header?: {
+        /** @description The `ETag` of a response that you have: 304 if it is the same. */
+        "If-None-Match"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FullLink"];
+        };
+      };
+    };
+  };
+  getSharedStatistics: {
+    parameters: {
+      query?: {
+        /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when left out. */
+        period?: "24h" | "7d" | "30d" | "90d" | "all";
+      };
+      header?: {
+        /** @description The access token of `unlockSharedStatistics`; only for statistics with a password. */
+        "X-Share-Access"?: string;
+      };
+      path: {
+        /** @description The token in the share's URL. */
+        token: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SharedStatistics"];
+        };
+      };
+    };
+  };
+  unlockSharedStatistics: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The token in the share's URL. */
+        token: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SharePassword"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ShareAccess"];
+        };
+      };
+    };
+  };
+  listShares: {
+    parameters: {
+      query?: {
+        /** @description The most entries to return. */
+        limit?: number;
+        /** @description 1 when left out; not with `starting_after`. */
+        page?: number;
+        /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
+        starting_after?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ShareList"];
+        };
+      };
+    };
+  };
+  createShare: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
+        "Idempotency-Key"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewShare"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ShareWithUrl"];
+        };
+      };
+    };
+  };
+  getShare: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The share's id, not its token. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Share"];
+        };
+      };
+    };
+  };
+  revokeShare: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The share's id, not its token. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  updateShare: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The share's id, not its token. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ShareChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Share"];
+        };
+      };
+    };
+  };
+  mergeTags: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["MergeTagsRequest"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["MergeTagsResponse"];
+        };
+      };
+    };
+  };
 }
+
+/** The codes of errors that this version of the API returns. */
+export type KnownErrorCode =
+  | "invalid_request"
+  | "invalid_url"
+  | "invalid_alias"
+  | "alias_taken"
+  | "unauthorized"
+  | "forbidden"
+  | "key_revoked"
+  | "quota_exceeded"
+  | "not_found"
+  | "method_not_allowed"
+  | "idempotency_conflict"
+  | "idempotency_in_progress"
+  | "external_id_taken"
+  | "domain_taken"
+  | "domain_in_use"
+  | "aliases_collide"
+  | "link_taken_down"
+  | "conflict"
+  | "precondition_failed"
+  | "payload_too_large"
+  | "unsupported_media_type"
+  | "rate_limited"
+  | "internal"
+  | "unavailable";

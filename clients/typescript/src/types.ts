@@ -18,7 +18,7 @@ export type Query<Operation extends OperationId> = NonNullable<
  * The request body of an operation, by its `operationId`; `never` when it has none.
  *
  * @example
- * const body: Body<"createKey"> = { name: "CI", scopes: ["links:write"] };
+ * const body: Body<"createApiKey"> = { name: "CI", scopes: ["links:write"] };
  */
 export type Body<Operation extends OperationId> = Operations[Operation] extends {
   requestBody: { content: { "application/json": infer Content } };
@@ -30,7 +30,7 @@ export type Body<Operation extends OperationId> = Operations[Operation] extends 
  * The body of an operation's successful response, by its `operationId`. Errors are `ShorthopError`s.
  *
  * @example
- * const summary: ResponseBody<"getSummary"> = await shorthop.analytics.summary(link.id);
+ * const summary: ResponseBody<"getLinkAnalytics"> = await shorthop.analytics.summary(link.id);
  */
 export type ResponseBody<Operation extends OperationId> =
   Operations[Operation]["responses"][keyof Operations[Operation]["responses"]] extends {
@@ -40,12 +40,29 @@ export type ResponseBody<Operation extends OperationId> =
     : never;
 
 /**
- * A link as lists and creations return it.
+ * A page of a list, by its `operationId`: with the total, which lists by cursor do not have.
+ *
+ * @example
+ * const page: PageBody<"listLinks"> = await shorthop.links.list({ limit: 50 });
+ */
+export type PageBody<Operation extends OperationId> = ResponseBody<Operation> & {
+  pagination: components["schemas"]["Pagination"];
+};
+
+/**
+ * A link as creations return it; those of lists have these fields too.
  *
  * @example
  * const byAlias = new Map<string, Link>();
  */
 export type Link = components["schemas"]["Link"];
+/**
+ * A link of a list. It has every field when the list is asked for with `include: "settings"`.
+ *
+ * @example
+ * const isLimited = ({ max_clicks }: ListedLink) => max_clicks !== undefined;
+ */
+export type ListedLink = components["schemas"]["ListedLink"];
 /**
  * A link with every field, as `links.get` and `links.update` return it.
  *
@@ -80,4 +97,18 @@ export type Domain = components["schemas"]["Domain"];
  * @example
  * const isActive = (key: ApiKey) => key.revoked_at === null;
  */
-export type ApiKey = ResponseBody<"getKey">;
+export type ApiKey = ResponseBody<"getApiKey">;
+/**
+ * Shared statistics without their URL, which only `shares.create` returns.
+ *
+ * @example
+ * const isOpen = (share: Share) => !share.has_password;
+ */
+export type Share = components["schemas"]["Share"];
+/**
+ * A single click, as `clicks.all` and `clicks.export` yield it; texts are empty where something is unknown.
+ *
+ * @example
+ * const isFromMail = ({ utm_medium }: Click) => utm_medium === "email";
+ */
+export type Click = components["schemas"]["ListedClick"];

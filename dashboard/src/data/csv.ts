@@ -1,7 +1,7 @@
 /** Reads and writes CSV files, with papaparse. */
 import Papa from "papaparse";
 
-import { FORMULA } from "../../../shared/contracts/text.ts";
+import { ESCAPED_FORMULA } from "../../../shared/contracts/text.ts";
 import { saveFile } from "./save-file.ts";
 
 export type CsvFile = { columns: string[]; records: Record<string, string>[] };
@@ -15,8 +15,15 @@ export function parseCsv(text: string): CsvFile {
   return { columns: meta.fields ?? [], records: data };
 }
 
-/** Saves rows as a CSV file, with a header row. Escapes cells that a spreadsheet would run as formulas. */
+/** Writes rows as CSV with a header row. Escapes cells that a spreadsheet would run as formulas by an apostrophe. */
+export const printCsv = (rows: readonly Record<string, unknown>[]): string =>
+  Papa.unparse([...rows], { escapeFormulae: ESCAPED_FORMULA });
+
+/** Returns the text of a cell as it was before {@link printCsv} escaped it. */
+export const unescapeFormula = (cell: string): string =>
+  cell.startsWith("'") && ESCAPED_FORMULA.test(cell) ? cell.slice(1) : cell;
+
+/** Saves rows as a CSV file: see {@link printCsv}. */
 export function saveCsv(rows: readonly Record<string, unknown>[], name: string): void {
-  const text = Papa.unparse([...rows], { escapeFormulae: FORMULA });
-  saveFile(new Blob([text], { type: "text/csv" }), name);
+  saveFile(new Blob([printCsv(rows)], { type: "text/csv" }), name);
 }

@@ -12,6 +12,6 @@ export const isRateLimited = (error: unknown): boolean =>
 
 /** Returns the API's message for an error response, or a generic one when there was no response. */
 export function getErrorMessage(error: unknown): string {
-  if (error instanceof ShorthopError) return error.message;
+  if (error instanceof ShorthopError && error.status > 0) return error.message;
   return "The service cannot be reached. Check your connection and try again.";
 }

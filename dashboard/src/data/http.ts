@@ -1,9 +1,13 @@
 /** Requests to the dashboard's own endpoints, and the public client for those of /v1. */
 import { type ApiRequest, createSend } from "../../../clients/typescript/src/http.ts";
-import { type Client, createClient } from "../../../clients/typescript/src/index.ts";
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+} from "../../../clients/typescript/src/index.ts";
 import { saveFile } from "./save-file.ts";
 
-type Options = Partial<Pick<ApiRequest, "method" | "body" | "accept">>;
+type Options = Partial<Pick<ApiRequest, "method" | "query" | "body" | "accept" | "signal">>;
 
 const sendOnce = createSend({ baseUrl: location.origin, retriesMax: 0 });
 
@@ -25,9 +29,11 @@ export type AccountScope = { account: string; mode: Mode };
 /** Returns the path under which the API of an account and mode is mounted. */
 export const getBasePath = ({ account, mode }: AccountScope): string => `/api/${account}/${mode}`;
 
+type Retries = Pick<ClientOptions, "retriesMax" | "retryDelayMaxMs">;
+
 /** Returns a client for the API of an account and mode, authenticated by the session cookie. */
-export const getClient = (scope: AccountScope): Client =>
-  createClient({ baseUrl: location.origin + getBasePath(scope), retriesMax: 1 });
+export const getClient = (scope: AccountScope, retries: Retries = { retriesMax: 1 }): Client =>
+  createClient({ baseUrl: location.origin + getBasePath(scope), ...retries });
 
 /** Downloads a path as a CSV file. */
 export async function downloadCsv(path: string, name: string): Promise<void> {

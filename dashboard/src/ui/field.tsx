@@ -50,6 +50,19 @@ export function TextField({ label, hint, error, ...input }: FieldProps & Compone
   );
 }
 
+export function TextAreaField({
+  label,
+  hint,
+  error,
+  ...textarea
+}: FieldProps & ComponentProps<"textarea">) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => <textarea {...textarea} {...control} />}
+    </Field>
+  );
+}
+
 type Option = { value: string; label: string };
 
 export function SelectField({

@@ -1,26 +1,23 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 
 import { IconButton } from "./button.tsx";
+import type { CursorPages } from "./cursor-pages.ts";
 
-export function Pager({
-  page,
-  pages,
-  onPage,
-}: {
-  page: number;
-  pages: number;
-  onPage: (page: number) => void;
-}) {
-  if (pages <= 1 && page === 1) return null;
+/** Moves between the pages of a list by cursor; nothing when there is only one. */
+export function Pager({ pages, next }: { pages: CursorPages; next: string | null }) {
+  const { after, page, goForward, goBack } = pages;
+  if (after === "" && next === null) return null;
   return (
     <nav className="pager" aria-label="Pages">
-      <IconButton label="Previous page" disabled={page <= 1} onClick={() => onPage(page - 1)}>
+      <IconButton
+        label={page === undefined ? "First page" : "Previous page"}
+        disabled={after === ""}
+        onClick={goBack}
+      >
         <ChevronLeft aria-hidden />
       </IconButton>
-      <span>
-        Page {page} of {pages}
-      </span>
-      <IconButton label="Next page" disabled={page >= pages} onClick={() => onPage(page + 1)}>
+      {page !== undefined && <span>Page {page}</span>}
+      <IconButton label="Next page" disabled={next === null} onClick={() => goForward(next ?? "")}>
         <ChevronRight aria-hidden />
       </IconButton>
     </nav>

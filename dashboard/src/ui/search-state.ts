@@ -1,21 +1,44 @@
 /** View state in the URL's query, so that a view can be shared and restored by going back. */
-import { useSearchParams } from "wouter";
+import { useMemo } from "react";
+import { useLocation } from "wouter";
+// The router's own hooks decode the URL once more, which changes values with a percent sign.
+import { usePathname, useSearch } from "wouter/use-browser-location";
 
-type Update = Record<string, string | undefined>;
+/** New values of parameters; undefined and "" remove one, a list repeats it. */
+export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Returns the query parameters and a function that updates some of them; undefined or "" removes one. */
-export function useSearchState(): [URLSearchParams, (update: Update) => void] {
-  const [params, setParams] = useSearchParams();
+/**
+ * Returns the query parameters and a function that updates some of them. `state` is kept with the entry in the browser's
+ * history, but not in the URL.
+ */
+export function useSearchState(): [
+  URLSearchParams,
+  (update: SearchUpdate, state?: unknown) => void,
+] {
+  const search = useSearch();
+  const [, navigate] = useLocation();
+  const params = useMemo(() => new URLSearchParams(search), [search]);
   return [
     params,
-    (update) =>
-      setParams((before) => {
-        const after = new URLSearchParams(before);
-        for (const [name, value] of Object.entries(update)) {
-          if (value === undefined || value === "") after.delete(name);
-          else after.set(name, value);
-        }
-        return after;
-      }),
+    (update, state) => {
+      const after = new URLSearchParams(params);
+      for (const [name, value] of Object.entries(update)) {
+        after.delete(name);
+        const values = typeof value === "object" ? value : [value ?? ""].filter(Boolean);
+        for (const text of values) after.append(name, text);
+      }
+      // "~" makes the path absolute.
+      navigate(`~${location.pathname}${after.size === 0 ? "" : `?${after.toString()}`}`, { state });
+    },
   ];
+}
+
+/** Returns the last segment of the URL's path. */
+export function useLastSegment(): string {
+  const segment = usePathname().split("/").at(-1) ?? "";
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }

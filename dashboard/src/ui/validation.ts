@@ -14,12 +14,19 @@ export const validateWith =
  * itself sets takes precedence; undefined leaves the message to Zod.
  */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === "invalid_type" && NUMBERS.has(issue.expected)) return "A whole number";
   if (issue.code !== "too_small" && issue.code !== "too_big") return undefined;
+  if (NUMBERS.has(issue.origin)) {
+    return issue.code === "too_big" ? `At most ${issue.maximum}` : `At least ${issue.minimum}`;
+  }
   const unit = UNITS[issue.origin];
   if (unit === undefined) return undefined;
   if (issue.code === "too_big") return `At most ${issue.maximum} ${unit}`;
   return issue.minimum === 1 ? "Required" : `At least ${issue.minimum} ${unit}`;
 }
+
+/** Zod's names of numbers; every number that people enter is a whole one. */
+const NUMBERS: ReadonlySet<string> = new Set(["number", "int"]);
 
 const UNITS: Readonly<Record<string, string>> = { string: "characters", array: "items" };
 

@@ -38,8 +38,11 @@ const FIXED_SETTINGS = [
   "schema_inference_hints",
 ];
 
-/** Writes the engine's configuration into `dir`; returns the connection arguments that load it. */
-export function confine(dir: string): string[] {
+/**
+ * Writes the engine's configuration into `dir`, with the grants of its user; returns the connection arguments that load
+ * it.
+ */
+export function confine(dir: string, grants: readonly string[] = GRANTS): string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const users = join(dir, "users.xml");
   const config = join(dir, "config.xml");
@@ -61,7 +64,7 @@ export function confine(dir: string): string[] {
       <networks><ip>127.0.0.1</ip><ip>::1</ip></networks>
       <profile>default</profile>
       <quota>default</quota>
-      <grants>${GRANTS.map((grant) => `<query>${grant}</query>`).join("")}</grants>
+      <grants>${grants.map((grant) => `<query>${grant}</query>`).join("")}</grants>
     </default>
   </users>
 </clickhouse>

@@ -69,7 +69,7 @@ export function startGateway({ host, port, credentials, engine }: GatewayOptions
 const EMPTY_RESULT = { bytes: new Uint8Array(), rowsRead: 0, bytesRead: 0, elapsedSeconds: 0 };
 
 function isEmptyInsert({ sql, data }: Statement): boolean {
-  if (data !== "" || !/^\s*INSERT\b/i.test(sql)) return false;
+  if (data.length > 0 || !/^\s*INSERT\b/i.test(sql)) return false;
   const lastWords = sql.trimEnd().split(/\s/).slice(-2);
   return lastWords[0]?.toUpperCase() === "FORMAT";
 }

@@ -35,6 +35,7 @@ const SAFE_ENGINES = new Set([
   "AggregatingMergeTree",
   "ReplacingMergeTree",
   "SummingMergeTree",
+  "Join",
   "Memory",
   "Null",
   "Atomic",
@@ -70,7 +71,7 @@ export function createStatementCheck(tableFunctions: readonly string[]): Stateme
     }
   };
   return ({ sql, data, settings }) => {
-    check(isPlainInsert(sql) ? sql : `${sql}\n${data}`);
+    check(parsePlainInsert(sql) === undefined ? `${sql}\n${data.toString()}` : sql);
     // A setting may hold an expression, such as additional_result_filter.
     for (const [, value] of settings) check(value);
   };
@@ -85,11 +86,27 @@ const WORD = /(\w+)["`]?[^\x21-\x7e]*([(/#-])?/g;
 /** The keyword and the name after it if that is written plainly; otherwise an empty name. */
 const ENGINE_CLAUSE = /\bENGINE\b(?:\s{0,10}=)?\s{0,10}(\w*)/gi;
 
-/** Only after such a statement is the rest pure data: text formats other than `Values` contain no SQL. */
-const PLAIN_INSERT =
-  /^INSERT INTO (?:TABLE )?[\w.]{1,200}\s?(?:\([\w, ]{0,10000}\))?\s?FORMAT (?:JSON(?:Compact)?EachRow|TabSeparated)$/i;
+/** An insert of which the rest is pure data: text formats other than `Values` contain no SQL. */
+type PlainInsert = { table: string; columns?: string[]; format: InsertFormat };
 
-const isPlainInsert = (sql: string): boolean => PLAIN_INSERT.test(sql.trim());
+type InsertFormat = "JSONEachRow" | "JSONCompactEachRow" | "TabSeparated";
+
+const PLAIN_INSERT =
+  /^INSERT INTO (?:TABLE )?(?<table>[\w.]{1,200})\s?(?:\((?<columns>[\w, ]{0,10000})\))?\s?FORMAT (?<format>JSON(?:Compact)?EachRow|TabSeparated)$/i;
+
+const FORMATS: readonly InsertFormat[] = ["JSONEachRow", "JSONCompactEachRow", "TabSeparated"];
+
+/** Parses a statement; undefined when it is no plain insert. */
+export function parsePlainInsert(sql: string): PlainInsert | undefined {
+  const { table = "", columns, format = "" } = PLAIN_INSERT.exec(sql.trim())?.groups ?? {};
+  const known = FORMATS.find((name) => name.toLowerCase() === format.toLowerCase());
+  if (known === undefined) return undefined;
+  return {
+    table,
+    format: known,
+    ...(columns === undefined ? {} : { columns: columns.split(",").map((name) => name.trim()) }),
+  };
+}
 
 const denied = (what: string) =>
   new GatewayError(

@@ -1,4 +1,5 @@
 /** Reads a statement from a request the way ClickHouse's HTTP interface does. */
+import { isUtf8 } from "node:buffer";
 import { gunzipSync } from "node:zlib";
 
 import { GatewayError } from "./errors.ts";
@@ -11,8 +12,8 @@ const FIELDS_MAX = 200;
 
 export type Statement = {
   sql: string;
-  /** What follows the statement: the rows of an insert, or the rest of the statement. Empty if there is none. */
-  data: string;
+  /** What follows the statement, as UTF-8: the rows of an insert, or the rest of the statement. Empty if there is none. */
+  data: Buffer;
   /** Result format if the statement names none. */
   format: string;
   database: string | undefined;
@@ -49,12 +50,12 @@ const PARAMETER_PREFIX = "param_";
 /** Reads the statement from the URL, the body, or the fields of a multipart form. */
 export async function readStatement(request: Request, url: URL): Promise<Statement> {
   const fields = [...url.searchParams];
-  let body: string;
+  let body: Buffer;
   if (request.headers.get("content-type")?.startsWith("multipart/form-data") === true) {
     for (const [name, value] of await request.formData()) {
       if (typeof value === "string") fields.push([name, value]);
     }
-    body = "";
+    body = NOTHING;
   } else {
     body = await readBody(request);
   }
@@ -73,8 +74,8 @@ export async function readStatement(request: Request, url: URL): Promise<Stateme
   const findField = (name: string) => fields.find(([field]) => field === name)?.[1];
   const query = findField("query") ?? "";
   return {
-    sql: query === "" ? body : query,
-    data: query === "" ? "" : body,
+    sql: query === "" ? body.toString() : query,
+    data: query === "" ? NOTHING : body,
     format: findField("default_format") ?? "TabSeparated",
     database: findField("database") ?? request.headers.get("x-clickhouse-database") ?? undefined,
     settings: fields.filter(
@@ -86,8 +87,9 @@ export async function readStatement(request: Request, url: URL): Promise<Stateme
   };
 }
 
-async function readBody(request: Request): Promise<string> {
-  const bytes = await request.arrayBuffer();
+const NOTHING = Buffer.alloc(0);
+
+async function readBody(request: Request): Promise<Buffer> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "gzip" && encoding !== "identity") {
     throw new GatewayError(
@@ -95,15 +97,23 @@ async function readBody(request: Request): Promise<string> {
       `Code: 48. DB::Exception: Content-Encoding ${encoding}. (NOT_IMPLEMENTED)`,
     );
   }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(
-      encoding === "gzip" ? gunzipSync(bytes, { maxOutputLength: BODY_BYTES_MAX }) : bytes,
-    );
-  } catch {
-    // chDB takes statements as text, so binary formats are not supported.
+  const sent = Buffer.from(await request.arrayBuffer());
+  const body = encoding === "gzip" ? decompress(sent) : sent;
+  // chDB takes statements as text, so binary formats are not supported.
+  if (body === undefined || !isUtf8(body)) {
     throw new GatewayError(
       501,
       "Code: 48. DB::Exception: The body is not UTF-8 text. (NOT_IMPLEMENTED)",
     );
+  }
+  return body;
+}
+
+/** Returns undefined for bytes that are no gzip file, or too many. */
+function decompress(bytes: Buffer): Buffer | undefined {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: BODY_BYTES_MAX });
+  } catch {
+    return undefined;
   }
 }

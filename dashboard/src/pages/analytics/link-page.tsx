@@ -1,6 +1,6 @@
 /** The analytics of one link. */
 import { useQuery } from "@tanstack/react-query";
-import { ArrowLeft, ExternalLink } from "lucide-react";
+import { ArrowLeft, ExternalLink, Split } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
 import { isNotFound } from "../../data/errors.ts";
@@ -8,19 +8,16 @@ import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
-import { useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { Devices, Geography, Referrers } from "./breakdown-cards.tsx";
-import { ClicksCard } from "./clicks-card.tsx";
+import { StateBadges, StateMeanings } from "../links/state-badges.tsx";
+import { AnalyticsCards } from "./analytics-cards.tsx";
 import { LiveClicks } from "./live.tsx";
-import { PeriodBar } from "./period-bar.tsx";
-import { readRange } from "./range.ts";
-import { linkSource } from "./source.ts";
+import { useReadQuestion } from "./question.ts";
+import { ShareButton } from "./shares/share-button.tsx";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {
   const { scope } = useAccountContext();
-  const [params] = useSearchState();
-  const range = readRange(params);
+  const question = useReadQuestion(id);
   const client = getClient(scope);
   const link = useQuery({
     queryKey: ["link", scope, id],
@@ -35,7 +32,6 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
       </Empty>
     );
   }
-  const source = linkSource(scope, id);
   return (
     <QueryBoundary query={link} label="the link" lines={8}>
       {(data) => (
@@ -53,23 +49,22 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
             </span>
           }
           actions={
-            <PageLink href="/links" className="button button-plain">
-              <ArrowLeft aria-hidden /> Links
-            </PageLink>
+            <>
+              <StateBadges link={data} />
+              <ShareButton link={id} />
+              <PageLink href={`/links/${id}/rules`} className="button button-plain">
+                <Split aria-hidden /> Rules
+              </PageLink>
+              <PageLink href="/links" className="button button-plain">
+                <ArrowLeft aria-hidden /> Links
+              </PageLink>
+            </>
           }
         >
-          <PeriodBar range={range} />
-          <ClicksCard
-            path={source.path}
-            range={range}
-            fetchSummary={(query, options) => client.analytics.summary(id, query, options)}
-          />
-          <div className="grid-cards">
-            <Geography source={source} range={range} />
-            <Devices source={source} range={range} />
-            <Referrers source={source} range={range} />
+          <StateMeanings link={data} />
+          <AnalyticsCards question={question}>
             <LiveClicks link={id} />
-          </div>
+          </AnalyticsCards>
         </Page>
       )}
     </QueryBoundary>

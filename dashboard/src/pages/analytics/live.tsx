@@ -3,18 +3,11 @@ import { useEffect, useState } from "react";
 
 import { getBasePath } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { countryName, formatCount } from "../../ui/format.ts";
+import { formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
-
-type Click = {
-  time: string;
-  class: string;
-  country: string;
-  city: string;
-  browser: string;
-  os: string;
-  referrer: string;
-};
+import { type Click, ClickList } from "./click-list.tsx";
+import { toFilterQuery } from "./filters.ts";
+import { toSearch, useQuestion } from "./question.ts";
 
 type LiveState = {
   state: "connecting" | "open" | "lost";
@@ -27,7 +20,7 @@ const LATEST_MAX = 8;
 export function LiveClicks({ link }: { link: string }) {
   const { state, clicks, latest } = useLiveClicks(link);
   return (
-    <Card title="Live" className="span-2">
+    <Card title="Live">
       <p className="live-count">
         <span className={`pulse pulse-${state}`} aria-hidden />
         <span role="status">
@@ -35,25 +28,7 @@ export function LiveClicks({ link }: { link: string }) {
           {state === "lost" && " (connection lost, reconnecting …)"}
         </span>
       </p>
-      {latest.length === 0 ? (
-        <p className="no-data">New clicks appear here within a second or two.</p>
-      ) : (
-        <ul className="rows live-list">
-          {latest.map((click, i) => (
-            <li key={`${click.time} ${i}`}>
-              <span>
-                {[click.city, countryName(click.country)].filter(Boolean).join(", ") ||
-                  "Unknown location"}
-                <span className="hint">
-                  {[click.browser, click.os, click.referrer].filter(Boolean).join(" · ")}
-                  {click.class !== "human" && ` · ${click.class}, not counted`}
-                </span>
-              </span>
-              <time dateTime={click.time}>{new Date(click.time).toLocaleTimeString("en")}</time>
-            </li>
-          ))}
-        </ul>
-      )}
+      <ClickList clicks={latest} empty="New clicks appear here within a second or two." />
     </Card>
   );
 }
@@ -62,7 +37,8 @@ export function LiveClicks({ link }: { link: string }) {
 function useLiveClicks(link: string): LiveState {
   const { scope } = useAccountContext();
   const [live, setLive] = useState<LiveState>({ state: "connecting", clicks: 0, latest: [] });
-  const url = `${getBasePath(scope)}/v1/analytics/${link}/stream`;
+  const { filters } = useQuestion();
+  const url = `${getBasePath(scope)}/v1/analytics/${link}/stream?${toSearch(toFilterQuery(filters))}`;
   useEffect(() => {
     const source = new EventSource(url);
     source.addEventListener("open", () => setLive((before) => ({ ...before, state: "open" })));

@@ -1,15 +1,25 @@
-/** Selects the period and the time zone of a view. */
-import { type FormEvent, useMemo, useState } from "react";
+/** Selects the period and the time zone of a view, and what it is compared with. */
+import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 
 import { PERIODS } from "../../../../shared/contracts/periods.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { useSearchState } from "../../ui/search-state.ts";
+import { COMPARISONS, useQuestion } from "./question.ts";
 import { PERIOD_NAMES, type Range } from "./range.ts";
 
-export function PeriodBar({ range }: { range: Range }) {
+export function PeriodBar({
+  comparable = true,
+  children,
+}: {
+  comparable?: boolean;
+  /** Shown beside the period. */
+  children?: ReactNode;
+}) {
+  const { range, compare } = useQuestion();
   const [, setParams] = useSearchState();
-  const [custom, setCustom] = useState(range.period === "custom");
+  const [opened, setOpened] = useState(false);
+  const custom = opened || range.period === "custom";
   const zones = useMemo(() => {
     const supported = Intl.supportedValuesOf("timeZone");
     return [...new Set(["UTC", range.timezone, ...supported])];
@@ -23,14 +33,14 @@ export function PeriodBar({ range }: { range: Range }) {
             type="button"
             aria-pressed={!custom && range.period === period}
             onClick={() => {
-              setCustom(false);
+              setOpened(false);
               setParams({ period, start: undefined, end: undefined });
             }}
           >
             {PERIOD_NAMES[period]}
           </button>
         ))}
-        <button type="button" aria-pressed={custom} onClick={() => setCustom(true)}>
+        <button type="button" aria-pressed={custom} onClick={() => setOpened(true)}>
           Custom
         </button>
       </div>
@@ -43,7 +53,21 @@ export function PeriodBar({ range }: { range: Range }) {
           <option key={zone}>{zone}</option>
         ))}
       </select>
-      {custom && <CustomDates range={range} />}
+      {comparable && range.period !== "all" && (
+        <select
+          aria-label="Compare with"
+          value={compare}
+          onChange={(event) => setParams({ compare: event.target.value })}
+        >
+          {Object.entries(COMPARISONS).map(([name, label]) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+      )}
+      {children}
+      {custom && <CustomDates key={`${range.start} ${range.end}`} range={range} />}
     </div>
   );
 }

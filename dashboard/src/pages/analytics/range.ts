@@ -1,4 +1,4 @@
-/** The time range of a view, read from the URL, and the previous range to compare it with. */
+/** The time range of a view, read from the URL. */
 import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/periods.ts";
 
 export const PERIOD_NAMES: Readonly<Record<Period | "custom", string>> = {
@@ -44,38 +44,3 @@ export function readRange(params: URLSearchParams): Range {
 
 export const toRangeQuery = ({ period, start, end, timezone }: Range): RangeQuery =>
   period === "custom" ? { timezone, start_date: start, end_date: end } : { timezone, period };
-
-/**
- * Returns the range of the same length that ends where this one begins, derived from the labels of its response;
- * undefined for all time and without labels.
- */
-export function getPreviousQuery(
-  { period, timezone }: Range,
-  labels: readonly string[],
-  now: number,
-): RangeQuery | undefined {
-  if (period === "all") return undefined;
-  if (period === "24h") {
-    return {
-      timezone,
-      start_date: new Date(now - 48 * HOUR_MS).toISOString(),
-      end_date: new Date(now - 24 * HOUR_MS).toISOString(),
-    };
-  }
-  const first = labels[0];
-  if (first === undefined) return undefined;
-  return {
-    timezone,
-    start_date: subtractDays(first, labels.length),
-    end_date: subtractDays(first, 1),
-  };
-}
-
-const HOUR_MS = 3_600_000;
-
-/** Returns the calendar date that many days earlier. */
-function subtractDays(date: string, days: number): string {
-  const result = new Date(`${date}T00:00:00Z`);
-  result.setUTCDate(result.getUTCDate() - days);
-  return result.toISOString().slice(0, 10);
-}

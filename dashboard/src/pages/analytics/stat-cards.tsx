@@ -4,7 +4,7 @@ import { ArrowDownRight, ArrowUpRight } from "lucide-react";
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { formatCount, percentChange } from "../../ui/format.ts";
 
-type Totals = ResponseBody<"getSummary">["summary"];
+type Totals = ResponseBody<"getLinkAnalytics">["summary"];
 
 const STATS: readonly { name: keyof Totals; label: string }[] = [
   { name: "total_clicks", label: "Clicks" },
@@ -16,12 +16,15 @@ const STATS: readonly { name: keyof Totals; label: string }[] = [
 export const StatCards = ({
   totals,
   previous,
+  names = STATS.map(({ name }) => name),
 }: {
   totals: Totals;
   previous?: Totals | undefined;
+  /** Which of them to show; all when left out. */
+  names?: readonly (keyof Totals)[];
 }) => (
   <dl className="stats">
-    {STATS.map(({ name, label }) => (
+    {STATS.filter(({ name }) => names.includes(name)).map(({ name, label }) => (
       <div key={name} className="stat" data-stat={name}>
         <dt>{label}</dt>
         <dd>
@@ -39,7 +42,7 @@ function Change({ from, to }: { from: number; to: number }) {
   return (
     <span
       className={percent < 0 ? "change change-down" : "change"}
-      title={`${formatCount(from)} in the previous period`}
+      title={`${formatCount(from)} before`}
     >
       {percent < 0 ? <ArrowDownRight aria-hidden /> : <ArrowUpRight aria-hidden />}
       <span className="visually-hidden">{percent < 0 ? "Down" : "Up"} by</span>

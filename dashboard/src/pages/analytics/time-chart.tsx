@@ -5,17 +5,24 @@ import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
 import { Button } from "../../ui/button.tsx";
 import { formatCompact, formatCount } from "../../ui/format.ts";
+import { useSearchState } from "../../ui/search-state.ts";
 import { Table } from "../../ui/table.tsx";
 import { useWidth } from "../../ui/width.ts";
 
-export type Point = { date: string; clicks: number; unique: number };
+type Point = { date: string; clicks: number; unique: number };
 
 const HEIGHT = 260;
 const MARGIN = { top: 12, right: 12, bottom: 28, left: 44 };
 const LABEL_WIDTH = 90;
 const TICKS = 4;
 
-export function TimeChart({ points }: { points: readonly Point[] }) {
+type Series = {
+  points: readonly Point[];
+  /** The points of the period compared with, of which the first is compared with the first. */
+  earlier: readonly Point[] | undefined;
+};
+
+export function TimeChart({ points, earlier }: Series) {
   const [asTable, setAsTable] = useState(false);
   return (
     <>
@@ -23,47 +30,59 @@ export function TimeChart({ points }: { points: readonly Point[] }) {
         <ul className="legend">
           <li className="legend-clicks">Clicks</li>
           <li className="legend-unique">Unique visitors</li>
+          {earlier !== undefined && <li className="legend-earlier">Clicks before</li>}
         </ul>
         <Button variant="quiet" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
           {asTable ? "Show as chart" : "Show as table"}
         </Button>
       </div>
-      {asTable ? <PointTable points={points} /> : <Chart points={points} />}
+      {asTable ? (
+        <PointTable points={points} earlier={earlier} />
+      ) : (
+        <Chart points={points} earlier={earlier} />
+      )}
     </>
   );
 }
 
-const PointTable = ({ points }: { points: readonly Point[] }) => (
-  <Table label="Clicks over time" tall head={["Date", "Clicks", "Unique visitors"]}>
+const PointTable = ({ points, earlier }: Series) => (
+  <Table
+    label="Clicks over time"
+    tall
+    head={["Date", "Clicks", "Unique visitors", ...(earlier === undefined ? [] : ["Before"])]}
+  >
     {points.map(({ date, clicks, unique }, i) => (
       // When clocks are set back, an hour's label occurs twice.
       <tr key={`${date} ${i}`}>
         <th scope="row">{formatLabel(date)}</th>
         <td>{formatCount(clicks)}</td>
         <td>{formatCount(unique)}</td>
+        {earlier !== undefined && <td>{formatCount(earlier[i]?.clicks ?? 0)}</td>}
       </tr>
     ))}
   </Table>
 );
 
-function Chart({ points }: { points: readonly Point[] }) {
+function Chart({ points, earlier = [] }: Partial<Series> & Pick<Series, "points">) {
+  const [, setParams] = useSearchState();
   const [element, width] = useWidth<HTMLDivElement>();
   const [selected, setSelected] = useState<number>();
   const x = scalePoint<number>()
     .domain(points.keys())
     .range([MARGIN.left, Math.max(MARGIN.left + 1, width - MARGIN.right)]);
-  const maxClicks = Math.max(4, ...points.map(({ clicks }) => clicks));
+  const compared = earlier.slice(0, points.length);
+  const maxClicks = Math.max(4, ...[...points, ...compared].map(({ clicks }) => clicks));
   const y = scaleLinear()
     .domain([0, maxClicks])
     .nice(TICKS)
     .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   const getX = (i: number) => x(i) ?? MARGIN.left;
-  const drawLine = (name: "clicks" | "unique") => {
+  const drawLine = (name: "clicks" | "unique", series = points) => {
     const generator = line<Point>(
       (_, i) => getX(i),
       (point) => y(point[name]),
     );
-    return generator.curve(curveMonotoneX)(points) ?? "";
+    return generator.curve(curveMonotoneX)(series) ?? "";
   };
   const clicksArea = area<Point>(
     (_, i) => getX(i),
@@ -80,7 +99,15 @@ function Chart({ points }: { points: readonly Point[] }) {
     setSelected(findNearest(left - MARGIN.left, x.step(), points.length));
   }
 
+  /** Shows only the day that is selected; hours have no page of their own. */
+  function openSelected(): void {
+    const date = selected === undefined ? undefined : points[selected]?.date;
+    if (date === undefined || date.includes("T") || points.length === 1) return;
+    setParams({ period: undefined, start: date, end: date });
+  }
+
   function selectByKey(event: KeyboardEvent): void {
+    if (event.key === "Enter") openSelected();
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
@@ -89,6 +116,7 @@ function Chart({ points }: { points: readonly Point[] }) {
   }
 
   const shown = selected === undefined ? undefined : points[selected];
+  const earlierShown = selected === undefined ? undefined : compared[selected];
   return (
     <div
       ref={element}
@@ -96,7 +124,7 @@ function Chart({ points }: { points: readonly Point[] }) {
       // Focusable, for the arrow keys.
       tabIndex={0}
       role="group"
-      aria-label={`Clicks over time, ${points.length} points. Use the arrow keys to read them.`}
+      aria-label={`Clicks over time, ${points.length} points. Use the arrow keys to read them, and Enter to show one day.`}
       onKeyDown={selectByKey}
       onBlur={() => setSelected(undefined)}
     >
@@ -107,6 +135,7 @@ function Chart({ points }: { points: readonly Point[] }) {
           aria-hidden="true"
           onPointerMove={selectNearest}
           onPointerLeave={() => setSelected(undefined)}
+          onClick={openSelected}
         >
           {y.ticks(TICKS).map((tick) => (
             <g key={tick} transform={`translate(0 ${y(tick)})`}>
@@ -130,6 +159,7 @@ function Chart({ points }: { points: readonly Point[] }) {
             ) : null,
           )}
           <path className="area-clicks" d={clicksArea.curve(curveMonotoneX)(points) ?? ""} />
+          <path className="line-earlier" d={drawLine("clicks", compared)} />
           <path className="line-clicks" d={drawLine("clicks")} />
           <path className="line-unique" d={drawLine("unique")} />
           {shown !== undefined && selected !== undefined && (
@@ -152,6 +182,8 @@ function Chart({ points }: { points: readonly Point[] }) {
           <>
             <strong>{formatLabel(shown.date)}</strong> {formatCount(shown.clicks)} clicks,{" "}
             {formatCount(shown.unique)} unique
+            {earlierShown !== undefined &&
+              `; ${formatCount(earlierShown.clicks)} on ${formatLabel(earlierShown.date)}`}
           </>
         )}
       </div>

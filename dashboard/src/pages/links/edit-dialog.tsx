@@ -3,60 +3,59 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useForm, type UseFormReturn } from "react-hook-form";
 
-import { type Link, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import {
+  type FullLink,
+  type Link,
+  ShorthopError,
+} from "../../../../clients/typescript/src/index.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getBasePath, getClient, getJson } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { Disclosure } from "../../ui/disclosure.tsx";
-import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import {
+  fieldOf,
   getChanges,
-  type LinkSettings,
   type LinkValues,
   toFormValues,
   toRequestBody,
-  UTM_FIELDS,
   validateLink,
 } from "./form.ts";
+import { OptionalFields } from "./option-fields.tsx";
 
 export function EditDialog({ link, onClose }: { link?: Link; onClose: () => void }) {
   const { scope } = useAccountContext();
-  const settings = useQuery({
-    queryKey: ["link-settings", scope, link?.id],
+  const current = useQuery({
+    queryKey: ["link to edit", scope, link?.id],
     enabled: link !== undefined,
     // The form must start from the current values, never from cached ones.
     staleTime: 0,
     gcTime: 0,
-    queryFn: () => getJson<LinkSettings>(`${getBasePath(scope)}/link-settings/${link?.id}`),
+    queryFn: () =>
+      getJson<FullLink>(`${getBasePath(scope)}/v1/links/${link?.id}`, {
+        query: { include: "settings" },
+      }),
   });
   return (
     <Dialog title={link === undefined ? "New link" : "Edit link"} onClose={onClose} wide>
       {link === undefined ? (
         <LinkForm onClose={onClose} />
       ) : (
-        <QueryBoundary query={settings} label="the link" lines={6}>
-          {(data) => <LinkForm link={link} settings={data} onClose={onClose} />}
+        <QueryBoundary query={current} label="the link" lines={6}>
+          {(data) => <LinkForm link={data} onClose={onClose} />}
         </QueryBoundary>
       )}
     </Dialog>
   );
 }
 
-type LinkFormProps = { link?: Link; settings?: LinkSettings; onClose: () => void };
+type LinkFormProps = { link?: FullLink; onClose: () => void };
 
-/** The fields that error codes of the API belong to. */
-const FIELD_OF_CODE: Readonly<Record<string, "url" | "alias">> = {
-  invalid_url: "url",
-  invalid_alias: "alias",
-  alias_taken: "alias",
-};
-
-function LinkForm({ link, settings, onClose }: LinkFormProps) {
+function LinkForm({ link, onClose }: LinkFormProps) {
   const { scope } = useAccountContext();
-  const initial = toFormValues(link, settings);
+  const initial = toFormValues(link);
   const form = useForm<LinkValues>({
     mode: "onChange",
     defaultValues: initial,
@@ -84,7 +83,8 @@ function LinkForm({ link, settings, onClose }: LinkFormProps) {
       onSuccess: onClose,
     },
   );
-  const field = save.error instanceof ShorthopError ? FIELD_OF_CODE[save.error.code] : undefined;
+  const param = save.error instanceof ShorthopError ? save.error.param : undefined;
+  const field = param === undefined ? undefined : fieldOf(param, initial);
   useEffect(() => {
     if (field === undefined) return;
     form.setError(field, { message: getErrorMessage(save.error) }, { shouldFocus: true });
@@ -98,7 +98,7 @@ function LinkForm({ link, settings, onClose }: LinkFormProps) {
       error={field === undefined ? save.error : null}
     >
       <MainFields form={form} isNew={link === undefined} />
-      <OptionalFields form={form} hasPassword={settings?.has_password ?? false} />
+      <OptionalFields form={form} link={link} />
     </DialogForm>
   );
 }
@@ -158,63 +158,5 @@ function DomainField({ form }: FieldsProps) {
       ]}
       {...form.register("domain")}
     />
-  );
-}
-
-function OptionalFields({ form, hasPassword }: FieldsProps & { hasPassword: boolean }) {
-  const { register, watch } = form;
-  const { errors } = form.formState;
-  return (
-    <>
-      <Disclosure
-        title="Expiry, password and query"
-        hasError={errors.expires_at !== undefined || errors.password !== undefined}
-      >
-        <div className="stack">
-          <TextField
-            label="Expires"
-            type="datetime-local"
-            hint="In your local time. After that, visitors see that the link has expired."
-            error={errors.expires_at?.message}
-            {...register("expires_at")}
-          />
-          <TextField
-            label={hasPassword ? "New password" : "Password"}
-            type="password"
-            autoComplete="new-password"
-            hint={
-              hasPassword
-                ? "Leave empty to keep the current password."
-                : "Visitors must enter it to open the link."
-            }
-            disabled={watch("removePassword")}
-            error={errors.password?.message}
-            {...register("password")}
-          />
-          {hasPassword && <CheckField label="Remove password" {...register("removePassword")} />}
-          <CheckField
-            label="Forward query parameters"
-            hint="Adds the query parameters of the short URL to the destination."
-            {...register("forward_query")}
-          />
-        </div>
-      </Disclosure>
-      <Disclosure
-        title="UTM parameters"
-        hasError={UTM_FIELDS.some(([name]) => errors[name] !== undefined)}
-      >
-        <div className="columns">
-          {UTM_FIELDS.map(([name, label, example]) => (
-            <TextField
-              key={name}
-              label={label}
-              placeholder={example}
-              error={errors[name]?.message}
-              {...register(name)}
-            />
-          ))}
-        </div>
-      </Disclosure>
-    </>
   );
 }

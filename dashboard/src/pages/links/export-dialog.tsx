@@ -2,7 +2,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
@@ -10,6 +9,7 @@ import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { pluralize } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
+import type { CsvRow } from "./link-csv.ts";
 
 const PROGRESS_EVERY_LINKS = 500;
 
@@ -19,15 +19,24 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
   const controller = useRef(new AbortController());
   const exporting = useMutation({
     async mutationFn() {
-      const rows: ReturnType<typeof toCsvRow>[] = [];
+      const rows: CsvRow[] = [];
       const { signal } = controller.current;
-      const query = { limit: 100, sort: "created_at", order: "asc" } as const;
+      // Loaded on demand: most visits export nothing.
+      const [{ saveCsv }, { toCsvRow }] = await Promise.all([
+        import("../../data/csv.ts"),
+        import("./link-csv.ts"),
+      ]);
+      const query = {
+        limit: 100,
+        sort: "created_at",
+        order: "asc",
+        archived: "any",
+        include: "settings",
+      } as const;
       for await (const link of getClient(scope).links.all(query, { signal })) {
         rows.push(toCsvRow(link));
         if (rows.length % PROGRESS_EVERY_LINKS === 0) setReadCount(rows.length);
       }
-      // Loaded on demand: most visits export nothing.
-      const { saveCsv } = await import("../../data/csv.ts");
       saveCsv(rows, "links.csv");
       return rows.length;
     },
@@ -42,7 +51,10 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
     >
       <div className="stack" role="status">
         {exporting.isIdle && (
-          <p>All links of this account, with titles, tags and click counts, without passwords.</p>
+          <p>
+            All links of this account, archived ones too, with all of their settings and their
+            clicks, without passwords. The file can be imported again.
+          </p>
         )}
         {exporting.isPending && <p>{pluralize(readCount, "link")} read …</p>}
         {exporting.isSuccess && <p>{pluralize(exporting.data, "link")} exported.</p>}
@@ -66,15 +78,3 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
     </Dialog>
   );
 }
-
-const toCsvRow = (link: Link) => ({
-  short_url: link.short_url,
-  original_url: link.original_url,
-  alias: link.alias,
-  domain: link.domain ?? "",
-  title: link.title ?? "",
-  tags: link.tags.join(","),
-  clicks: link.clicks,
-  created_at: link.created_at,
-  expires_at: link.expires_at ?? "",
-});

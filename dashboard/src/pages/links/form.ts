@@ -1,8 +1,9 @@
 /** The link form: its values, their validation, and the request bodies they make. */
-import type { Link, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
+import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { capitalize, describeIssue } from "../../ui/validation.ts";
 
 export const UTM_FIELDS = [
@@ -15,12 +16,6 @@ export const UTM_FIELDS = [
 
 type UtmName = (typeof UTM_FIELDS)[number][0];
 
-/** Fields of a link that lists leave out. */
-export type LinkSettings = Record<UtmName, string | null> & {
-  forward_query: boolean;
-  has_password: boolean;
-};
-
 export type LinkValues = Record<UtmName, string> & {
   url: string;
   alias: string;
@@ -30,32 +25,70 @@ export type LinkValues = Record<UtmName, string> & {
   tags: string;
   /** The value of a `datetime-local` input: local time without a zone. */
   expires_at: string;
+  expired_url: string;
+  /** As `expires_at`. */
+  starts_at: string;
+  disabled: boolean;
+  archived: boolean;
+  /** A number, or "" for no limit. */
+  max_clicks: string;
+  limit_counts: "all" | "human";
+  confirm: boolean;
+  preview_title: string;
+  preview_description: string;
+  preview_image: string;
+  /** "" for an error page. */
+  forward_path: "" | "append" | "ignore";
+  external_id: string;
   password: string;
   removePassword: boolean;
   forward_query: boolean;
 };
 
-export const toFormValues = (link?: Link, settings?: LinkSettings): LinkValues => ({
+/** The values of a link with its settings; those of a new one without. */
+export const toFormValues = (link?: FullLink): LinkValues => ({
   url: link?.original_url ?? "",
   alias: link?.alias ?? "",
   domain: link?.domain ?? "",
   title: link?.title ?? "",
   tags: link?.tags.join(", ") ?? "",
   expires_at: toLocalTime(link?.expires_at ?? null),
+  expired_url: link?.expired_url ?? "",
+  starts_at: toLocalTime(link?.starts_at ?? null),
+  disabled: link?.disabled ?? false,
+  archived: link?.archived ?? false,
+  max_clicks: link?.max_clicks === undefined ? "" : String(link.max_clicks),
+  limit_counts: link?.limit_counts ?? "all",
+  confirm: link?.confirm ?? false,
+  preview_title: link?.preview?.title ?? "",
+  preview_description: link?.preview?.description ?? "",
+  preview_image: link?.preview?.image ?? "",
+  forward_path: link?.forward_path ?? "",
+  external_id: link?.external_id ?? "",
   password: "",
   removePassword: false,
-  forward_query: settings?.forward_query ?? false,
-  utm_source: settings?.utm_source ?? "",
-  utm_medium: settings?.utm_medium ?? "",
-  utm_campaign: settings?.utm_campaign ?? "",
-  utm_term: settings?.utm_term ?? "",
-  utm_content: settings?.utm_content ?? "",
+  forward_query: link?.forward_query ?? false,
+  utm_source: link?.utm_source ?? "",
+  utm_medium: link?.utm_medium ?? "",
+  utm_campaign: link?.utm_campaign ?? "",
+  utm_term: link?.utm_term ?? "",
+  utm_content: link?.utm_content ?? "",
 });
 
 const emptyToNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
-/** Converts all values to a request body; empty ones become null. */
-export function toRequestBody(values: LinkValues): NewLink {
+/** The card of a preview as it is typed; null while nothing is. */
+function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null {
+  const title = values.preview_title.trim();
+  const description = emptyToNull(values.preview_description);
+  const image = emptyToNull(values.preview_image);
+  return title === "" && description === null && image === null
+    ? null
+    : { title, description, image };
+}
+
+/** Converts all values to a request body; empty ones become null. Rules and split have a page of their own. */
+export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "split"> {
   return {
     url: values.url.trim(),
     alias: emptyToNull(values.alias),
@@ -66,6 +99,16 @@ export function toRequestBody(values: LinkValues): NewLink {
       .map((tag) => tag.trim())
       .filter((tag) => tag !== ""),
     expires_at: values.expires_at === "" ? null : toInstant(values.expires_at),
+    expired_url: emptyToNull(values.expired_url),
+    starts_at: values.starts_at === "" ? null : toInstant(values.starts_at),
+    disabled: values.disabled,
+    archived: values.archived,
+    max_clicks: values.max_clicks.trim() === "" ? null : Number(values.max_clicks),
+    limit_counts: values.limit_counts,
+    confirm: values.confirm,
+    preview: readPreview(values),
+    forward_path: values.forward_path === "" ? null : values.forward_path,
+    external_id: emptyToNull(values.external_id),
     password: values.password === "" ? null : values.password,
     forward_query: values.forward_query,
     utm_source: emptyToNull(values.utm_source),
@@ -92,19 +135,27 @@ export function getChanges(before: LinkValues, after: LinkValues): LinkChange {
 
 type FieldErrors = Partial<Record<keyof LinkValues, string>>;
 
+/** The field of the form that a field of the API's, such as `preview.image`, is edited in; undefined for none. */
+export function fieldOf(param: string, values: LinkValues): keyof LinkValues | undefined {
+  const name = param.replace(".", "_");
+  return name in values ? (name as keyof LinkValues) : undefined;
+}
+
 /** Validates the values by the API's rules. An expiry unchanged from `initial` may be in the past. */
 export function validateLink(values: LinkValues, now: number, initial?: LinkValues): FieldErrors {
   const body = toRequestBody(values);
   const errors: FieldErrors = {};
   const parsed = createLinkBody.safeParse(body, { error: describeIssue });
   for (const { path, message } of parsed.error?.issues ?? []) {
-    const [name] = path;
-    if (typeof name === "string" && name in values) {
-      errors[name as keyof LinkValues] ??= capitalize(message);
-    }
+    const field = fieldOf(path.join("."), values) ?? fieldOf(String(path[0]), values);
+    if (field !== undefined) errors[field] ??= capitalize(message);
   }
   const url = parseWebUrl(values.url);
   if ("problem" in url) errors.url = values.url.trim() === "" ? "Required" : url.problem;
+  for (const field of ["expired_url", "preview_image"] as const) {
+    const problem = values[field].trim() === "" ? undefined : urlProblem(values[field], field);
+    if (problem !== undefined) errors[field] = problem;
+  }
   const alias = values.alias.trim() === "" ? undefined : aliasProblem(values.alias.trim());
   if (alias !== undefined) errors.alias = alias;
   const unchanged = initial?.expires_at === values.expires_at;
@@ -114,16 +165,10 @@ export function validateLink(values: LinkValues, now: number, initial?: LinkValu
   return errors;
 }
 
-/** Converts a local time to an ISO 8601 instant. Returns invalid text unchanged, for validation to reject. */
-function toInstant(local: string): string {
-  const instant = new Date(local);
-  return Number.isNaN(instant.getTime()) ? local : instant.toISOString();
-}
-
-/** Converts an ISO 8601 instant to the value of a `datetime-local` input. */
-function toLocalTime(instant: string | null): string {
-  if (instant === null) return "";
-  const at = new Date(instant);
-  const shifted = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
-  return shifted.toISOString().slice(0, 16);
+function urlProblem(text: string, field: "expired_url" | "preview_image"): string | undefined {
+  const parsed = parseWebUrl(text);
+  if ("problem" in parsed) return parsed.problem;
+  return field === "preview_image" && parsed.url.protocol !== "https:"
+    ? "The URL must be an https URL."
+    : undefined;
 }

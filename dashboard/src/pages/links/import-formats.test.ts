@@ -64,7 +64,7 @@ describe("an export from another shortener", () => {
 });
 
 test("rows are split into batches within the limits, in order and without loss", () => {
-  const limits = { links: 5, passwords: 2 };
+  const limits = { links: 5, passwords: 2, bytes: 150 };
   const anyRow = fc.option(fc.constant("secret"), { nil: undefined });
   fc.assert(
     fc.property(fc.array(anyRow, { maxLength: 40 }), (passwords) => {
@@ -78,6 +78,7 @@ test("rows are split into batches within the limits, in order and without loss",
         expect(batch.length).toBeWithin(1, limits.links + 1);
         const withPassword = batch.filter(({ link }) => link.password !== undefined);
         expect(withPassword.length).toBeLessThanOrEqual(limits.passwords);
+        expect(JSON.stringify(batch.map(({ link }) => link)).length).toBeLessThan(limits.bytes + 2);
       }
     }),
   );

@@ -3,26 +3,38 @@
  * columns are matched by name, and unknown ones are ignored.
  */
 import type { NewLink } from "../../../../clients/typescript/src/index.ts";
+import { isOwnExport, readCsvRow } from "./link-csv.ts";
 
 type Field = "url" | "alias" | "title" | "tags" | "expires_at" | "password";
 
-/** The most links in one request, and the most with a password. */
-export type BatchLimits = { links: number; passwords: number };
+/** The most links in one request, the most with a password, and the most bytes of them as JSON. */
+export type BatchLimits = { links: number; passwords: number; bytes: number };
+
+const encoder = new TextEncoder();
 
 /** Splits rows into batches within the limits, preserving their order. */
 export function splitIntoBatches(rows: readonly ImportRow[], limits: BatchLimits): ImportRow[][] {
   const batches: ImportRow[][] = [];
   let batch: ImportRow[] = [];
   let passwords = 0;
+  let bytes = 0;
   for (const row of rows) {
+    // A comma separates it from the next one.
+    const size = encoder.encode(JSON.stringify(row.link)).length + 1;
     const weight = row.link.password === undefined || row.link.password === null ? 0 : 1;
-    if (batch.length === limits.links || passwords + weight > limits.passwords) {
+    const isFull =
+      batch.length === limits.links ||
+      passwords + weight > limits.passwords ||
+      bytes + size > limits.bytes;
+    if (isFull && batch.length > 0) {
       batches.push(batch);
       batch = [];
       passwords = 0;
+      bytes = 0;
     }
     batch.push(row);
     passwords += weight;
+    bytes += size;
   }
   return batch.length === 0 ? batches : [...batches, batch];
 }
@@ -70,6 +82,8 @@ export type ImportRow = {
   /** Row number in the file; the header is row 1. */
   row: number;
   link: NewLink;
+  /** Why the link cannot be created. */
+  problem?: string;
 };
 
 export type ImportPlan = {
@@ -98,7 +112,10 @@ export function planImport(
   return {
     fieldColumns,
     source: SOURCES.find((source) => source.columns.every((name) => names.has(name)))?.name,
-    rows: records.map((record, i) => ({ row: i + 2, link: toNewLink(record, fieldColumns) })),
+    rows: records.map((record, i) => ({
+      row: i + 2,
+      ...(isOwnExport(columns) ? readCsvRow(record) : { link: toNewLink(record, fieldColumns) }),
+    })),
   };
 }
 

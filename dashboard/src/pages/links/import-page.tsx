@@ -1,38 +1,24 @@
-/** Imports links from a CSV file: shows a preview, creates the links in batches, and reports rejected rows. */
+/** Imports links from a CSV file: shows a preview, creates the links, and reports rejected rows. */
 import { useQueryClient } from "@tanstack/react-query";
 import { Download, FileUp } from "lucide-react";
 import { useRef, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import { BULK_LINKS_MAX, BULK_PASSWORDS_MAX } from "../../../../shared/contracts/link-schemas.ts";
 import { parseCsv, saveCsv } from "../../data/csv.ts";
-import { getErrorMessage, isRateLimited } from "../../data/errors.ts";
-import { type AccountScope, getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { formatCount, pluralize } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, Empty } from "../../ui/states.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type ImportPlan, type ImportRow, planImport, splitIntoBatches } from "./import-formats.ts";
+import { type ImportPlan, type ImportRow, planImport } from "./import-formats.ts";
+import { type ImportProgress, importRows, type RejectedRow } from "./import-run.ts";
 
-const BATCH_LIMITS = { links: BULK_LINKS_MAX, passwords: BULK_PASSWORDS_MAX };
 const FILE_BYTES_MAX = 50 * 1024 * 1024;
 /** Rejected rows that are shown; the CSV download has all. */
 const REJECTED_MAX = 100;
 /** Rows of the preview. */
 const PREVIEW_MAX = 5;
-
-type RejectedRow = { row: number; url: string; alias: string; reason: string };
-
-type ImportProgress = {
-  done: number;
-  created: number;
-  rejected: RejectedRow[];
-  ended: boolean;
-  /** Why the import ended before all rows were sent. */
-  stopReason?: string;
-};
 
 export function ImportPage() {
   const canWrite = useCanWrite();
@@ -113,80 +99,6 @@ async function readFile(file: File): Promise<ImportPlan | string> {
   return plan;
 }
 
-/**
- * Creates the links in batches. Stops when the daily quota of links is exhausted: the remaining rows are reported as
- * rejected, and can be imported later.
- */
-async function importRows(
-  scope: AccountScope,
-  rows: readonly ImportRow[],
-  onProgress: (progress: ImportProgress) => void,
-  isStopped: () => boolean,
-): Promise<void> {
-  const { links } = getClient(scope);
-  const progress: ImportProgress = { done: 0, created: 0, rejected: [], ended: false };
-  onProgress({ ...progress });
-  for (const batch of splitIntoBatches(rows, BATCH_LIMITS)) {
-    if (isStopped()) break;
-    if (progress.stopReason !== undefined) {
-      reject(progress, batch, progress.stopReason);
-      continue;
-    }
-    try {
-      const response = await links.createMany(batch.map(({ link }) => link));
-      for (const item of response.data) {
-        const row = batch[item.index];
-        if ("error" in item && row !== undefined) {
-          reject(progress, [row], item.error.message);
-          if (item.error.code === "rate_limited") progress.stopReason = item.error.message;
-        }
-      }
-      progress.created += response.created;
-    } catch (error) {
-      if (isRateLimited(error)) {
-        progress.stopReason = getErrorMessage(error);
-        reject(progress, batch, progress.stopReason);
-      } else {
-        // One malformed row invalidates the whole request, so send the rows one by one.
-        await importOneByOne(scope, batch, progress, error);
-      }
-    }
-    progress.done += batch.length;
-    onProgress({ ...progress });
-  }
-  onProgress({ ...progress, ended: true });
-}
-
-/** Creates the links of a failed batch one by one; `cause` is the batch's error. */
-async function importOneByOne(
-  scope: AccountScope,
-  rows: readonly ImportRow[],
-  progress: ImportProgress,
-  cause: unknown,
-): Promise<void> {
-  const { links } = getClient(scope);
-  for (const row of rows) {
-    try {
-      if (rows.length === 1) throw cause;
-      await links.create(row.link);
-      progress.created++;
-    } catch (error) {
-      reject(progress, [row], getErrorMessage(error));
-    }
-  }
-}
-
-function reject(progress: ImportProgress, rows: readonly ImportRow[], reason: string): void {
-  for (const row of rows) progress.rejected.push(toRejectedRow(row, reason));
-}
-
-const toRejectedRow = ({ row, link }: ImportRow, reason: string): RejectedRow => ({
-  row,
-  url: link.url,
-  alias: link.alias ?? "",
-  reason,
-});
-
 function Preview({ plan, onStart }: { plan: ImportPlan; onStart: () => void }) {
   return (
     <div className="stack">
@@ -227,6 +139,7 @@ function Report({
     <div className="stack">
       <label className="progress">
         {ended ? "Done" : "Importing"}: {formatCount(done)} of {formatCount(total)}
+        {!ended && done > 0 && ` (${describeRest(progress, total)} left)`}
         <progress value={done} max={total} />
       </label>
       {!ended && (
@@ -241,6 +154,12 @@ function Report({
       {rejected.length > 0 && ended && <RejectedTable rejected={rejected} />}
     </div>
   );
+}
+
+/** The time that the rest takes at the speed so far. */
+function describeRest({ startedAt, done }: ImportProgress, total: number): string {
+  const seconds = Math.ceil((((Date.now() - startedAt) / done) * (total - done)) / 1_000);
+  return seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
 }
 
 const RejectedTable = ({ rejected }: { rejected: readonly RejectedRow[] }) => (

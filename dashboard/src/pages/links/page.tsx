@@ -1,25 +1,24 @@
-/** The list of links, with search, sorting and pagination in the URL. */
+/** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Search, Upload, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
-import { getClient } from "../../data/http.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
+import { useCursorPages } from "../../ui/cursor-pages.ts";
 import { pluralize } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
-import { useSearchState } from "../../ui/search-state.ts";
+import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { DeleteDialog } from "./delete-dialog.tsx";
 import { EditDialog } from "./edit-dialog.tsx";
 import { ExportDialog } from "./export-dialog.tsx";
+import { fetchLinkPage, type LinkPage, type ListQuery } from "./list.ts";
 import { QrDialog } from "./qr-dialog.tsx";
 import { LinkTable } from "./table.tsx";
-
-const PAGE_SIZE = 20;
 
 /** The open dialog, with the link that it is about. */
 type OpenDialog = { kind: "create" | "export" } | { kind: "edit" | "qr" | "delete"; link: Link };
@@ -30,13 +29,15 @@ export function LinksPage() {
   const [dialog, setDialog] = useState<OpenDialog>();
   const [params, setParams] = useSearchState();
   const query = readQuery(params);
+  const pages = useCursorPages();
   const links = useQuery({
-    queryKey: ["links", scope, query],
-    queryFn: ({ signal }) => getClient(scope).links.list(query, { signal }),
+    queryKey: ["links", scope, query, pages.after],
+    queryFn: ({ signal }) => fetchLinkPage(scope, query, pages.after, signal),
     placeholderData: keepPreviousData,
   });
   const close = () => setDialog(undefined);
-  const filtered = query.search !== undefined || query.tag !== undefined;
+  /** Changes the list, which then starts anew. */
+  const change = (update: SearchUpdate) => setParams({ ...update, after: undefined });
 
   return (
     <Page
@@ -64,48 +65,59 @@ export function LinksPage() {
           <SearchForm
             key={query.search ?? ""}
             search={query.search ?? ""}
-            onSearch={(search) => setParams({ search, page: undefined })}
+            onSearch={(search) => change({ search })}
           />
-          {query.tag !== undefined && (
-            <span className="tag">
-              {query.tag}
-              <IconButton
-                label="Clear tag filter"
-                onClick={() => setParams({ tag: undefined, page: undefined })}
-              >
-                <X aria-hidden />
-              </IconButton>
-            </span>
+          <select
+            className="narrow"
+            aria-label="Show"
+            value={query.archived ?? ""}
+            onChange={(event) => change({ archived: event.target.value })}
+          >
+            <option value="">Without archived</option>
+            <option value="true">Only archived</option>
+            <option value="any">All links</option>
+          </select>
+          {(["tag", "domain"] as const).map(
+            (name) =>
+              query[name] !== undefined && (
+                <span key={name} className="tag">
+                  {query[name]}
+                  <IconButton
+                    label={`Clear ${name} filter`}
+                    onClick={() => change({ [name]: undefined })}
+                  >
+                    <X aria-hidden />
+                  </IconButton>
+                </span>
+              ),
           )}
         </div>
         <QueryBoundary query={links} label="links" lines={8}>
-          {({ data, pagination }) =>
-            data.length === 0 ? (
-              <NoLinks
-                filtered={filtered}
-                {...(canWrite ? { onCreate: () => setDialog({ kind: "create" }) } : {})}
-              />
-            ) : (
-              <div aria-busy={links.isPlaceholderData}>
+          {(page) => (
+            <div aria-busy={links.isPlaceholderData}>
+              {page.links.length === 0 ? (
+                <NoLinks
+                  filtered={isFiltered(query) || pages.after !== ""}
+                  {...(canWrite ? { onCreate: () => setDialog({ kind: "create" }) } : {})}
+                />
+              ) : (
                 <LinkTable
-                  links={data}
+                  links={page.links}
                   sort={query.sort}
                   order={query.order}
-                  onSort={(sort, order) => setParams({ sort, order, page: undefined })}
-                  onTag={(tag) => setParams({ tag, page: undefined })}
+                  onSort={(sort, order) => change({ sort, order })}
+                  onTag={(tag) => change({ tag })}
                   onAction={(kind, link) => setDialog({ kind, link })}
                 />
+              )}
+              {(page.links.length > 0 || page.next !== null || pages.after !== "") && (
                 <footer className="card-foot">
-                  <span>{pluralize(pagination.total, "link")}</span>
-                  <Pager
-                    page={pagination.page}
-                    pages={pagination.total_pages}
-                    onPage={(page) => setParams({ page: String(page) })}
-                  />
+                  <span>{describeLinks(page, pages.after)}</span>
+                  <Pager pages={pages} next={page.next} />
                 </footer>
-              </div>
-            )
-          }
+              )}
+            </div>
+          )}
         </QueryBoundary>
       </Card>
       {dialog?.kind === "create" && <EditDialog onClose={close} />}
@@ -117,26 +129,29 @@ export function LinksPage() {
   );
 }
 
-type ListQuery = Query<"listLinks"> & {
-  page: number;
-  sort: "created_at" | "clicks";
-  order: "asc" | "desc";
-};
-
 /** Reads a valid query from the URL; replaces invalid values by defaults. */
 function readQuery(params: URLSearchParams): ListQuery {
-  const page = Math.floor(Number(params.get("page") ?? 1));
-  const search = params.get("search") ?? "";
-  const tag = params.get("tag") ?? "";
+  const text = (name: string, lengthMax: number) => {
+    const value = params.get(name) ?? "";
+    return value === "" ? {} : { [name]: value.slice(0, lengthMax) };
+  };
+  const archived = params.get("archived");
   return {
-    limit: PAGE_SIZE,
-    page: page >= 1 && page <= 1_000_000 ? page : 1,
     sort: params.get("sort") === "clicks" ? "clicks" : "created_at",
     order: params.get("order") === "asc" ? "asc" : "desc",
-    ...(search === "" ? {} : { search: search.slice(0, 255) }),
-    ...(tag === "" ? {} : { tag: tag.slice(0, 50) }),
+    ...(archived === "true" || archived === "any" ? { archived } : {}),
+    ...text("search", 255),
+    ...text("tag", 50),
+    ...text("domain", 253),
   };
 }
+
+const isFiltered = ({ search, tag, domain, archived }: ListQuery): boolean =>
+  [search, tag, domain, archived].some((value) => value !== undefined);
+
+/** The number of all links when the page has them all, otherwise of those on the page. */
+const describeLinks = ({ links, next }: LinkPage, after: string): string =>
+  pluralize(links.length, "link") + (after === "" && next === null ? "" : " on this page");
 
 function SearchForm({ search, onSearch }: { search: string; onSearch: (text: string) => void }) {
   const [text, setText] = useState(search);

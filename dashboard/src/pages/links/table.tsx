@@ -1,23 +1,24 @@
-import { ArrowDown, ArrowUp, ChartSpline, Pencil, QrCode, Trash2 } from "lucide-react";
+import { ArrowDown, ArrowUp, ChartSpline, Pencil, QrCode, Split, Trash2 } from "lucide-react";
 import { Link as PageLink, useLocation } from "wouter";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
+import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { useCanWrite } from "../../data/session.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import { StateBadges } from "./state-badges.tsx";
 
 type Sort = "created_at" | "clicks";
 type Order = "asc" | "desc";
 
 type LinkTableProps = {
-  links: readonly Link[];
+  links: readonly ListedLink[];
   sort: Sort;
   order: Order;
   onSort: (sort: Sort, order: Order) => void;
   onTag: (tag: string) => void;
-  onAction: (kind: "edit" | "qr" | "delete", link: Link) => void;
+  onAction: (kind: "edit" | "qr" | "delete", link: ListedLink) => void;
 };
 
 export function LinkTable({ links, sort, order, onSort, onTag, onAction }: LinkTableProps) {
@@ -75,14 +76,14 @@ function LinkRow({
   link,
   onTag,
   onAction,
-}: { link: Link } & Pick<LinkTableProps, "onTag" | "onAction">) {
+}: { link: ListedLink } & Pick<LinkTableProps, "onTag" | "onAction">) {
   const canWrite = useCanWrite();
   const [, navigate] = useLocation();
   const short = link.short_url.replace(/^https?:\/\//, "");
-  const expired = link.expires_at !== null && Date.parse(link.expires_at) <= Date.now();
   const icons = {
     analytics: <ChartSpline aria-hidden />,
     qr: <QrCode aria-hidden />,
+    rules: <Split aria-hidden />,
     edit: <Pencil aria-hidden />,
     remove: <Trash2 aria-hidden />,
   };
@@ -94,12 +95,13 @@ function LinkRow({
             {short}
           </PageLink>
           <CopyButton text={link.short_url} label={`Copy ${short}`} />
-          {link.expires_at !== null && (
-            <span className={expired ? "badge badge-bad" : "badge"}>
-              {expired ? "Expired" : `Until ${formatDate(link.expires_at)}`}
-            </span>
-          )}
+          <StateBadges link={link} />
         </div>
+        {link.status === "taken_down" && (
+          <p className="taken-down">
+            Taken down by the operator of this service: visitors see a page that says so.
+          </p>
+        )}
         {link.title !== null && <div className="link-title">{link.title}</div>}
         <div className="destination" title={link.original_url}>
           {link.original_url}
@@ -128,6 +130,11 @@ function LinkRow({
               label: "Analytics",
               icon: icons.analytics,
               onSelect: () => navigate(`/links/${link.id}`),
+            },
+            {
+              label: "Rules and split",
+              icon: icons.rules,
+              onSelect: () => navigate(`/links/${link.id}/rules`),
             },
             { label: "QR code", icon: icons.qr, onSelect: () => onAction("qr", link) },
             ...(canWrite

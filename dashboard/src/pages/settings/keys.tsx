@@ -9,12 +9,13 @@ import { createKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/
 import { getClient } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { Button, CopyButton } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
+import { Secret, SecretDialog } from "../../ui/secret-dialog.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { ACTIONS, Table } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
@@ -202,22 +203,15 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Shows the value of a new key, in a dialog that cannot be closed by accident. */
 const NewKey = ({ value, onClose }: { value: string; onClose: () => void }) => (
-  <Dialog title="Your new API key" onClose={onClose} locked>
-    <p className="warning">Copy the key now and store it safely. It is shown only once.</p>
-    <div className="secret">
-      <code data-testid="new-key">{value}</code>
-      <CopyButton text={value} label="Copy key">
-        Copy
-      </CopyButton>
-    </div>
-    <footer>
-      <Button variant="primary" onClick={onClose}>
-        I have saved it
-      </Button>
-    </footer>
-  </Dialog>
+  <SecretDialog
+    title="Your new API key"
+    warning="Copy the key now and store it safely. It is shown only once."
+    done="I have saved it"
+    onClose={onClose}
+  >
+    <Secret text={value} copyLabel="Copy key" testId="new-key" />
+  </SecretDialog>
 );
 
 const GRACE_PERIODS = [

@@ -9,11 +9,12 @@ import { getErrorMessage } from "../../data/errors.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
-import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
+import { Button, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
+import { Secret, SecretDialog } from "../../ui/secret-dialog.tsx";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
 import { ACTIONS, Table } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
@@ -168,23 +169,14 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   if (invite.data !== undefined) {
     const url = `${location.origin}/invite/${invite.data.token}`;
     return (
-      <Dialog title="Invitation" onClose={onClose} locked>
-        <p className="warning">
-          Send this link only to the person you invite: anyone who opens it can join. It is shown
-          only once and expires after a week.
-        </p>
-        <div className="secret">
-          <code>{url}</code>
-          <CopyButton text={url} label="Copy link">
-            Copy
-          </CopyButton>
-        </div>
-        <footer>
-          <Button variant="primary" onClick={onClose}>
-            Done
-          </Button>
-        </footer>
-      </Dialog>
+      <SecretDialog
+        title="Invitation"
+        warning="Send this link only to the person you invite: anyone who opens it can join. It is shown only once and expires after a week."
+        done="Done"
+        onClose={onClose}
+      >
+        <Secret text={url} copyLabel="Copy link" testId="invitation" />
+      </SecretDialog>
     );
   }
   return (

@@ -1,0 +1,115 @@
+/** Goal: a click is judged as its request was, or not at all. */
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
+import { type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
+import { compileTargets } from "../../../shared/decision/targets.ts";
+import { compileJudge, type StoredClick } from "./judge.ts";
+
+const ruleOf = (...conditions: Condition[]): Rule => ({ id: "r", url: "https://e.x/", conditions });
+
+const CLICK: StoredClick = {
+  at: Date.UTC(2026, 0, 5, 12),
+  country: "DE",
+  continent: "EU",
+  device: "mobile",
+  os: "iOS",
+  browser: "Safari",
+  language: "de",
+  referrer: "direct",
+};
+
+describe("a stored click", () => {
+  test.each<[Condition, boolean | undefined]>([
+    [{ type: "continent", in: ["EU"] }, true],
+    [{ type: "continent", in: ["EU"], not: true }, false],
+    [{ type: "os", in: ["ios"] }, true],
+    [{ type: "language", in: ["de"] }, true],
+    [{ type: "language", in: ["de-at"] }, undefined],
+    [{ type: "language", in: ["de-at"], not: true }, undefined],
+    [{ type: "language", in: ["de-at", "de"] }, true],
+    [{ type: "language", in: ["den"] }, false],
+    [{ type: "language", in: ["fr-ca"] }, false],
+    [{ type: "query", name: "a" }, undefined],
+    [{ type: "ip", in: ["0.0.0.0/0"] }, undefined],
+    [{ type: "time", from: "2026-01-05T12:00:00Z" }, true],
+    [{ type: "time", until: "2026-01-05T12:00:00Z" }, false],
+  ])("is judged by %j as %p", (condition, expected) => {
+    const verdict = compileJudge([ruleOf(condition)])(CLICK);
+    expect(verdict).toEqual(
+      expected === false ? undefined : { rule: 0, isCertain: expected === true },
+    );
+  });
+
+  test("without a language has none of a region either", () => {
+    const judge = compileJudge([ruleOf({ type: "language", in: ["de-at"] })]);
+    expect(judge({ ...CLICK, language: "" })).toBeUndefined();
+  });
+});
+
+/** What a request has and a click keeps of it, and what only the request has. */
+const anyRequest = fc.record({
+  country: fc.constantFrom("DE", "AT", "US"),
+  os: fc.constantFrom("iOS", "Android"),
+  language: fc.constantFrom("de", "de-at", "de-ch", "en", "en-us", ""),
+  referrer: fc.constantFrom("direct", "example.com"),
+  query: fc.constantFrom("", "a=1"),
+  address: fc.constantFrom("203.0.113.7", "198.51.100.1"),
+});
+
+const anyCondition: fc.Arbitrary<Condition> = fc
+  .tuple(
+    fc.oneof(
+      fc.record({ type: fc.constant("country" as const), in: fc.constant(["DE"]) }),
+      fc.record({ type: fc.constant("os" as const), in: fc.constant(["ios"]) }),
+      fc.record({
+        type: fc.constant("language" as const),
+        in: fc.uniqueArray(fc.constantFrom("de", "de-at", "en-us"), { minLength: 1 }),
+      }),
+      fc.record({ type: fc.constant("referrer" as const), in: fc.constant(["direct"]) }),
+      fc.record({ type: fc.constant("query" as const), name: fc.constant("a") }),
+      fc.record({ type: fc.constant("ip" as const), in: fc.constant(["203.0.113.0/24"]) }),
+    ),
+    fc.boolean(),
+  )
+  .map(([condition, not]) => ({ ...condition, not }));
+
+test("what is certain is what the redirector decided, and what is not comes at the latest where it did", () => {
+  let certain = 0;
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(anyCondition, { minLength: 1, maxLength: 3 }), { maxLength: 5 }),
+      anyRequest,
+      (sets, request) => {
+        const rules = sets.map((conditions, i) => ({ ...ruleOf(...conditions), id: String(i) }));
+        const facts: RequestFacts = {
+          now: () => 0,
+          address: () => request.address,
+          location: () => ({ country: request.country, continent: "EU" }),
+          userAgent: () => "",
+          agent: () => toAgentNames({ browser: "Safari", os: request.os, device: "mobile" }),
+          language: () => request.language,
+          source: () => request.referrer,
+          parameter: (name) => new URLSearchParams(request.query).getAll(name),
+        };
+        const decided = compileTargets({ rules }).choose(facts)?.id;
+        const verdict = compileJudge(rules)({
+          at: 0,
+          country: request.country,
+          continent: "EU",
+          os: request.os,
+          language: request.language.split("-")[0] ?? "",
+          referrer: request.referrer,
+        });
+        if (verdict === undefined) expect(decided).toBeUndefined();
+        else if (verdict.isCertain) expect(decided).toBe(String(verdict.rule));
+        else expect(Number(decided ?? Infinity)).toBeGreaterThanOrEqual(verdict.rule);
+        if (verdict?.isCertain === true) certain++;
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+  expect(certain).toBeGreaterThan(500);
+});

@@ -1,0 +1,21 @@
+/** CSV for clients that prefer it. */
+import { Elysia } from "elysia";
+
+import { noted } from "../auth/access-rules.ts";
+import { addVary } from "../http/vary.ts";
+import { prefersCsv, type Table, toCsv } from "./csv.ts";
+
+/** Adds the route option `csv`, which converts a response to a table for clients that prefer CSV. */
+export const csvPlugin = new Elysia({ name: "csv" }).macro({
+  csv: (convert: (body: unknown) => Table) => ({
+    detail: noted({ "x-csv": true }),
+    mapResponse({ responseValue, request, set }) {
+      addVary(set.headers, "Accept");
+      // Errors are always JSON.
+      if (Number(set.status ?? 200) !== 200 || !prefersCsv(request.headers.get("accept")))
+        return undefined;
+      set.headers["content-type"] = "text/csv; charset=utf-8";
+      return new Response(toCsv(convert(responseValue)));
+    },
+  }),
+});

@@ -1,0 +1,33 @@
+/** The route of the statistics of failed requests. */
+import { Elysia } from "elysia";
+
+import { FAILURE_REASONS } from "../../../shared/contracts/failure-reasons.ts";
+import type { AuthPlugin } from "../../auth/plugin.ts";
+import { principalOf } from "../../http/request-context.ts";
+import { READ_ACCESS } from "../access.ts";
+import { csvPlugin } from "../csv-plugin.ts";
+import { type Table, toTable } from "../csv.ts";
+import { failuresQuery, failuresResponse } from "./model.ts";
+import type { FailureService } from "./service.ts";
+
+type FailureRoutesDeps = { auth: AuthPlugin; failures: FailureService };
+
+const failuresTable = (body: unknown): Table =>
+  toTable(["date", "total", ...FAILURE_REASONS], failuresResponse.parse(body).failures_over_time);
+
+export const failureRoutes = ({ auth, failures }: FailureRoutesDeps) =>
+  new Elysia({ name: "failures", prefix: "/v1/analytics", tags: ["Analytics"] })
+    .use(auth)
+    .use(csvPlugin)
+    .get("/failures", ({ call, query }) => failures.count(principalOf(call), query), {
+      access: READ_ACCESS,
+      csv: failuresTable,
+      query: failuresQuery,
+      response: { 200: failuresResponse },
+      detail: {
+        operationId: "getFailures",
+        summary: "Get the requests that led nowhere",
+        description:
+          "Counts requests for links that led nowhere, and for aliases without a link on the account's verified domains, by reason. They are no clicks. Requests of people and programs count alike.",
+      },
+    });

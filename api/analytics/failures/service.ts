@@ -1,0 +1,99 @@
+/** Statistics of failed requests: those that did not get to a destination. */
+import type { ClickHouse } from "../../../shared/clicks/rollups.ts";
+import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/failure-reasons.ts";
+import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
+import { decodeId, encodeId } from "../../../shared/ids.ts";
+import type { DomainService } from "../../domains/service.ts";
+import type { AccountScope } from "../../http/principal.ts";
+import type { LinkService } from "../../links/service.ts";
+import { resolveRange } from "../period.ts";
+import type { FailuresQuery, FailuresResponse } from "./model.ts";
+import {
+  countFailures,
+  type FailureRow,
+  type FailureScope,
+  findFailingLinks,
+  findUnknownAliases,
+} from "./queries.ts";
+
+type FailureServiceDeps = {
+  clickhouse: ClickHouse;
+  links: Pick<LinkService, "get" | "getFirstCreationTime" | "isOwnHost">;
+  domains: Pick<DomainService, "listVerified">;
+};
+
+export type FailureService = ReturnType<typeof createFailureService>;
+
+export function createFailureService({ clickhouse, links, domains }: FailureServiceDeps) {
+  /** Resolves what a query asks for, and when the owner's first link or domain was there. Throws `not_found`. */
+  async function resolveScope(
+    owner: AccountScope,
+    { link_id, domain: given }: Pick<FailuresQuery, "link_id" | "domain">,
+  ): Promise<{ scope: FailureScope; createdAt: number }> {
+    const host = given?.toLowerCase();
+    const domain = host !== undefined && links.isOwnHost(host) ? DEFAULT_DOMAIN : host;
+    if (link_id !== undefined) {
+      const { id, created_at } = await links.get(owner, decodeId("link", link_id));
+      return {
+        scope: { owner, linkId: id, domain, hosts: [] },
+        createdAt: created_at.getTime(),
+      };
+    }
+    const [first = Date.now(), verified] = await Promise.all([
+      links.getFirstCreationTime(owner),
+      domains.listVerified(owner),
+    ]);
+    const hosts = verified
+      .map(({ host: name, verifiedAt }) => ({ host: name, since: verifiedAt.getTime() }))
+      .filter(({ host: name }) => domain === undefined || name === domain);
+    const createdAt = Math.min(first, ...hosts.map(({ since }) => since));
+    return { scope: { owner, linkId: undefined, domain, hosts }, createdAt };
+  }
+
+  /** Counts failed requests of an account or a link; throws `not_found` and `invalid_request`. */
+  return {
+    async count(owner: AccountScope, query: FailuresQuery): Promise<FailuresResponse> {
+      const { scope, createdAt } = await resolveScope(owner, query);
+      const range = resolveRange(query, createdAt, Date.now());
+      const [rows, failing, unknown] = await Promise.all([
+        countFailures(clickhouse, scope, range),
+        findFailingLinks(clickhouse, scope, range, query.limit),
+        scope.hosts.length === 0 ? [] : findUnknownAliases(clickhouse, scope, range, query.limit),
+      ]);
+      const byStart = Map.groupBy(rows, ({ start }) => start);
+      return {
+        period: range.period,
+        summary: sumUp(rows),
+        failures_over_time: range.buckets.map(({ label, start }) => ({
+          date: label,
+          ...sumUp(byStart.get(start / 1_000) ?? []),
+        })),
+        top_links: failing.map((row) => ({
+          link_id: encodeId("link", row.link_id),
+          total: Number(row.total),
+          ...toCounts(LINK_FAILURES, (reason) => Number(row[reason])),
+        })),
+        unknown_aliases: unknown.map(({ domain, alias, counted }) => ({
+          domain,
+          alias,
+          requests: Number(counted),
+        })),
+      };
+    },
+  };
+}
+
+function sumUp(rows: readonly FailureRow[]): FailuresResponse["summary"] {
+  return {
+    total: countOf(rows),
+    ...toCounts(FAILURE_REASONS, (name) => countOf(rows.filter(({ reason }) => reason === name))),
+  };
+}
+
+const countOf = (rows: readonly FailureRow[]): number =>
+  rows.reduce((sum, { counted }) => sum + Number(counted), 0);
+
+const toCounts = <Reason extends string>(
+  reasons: readonly Reason[],
+  count: (reason: Reason) => number,
+) => Object.fromEntries(reasons.map((reason) => [reason, count(reason)])) as Record<Reason, number>; // One of each.

@@ -1,0 +1,64 @@
+/** Resolves the filters of a query to what ClickHouse selects; PostgreSQL knows the tags and domains of links. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { LinkService } from "../links/service.ts";
+import {
+  columnCondition,
+  type ColumnFilter,
+  type FilterQuery,
+  linkCondition,
+  type LinkSets,
+  matchesFilters,
+  readFilters,
+  type Selection,
+  type Values,
+} from "./filters.ts";
+
+type Links = Pick<LinkService, "findIds">;
+
+/** Resolves filters. Throws `invalid_request` when they are not valid or select too many links. */
+export async function resolveSelection(
+  links: Links,
+  owner: AccountScope,
+  query: FilterQuery,
+): Promise<Selection> {
+  const filters = readFilters(query);
+  const sets = await resolveLinks(links, owner, filters.links);
+  return {
+    columns: columnCondition(filters),
+    links: linkCondition(sets, "link_id"),
+    subjects: linkCondition(sets, "subject_id"),
+    classes: filters.classes,
+  };
+}
+
+/** Whether a click of one link passes filters; throws as {@link resolveSelection}. */
+export async function resolveMatcher(
+  links: Links,
+  owner: AccountScope,
+  linkId: Uuid,
+  query: FilterQuery,
+): Promise<(click: Partial<Record<ColumnFilter | "class", string>>) => boolean> {
+  const filters = readFilters(query);
+  const { anyOf, noneOf } = await resolveLinks(links, owner, filters.links);
+  if (anyOf?.includes(linkId) === false || noneOf.includes(linkId)) return () => false;
+  return (click) => matchesFilters(filters, click);
+}
+
+/** A deleted link has neither tags nor a domain: it is among those that are not excluded. */
+async function resolveLinks(
+  links: Links,
+  owner: AccountScope,
+  { tag, domain }: { tag: Values; domain: Values },
+): Promise<LinkSets> {
+  const wanted = {
+    ...(tag.anyOf.length === 0 ? {} : { tags: tag.anyOf }),
+    ...(domain.anyOf.length === 0 ? {} : { domains: domain.anyOf }),
+  };
+  const [anyOf, tagged, onDomains] = await Promise.all([
+    Object.keys(wanted).length === 0 ? undefined : links.findIds(owner, wanted),
+    tag.noneOf.length === 0 ? [] : links.findIds(owner, { tags: tag.noneOf }),
+    domain.noneOf.length === 0 ? [] : links.findIds(owner, { domains: domain.noneOf }),
+  ]);
+  return { anyOf, noneOf: [...new Set([...tagged, ...onDomains])] };
+}

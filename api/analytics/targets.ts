@@ -1,0 +1,81 @@
+/** Clicks by target: where a link led, by its rules and arms. Read from raw clicks, for as long as they are retained. */
+import * as z from "zod";
+
+import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import type { ClickTarget } from "../../shared/contracts/click-segment.ts";
+import { formatUuid } from "../../shared/contracts/click-segment.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import type { LinkRow } from "../links/model.ts";
+import { percentageOf } from "./breakdowns.ts";
+import type { BreakdownScope } from "./dimensions.ts";
+import { completeFrom } from "./model.ts";
+import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
+import { countVisitors } from "./visitors.ts";
+
+/** More than the rules and arms that a link has had in practice; the ones with the most clicks come first. */
+const TARGETS_MAX = 1_000;
+
+export const targetsResponse = z.object({
+  link_id: z.string(),
+  data: z.array(
+    z.object({
+      kind: z.enum(["rule", "arm", "default"]),
+      id: z.string().nullable().meta({ description: "null for the link's own destination." }),
+      url: z.string().nullable().meta({ description: "null for a rule or arm that is gone." }),
+      clicks: z.int(),
+      unique_clicks: z.int(),
+      percentage: z.number(),
+    }),
+  ),
+  ...completeFrom,
+});
+
+export type TargetsResponse = z.output<typeof targetsResponse>;
+
+type Row = { target: string; clicks: string; visitors: string };
+
+const totalOf = (rows: readonly Row[]): number =>
+  rows.reduce((sum, { clicks }) => sum + Number(clicks), 0);
+
+/** Counts a link's selected clicks of a range by target. */
+export async function countTargets(
+  clickhouse: ClickHouse,
+  link: Pick<LinkRow, "extras" | "original_url">,
+  { condition, params, lowVolume }: BreakdownScope,
+  { from, to }: QueryRange,
+): Promise<TargetsResponse["data"]> {
+  const query = (visitors: string) =>
+    queryRows<Row>(
+      clickhouse,
+      `SELECT target, count() AS clicks, ${visitors} AS visitors
+         FROM clicks
+        WHERE ${condition} AND class IN {classes: Array(String)} AND ${RAW_RANGE}
+        GROUP BY target
+        ORDER BY count() DESC, target
+        LIMIT {limit: UInt32}`,
+      { ...params, from: clampInstant(from), to: clampInstant(to), limit: TARGETS_MAX },
+    );
+  const rows = await countVisitors(query, totalOf, lowVolume);
+  const urls = urlsOf(link);
+  const total = totalOf(rows);
+  return rows.map(({ target, clicks, visitors }) => ({
+    ...describe(target, urls, link.original_url),
+    clicks: Number(clicks),
+    unique_clicks: Number(visitors),
+    percentage: percentageOf(Number(clicks), total),
+  }));
+}
+
+/** The URLs of a link's rules and arms by id. */
+const urlsOf = ({ extras }: Pick<LinkRow, "extras">): Map<string, string> =>
+  new Map(
+    [...(extras?.rules ?? []), ...(extras?.split?.arms ?? [])].map(({ id, url }) => [id, url]),
+  );
+
+function describe(target: string, urls: ReadonlyMap<string, string>, ownUrl: string) {
+  if (target === "") return { kind: "default" as const, id: null, url: ownUrl };
+  const kind: ClickTarget["kind"] = target.startsWith("arm:") ? "arm" : "rule";
+  const uuid: Uuid = formatUuid(target.slice(target.indexOf(":") + 1));
+  const id = encodeId(kind, uuid);
+  return { kind, id, url: urls.get(id) ?? null };
+}

@@ -1,0 +1,115 @@
+/** What `shorthop config check` and `shorthop doctor` check of the API. */
+import type * as z from "zod";
+
+import { checkClock } from "../shared/clock-check.ts";
+import { LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { requireGrants } from "../shared/grants-check.ts";
+import { probeNats } from "../shared/nats.ts";
+import type { Check, Checks } from "../shared/preflight.ts";
+import { checkStreams } from "../shared/stream-checks.ts";
+import { openClickHouse } from "./clickhouse.ts";
+import type { configSchema, migrateConfigSchema } from "./config.ts";
+import { schemaState } from "./migrations/applied.ts";
+import {
+  findExcessPrivilege,
+  openPostgres,
+  readTime,
+  requireOwnership,
+  requirePrivileges,
+  type Sql,
+} from "./postgres.ts";
+
+type Config = z.output<typeof configSchema>;
+
+/** Analytics only read. */
+const GRANTS = ["SELECT"];
+
+export const checks: Checks<Config> = {
+  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL }) => [
+    {
+      name: "DATABASE_URL",
+      mend: "Run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
+      run: () => withSql(DATABASE_URL, requirePrivileges),
+    },
+    {
+      name: "NATS_URL",
+      mend: "Start NATS with JetStream and the users of nats/users.conf.",
+      run: probeNats(NATS_URL),
+    },
+    {
+      name: "CLICKHOUSE_URL",
+      mend: "Start ClickHouse, and give its user the grants of clickhouse/users.xml.",
+      run: () =>
+        withClickHouse(CLICKHOUSE_URL, (ask) => requireGrants(CLICKHOUSE_URL, GRANTS, ask)),
+    },
+  ],
+  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL }) => [
+    checkSchema(DATABASE_URL),
+    checkExcess(DATABASE_URL),
+    ...checkStreams({ url: NATS_URL, streams: [LINKS_STREAM], replicas: NATS_REPLICAS }),
+    checkClock("PostgreSQL", () => withSql(DATABASE_URL, readTime)),
+    checkClock("ClickHouse", () =>
+      withClickHouse(CLICKHOUSE_URL, async (ask) => Number(await ask(SELECT_TIME))),
+    ),
+  ],
+};
+
+/** Of `migrate.env`, whose user owns the tables. */
+export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
+  required: ({ DATABASE_URL }) => [
+    {
+      name: "DATABASE_URL",
+      mend: "Use the user shorthop of postgres/roles.sql in migrate.env.",
+      run: () => withSql(DATABASE_URL, requireOwnership),
+    },
+    checkSchema(DATABASE_URL),
+  ],
+};
+
+const SELECT_TIME = "SELECT toUnixTimestamp64Milli(now64(3))";
+
+const checkSchema = (url: string): Check => ({
+  name: "schema of PostgreSQL",
+  mend: "Mend DATABASE_URL first.",
+  async run() {
+    const detail = await withSql(url, schemaState);
+    if (detail === "ok") return undefined;
+    return { status: "failed", detail, mend: "Run shorthop migrate, of this version." };
+  },
+});
+
+const checkExcess = (url: string): Check => ({
+  name: "role in PostgreSQL",
+  mend: "Mend DATABASE_URL first.",
+  async run() {
+    const detail = await withSql(url, findExcessPrivilege);
+    if (detail === undefined) return undefined;
+    const mend =
+      "Use shorthop_api of postgres/roles.sql, which has only the rights that the API needs.";
+    return { status: "warning", detail, mend };
+  },
+});
+
+async function withSql<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = openPostgres(url, 1);
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/** Runs `work` with a function that runs a statement and returns its output as text. */
+async function withClickHouse<T>(
+  url: string,
+  work: (ask: (statement: string) => Promise<string>) => Promise<T>,
+): Promise<T> {
+  const client = openClickHouse(url);
+  try {
+    return await work(
+      async (query) => await new Response((await client.exec({ query })).stream).text(),
+    );
+  } finally {
+    await client.close();
+  }
+}

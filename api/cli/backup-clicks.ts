@@ -1,0 +1,197 @@
+/**
+ * Backups of clicks: a file for each month, packed text with the names of the columns in its first line. Rollups are
+ * not in them, as they can be rebuilt from clicks.
+ */
+import { createReadStream, createWriteStream, existsSync, readdirSync, statSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, createGzip } from "node:zlib";
+
+import type { ClickHouseClient } from "@clickhouse/client";
+
+import { queryRows } from "../../shared/clicks/rollups.ts";
+
+/** A month may still get clicks for so long after its end: those that waited in journals and in NATS. */
+const LATE_DAYS = 4;
+
+/** Text of one insert when restoring. */
+const INSERT_BYTES = 8 * 1024 ** 2;
+
+/** Rows that a drill inserts, at least: enough to see that they can be. */
+const DRILL_ROWS_MAX = 1_000_000;
+
+/** The table of a drill, beside `clicks`. */
+const DRILL_TABLE = "clicks_drill";
+
+/** A month as YYYYMM. */
+type Month = { month: number; clicks: number };
+
+type ClicksFile = Month & { path: string };
+
+const NEWLINE = "\n".charCodeAt(0);
+
+/** Writes the months that have changed since they were written, or are not there; returns those. */
+export async function dumpClicks(clickhouse: ClickHouseClient, dir: string): Promise<Month[]> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const months = await queryRows<Month>(
+    clickhouse,
+    "SELECT toYYYYMM(ts) AS month, toUInt32(count()) AS clicks FROM clicks GROUP BY month ORDER BY month",
+  );
+  const dumped: Month[] = [];
+  for (const { month, clicks } of months) {
+    const path = join(dir, `${month}.tsv.gz`);
+    if (isFinal(path, month)) continue;
+    dumped.push({ month, clicks: await dumpMonth(clickhouse, month, path) });
+    // The server can only break off a response that it has begun.
+    const written = dumped.at(-1)?.clicks ?? 0;
+    if (written < clicks) throw new Error(`${path} has ${written} of ${clicks} clicks`);
+  }
+  return dumped;
+}
+
+/** Whether a file was written when its month could get no more clicks. */
+function isFinal(path: string, month: number): boolean {
+  if (!existsSync(path)) return false;
+  const end = Date.UTC(Math.floor(month / 100), month % 100, 1 + LATE_DAYS);
+  return statSync(path).mtimeMs > end;
+}
+
+/** Returns the number of clicks. */
+async function dumpMonth(
+  clickhouse: ClickHouseClient,
+  month: number,
+  path: string,
+): Promise<number> {
+  const { stream } = await clickhouse.exec({
+    query: `SELECT * FROM clicks WHERE toYYYYMM(ts) = ${month} FORMAT TabSeparatedWithNames`,
+  });
+  const unfinished = `${path}.new`;
+  let lines = 0;
+  const count = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      lines += countLines(chunk);
+      done(null, chunk);
+    },
+  });
+  try {
+    await pipeline(stream, count, createGzip(), createWriteStream(unfinished, { mode: 0o600 }));
+    await rename(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+  // The first line has the names.
+  return lines - 1;
+}
+
+/** Restores all months into the table `clicks`, which must be empty. */
+export async function restoreClicks(clickhouse: ClickHouseClient, dir: string): Promise<number> {
+  const [present] = await queryRows<{ clicks: number }>(
+    clickhouse,
+    "SELECT toUInt32(count()) AS clicks FROM clicks",
+  );
+  if (present?.clicks !== 0) throw new Error("The table clicks is not empty.");
+  let restored = 0;
+  for (const { path } of listFiles(dir))
+    restored += (await insertFile(clickhouse, path, "clicks")).inserted;
+  return restored;
+}
+
+/**
+ * Reads every file to its end, and inserts the newest into a table of its own, which is dropped again. Returns the
+ * clicks of each month.
+ */
+export async function drillClicks(
+  clickhouse: ClickHouseClient,
+  dir: string,
+): Promise<ClicksFile[]> {
+  const files = listFiles(dir);
+  const newest = files.at(-1);
+  if (newest === undefined) return [];
+  await clickhouse.command({ query: `DROP TABLE IF EXISTS ${DRILL_TABLE}` });
+  await clickhouse.command({
+    query: `CREATE TABLE ${DRILL_TABLE} AS clicks ENGINE = MergeTree ORDER BY tuple()`,
+  });
+  try {
+    const read: ClicksFile[] = [];
+    for (const file of files) {
+      const rowsMax = file === newest ? DRILL_ROWS_MAX : 0;
+      const { inserted, clicks } = await insertFile(clickhouse, file.path, DRILL_TABLE, rowsMax);
+      const [stored] = await queryRows<{ clicks: number }>(
+        clickhouse,
+        `SELECT toUInt32(count()) AS clicks FROM ${DRILL_TABLE}`,
+      );
+      if (stored?.clicks !== inserted)
+        throw new Error(`${file.path}: ${stored?.clicks} of ${inserted} clicks were restored`);
+      read.push({ ...file, clicks });
+    }
+    return read;
+  } finally {
+    await clickhouse.command({ query: `DROP TABLE IF EXISTS ${DRILL_TABLE}` });
+  }
+}
+
+/** The files of a backup, the oldest month first. */
+const listFiles = (dir: string): { month: number; path: string }[] =>
+  existsSync(dir)
+    ? readdirSync(dir)
+        .filter((name) => /^\d{6}\.tsv\.gz$/.test(name))
+        .toSorted()
+        .map((name) => ({ month: Number.parseInt(name, 10), path: join(dir, name) }))
+    : [];
+
+/**
+ * Reads a file to its end, and inserts its first `rowsMax` rows, rounded up to whole batches; returns how many it
+ * inserted, and how many there are.
+ */
+async function insertFile(
+  clickhouse: ClickHouseClient,
+  path: string,
+  table: string,
+  rowsMax = Infinity,
+): Promise<{ inserted: number; clicks: number }> {
+  let columns: [string, ...string[]] | undefined;
+  let [inserted, clicks] = [0, 0];
+  for await (const batch of readBatches(path)) {
+    let rows = batch;
+    if (columns === undefined) {
+      const end = batch.indexOf(NEWLINE);
+      const [first = "", ...others] = batch.subarray(0, end).toString().split("\t");
+      columns = [first, ...others];
+      rows = batch.subarray(end + 1);
+    }
+    const count = countLines(rows);
+    clicks += count;
+    if (count === 0 || inserted >= rowsMax) continue;
+    const values = Readable.from([rows], { objectMode: false });
+    await clickhouse.insert({ table, columns, values, format: "TabSeparated" });
+    inserted += count;
+  }
+  return { inserted, clicks };
+}
+
+/** Reads whole lines of a packed file, about {@link INSERT_BYTES} at a time. Throws when the file is cut short. */
+async function* readBatches(path: string): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  const chunks: AsyncIterable<Buffer> = createReadStream(path).pipe(createGunzip());
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(NEWLINE) + 1;
+    if (bytes + end < INSERT_BYTES || end === 0) {
+      parts.push(chunk);
+      bytes += chunk.length;
+      continue;
+    }
+    yield Buffer.concat([...parts, chunk.subarray(0, end)]);
+    parts = [chunk.subarray(end)];
+    bytes = chunk.length - end;
+  }
+  yield Buffer.concat(parts);
+}
+
+function countLines(text: Buffer): number {
+  let lines = 0;
+  for (const byte of text) if (byte === NEWLINE) lines++;
+  return lines;
+}

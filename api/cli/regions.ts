@@ -1,0 +1,92 @@
+/** `shorthop admin region …`: the streams of several regions (docs/regions.md). */
+import { type Command, InvalidArgumentError } from "commander";
+import type { JetStreamManager } from "nats";
+
+import {
+  collectClicks,
+  createFarStreams,
+  forgetRegion,
+  readRegionLinks,
+  recreateMirror,
+} from "../../shared/contracts/regions.ts";
+import { parseCount } from "./arguments.ts";
+import { mustExist, print, printList, type WithNats } from "./context.ts";
+
+type MirrorOptions = { replicas: number; clicksMib: number; recreate: boolean; json: boolean };
+
+export function addRegionCommands(program: Command, withNats: WithNats): void {
+  const region = program
+    .command("region")
+    .description("Several regions; NATS_URL is a server of one of them, with the user operator");
+  const withStreams = (work: (manager: JetStreamManager) => Promise<void>) =>
+    withNats(async (nats) => work(await nats.jetstreamManager()));
+
+  region
+    .command("mirror")
+    .description("In a far region: create its mirror of LINKS, and its CLICKS")
+    .option("--replicas <n>", "copies of each stream: 1, 3 or 5", parseCount, 1)
+    .option("--clicks-mib <n>", "size of CLICKS in MiB", parseCount, 8_192)
+    .option("--recreate", "delete the mirror first, after LINKS of the hub was created anew", false)
+    .option("--json", "print JSON", false)
+    .action(({ replicas, clicksMib, recreate, json }: MirrorOptions) =>
+      withStreams(async (manager) => {
+        if (recreate) await recreateMirror(manager, replicas);
+        await createFarStreams(manager, { replicas, clicksBytesMax: clicksMib * 1024 ** 2 });
+        print(json, { streams: ["LINKS", "CLICKS"] });
+      }),
+    );
+
+  addSourceCommand(
+    "collect",
+    "In the hub: take the clicks of a far region",
+    async (manager, name) => {
+      await collectClicks(manager, name);
+      return true;
+    },
+  );
+  addSourceCommand("forget", "In the hub: no longer take the clicks of a far region", forgetRegion);
+
+  region
+    .command("check")
+    .description("What this region takes from others, and how far behind it is")
+    .option("--json", "print JSON", false)
+    .action(({ json }: { json: boolean }) =>
+      withStreams(async (manager) => {
+        const links = await readRegionLinks(manager);
+        printList(json, links);
+        const problems = links.filter(({ problem }) => problem !== null);
+        if (problems.length > 0)
+          throw new Error(
+            problems
+              .map(({ stream, from, problem }) => `${stream} from ${from}: ${problem}`)
+              .join("\n"),
+          );
+      }),
+    );
+
+  /** Adds a command for the region of a name. */
+  function addSourceCommand(
+    name: string,
+    description: string,
+    work: (manager: JetStreamManager, region: string) => Promise<boolean>,
+  ): void {
+    region
+      .command(name)
+      .description(description)
+      .argument("<region>", "its `domain` in server.conf", parseDomain)
+      .option("--json", "print JSON", false)
+      .action((far: string, { json }: { json: boolean }) =>
+        withStreams(async (manager) => {
+          mustExist(await work(manager, far), "region");
+          print(json, { region: far });
+        }),
+      );
+  }
+}
+
+/** Parses a name that is one token of a NATS subject. */
+function parseDomain(text: string): string {
+  if (!/^[\w-]{1,64}$/.test(text))
+    throw new InvalidArgumentError("It must have only letters, digits, - and _.");
+  return text;
+}

@@ -1,0 +1,87 @@
+/** `shorthop status`: asks all processes of the installation over NATS how they are. */
+import { type Command, Option } from "commander";
+import { ErrorCode, type NatsConnection, NatsError } from "nats";
+
+import {
+  type ProcessStatus,
+  processStatus,
+  STATUS_SUBJECT,
+} from "../../shared/contracts/process-status.ts";
+import { parseCount } from "./arguments.ts";
+import type { WithNats } from "./context.ts";
+import { formatStatus } from "./status-table.ts";
+
+/** Answers that are read: more than any installation has processes. */
+const ANSWERS_MAX = 5_000;
+
+const WAIT_SECONDS = 2;
+
+/** Clears a terminal, and moves its cursor to the top (ECMA-48: ED, CUP). */
+const CLEAR = "\u001B[2J\u001B[H";
+
+type Options = { wait: number; json: boolean; watch: boolean };
+
+export function addStatusCommand(program: Command, withNats: WithNats): void {
+  program
+    .command("status")
+    .summary("List the processes of all hosts, and how they are")
+    .description(
+      "List the processes of all hosts: version, readiness, lag, journal, connections. Asks over NATS, as the user of " +
+        "api.env: a process that does not answer in time is not listed, as nobody knows of it. Exits with 1 if one is " +
+        "not ready, or none answers",
+    )
+    .addOption(
+      new Option("--wait <seconds>", "how long to wait for answers")
+        .argParser(parseCount)
+        .default(WAIT_SECONDS),
+    )
+    .option("--watch", "ask again and again, until interrupted", false)
+    .option("--json", "print JSON: an array, with --watch one per line", false)
+    .action(({ wait, json, watch }: Options) =>
+      withNats(async (nats) => {
+        const waitMs = Math.max(1, wait) * 1_000;
+        do {
+          const processes = await askProcesses(nats, waitMs);
+          const text = json ? JSON.stringify(processes) : formatStatus(processes, waitMs);
+          console.log(watch && !json && process.stdout.isTTY ? CLEAR + text : text);
+          const ready = processes.every(({ status }) => status === "ready");
+          process.exitCode = ready && processes.length > 0 ? 0 : 1;
+        } while (watch);
+      }),
+    );
+}
+
+/** Collects what processes answer within `waitMs`, by kind, host and number. Throws when this user may not ask. */
+async function askProcesses(nats: NatsConnection, waitMs: number): Promise<ProcessStatus[]> {
+  const found: ProcessStatus[] = [];
+  try {
+    const options = { maxWait: waitMs, maxMessages: ANSWERS_MAX };
+    for await (const { data } of await nats.requestMany(STATUS_SUBJECT, "", options)) {
+      const status = decodeStatus(data);
+      if (status !== undefined) found.push(status);
+    }
+  } catch (error) {
+    if (!(error instanceof NatsError)) throw error;
+    if (error.isPermissionError())
+      throw new Error("This user may not ask: set NATS_URL as in api.env, or as the operator.", {
+        cause: error,
+      });
+    if (error.code !== ErrorCode.NoResponders.toString()) throw error;
+  }
+  return found.toSorted(compare);
+}
+
+/** Undefined for an answer that cannot be read, such as that of a future version. */
+function decodeStatus(data: Uint8Array): ProcessStatus | undefined {
+  try {
+    return processStatus.safeParse(JSON.parse(new TextDecoder().decode(data))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+const compare = (a: ProcessStatus, b: ProcessStatus): number =>
+  a.process.localeCompare(b.process) ||
+  a.host.localeCompare(b.host) ||
+  (a.instance ?? 0) - (b.instance ?? 0) ||
+  a.pid - b.pid;

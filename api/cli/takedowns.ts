@@ -1,0 +1,93 @@
+/** `shorthop admin links disable|enable|disabled`: takes links down and lifts that. */
+import type { Command } from "commander";
+
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { parseDomain } from "../domains/host.ts";
+import { findTakenDown, takeLinkDown } from "../links/takedown.ts";
+import type { Sql } from "../postgres.ts";
+import type { TakedownKind } from "../takedowns/model.ts";
+import { changeTakedowns, findTakedowns, waitUntilPublished } from "../takedowns/service.ts";
+import { parseHost, parseId } from "./arguments.ts";
+import { mustExist, print, printList, type WithDatabase } from "./context.ts";
+
+/** What to take down: exactly one of link, account and host. */
+type Options = {
+  alias?: string;
+  domain?: string;
+  account?: Uuid;
+  host?: string;
+  json: boolean;
+};
+
+export function addTakedownCommands(links: Command, withDatabase: WithDatabase): void {
+  const addCommand = (name: string, description: string, down: boolean) =>
+    links
+      .command(name)
+      .description(description)
+      .option("--alias <alias>", "the link with this alias")
+      .option("--domain <host>", "its domain (default: the service's own)", parseDomainName)
+      .option("--account <id>", "all links of an account (acct_…)", parseId("acct"))
+      .option("--host <host>", "all links that lead to a host or to a name below it", parseHost)
+      .option("--json", "print JSON", false)
+      .action((options: Options) =>
+        withDatabase(async (sql) => {
+          const { target, outboxId } = await change(sql, options, down);
+          const published = await waitUntilPublished(sql, outboxId);
+          print(options.json, { ...target, disabled: down, published });
+          if (!published)
+            console.error("It follows as soon as an API process and NATS are running.");
+        }),
+      );
+  addCommand(
+    "disable",
+    "Take links down: visitors get status 451 on every redirector, and owners cannot lift it",
+    true,
+  );
+  addCommand("enable", "Lift a takedown", false);
+
+  links
+    .command("disabled")
+    .description("List what is taken down")
+    .option("--json", "print JSON", false)
+    .action(({ json }: { json: boolean }) =>
+      withDatabase(async (sql) => {
+        const single = await findTakenDown(sql);
+        const others = await findTakedowns(sql);
+        printList(json, [
+          ...single.map(({ host, alias }) => ({ alias, domain: host })),
+          ...others.map(({ kind, subject, created_at }) => ({
+            ...toTarget(kind, subject),
+            since: created_at.toISOString(),
+          })),
+        ]);
+      }),
+    );
+}
+
+async function change(sql: Sql, { alias, domain, account, host }: Options, down: boolean) {
+  const given = [alias, account, host].filter((option) => option !== undefined);
+  if (given.length !== 1) throw new Error("Give one of --alias, --account and --host.");
+  if (domain !== undefined && alias === undefined)
+    throw new Error("--domain says where an --alias is.");
+  if (alias !== undefined) {
+    const link = await takeLinkDown(sql, { domain: domain ?? DEFAULT_DOMAIN, alias }, down);
+    if (link === undefined) throw new Error("The link does not exist.");
+    return { target: { alias, domain: domain ?? null }, outboxId: link.outboxId };
+  }
+  const [kind, subject]: [TakedownKind, string] =
+    account === undefined ? ["host", host ?? ""] : ["account", account];
+  const outboxId = await changeTakedowns(sql, kind, subject, down);
+  mustExist(outboxId !== undefined, down ? kind : "takedown");
+  return { target: toTarget(kind, subject), outboxId: outboxId ?? "" };
+}
+
+const toTarget = (kind: TakedownKind, subject: string): Record<string, string> => ({
+  [kind]: kind === "account" ? encodeId("acct", subject) : subject,
+});
+
+/** Parses the name of a custom domain. */
+function parseDomainName(text: string): string {
+  const parsed = parseDomain(text);
+  return "host" in parsed ? parsed.host : parseHost(text);
+}

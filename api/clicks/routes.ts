@@ -1,0 +1,74 @@
+/** Routes of `/v1/clicks`: pages of single clicks, and exports of a whole range as lines of JSON. */
+import { Elysia } from "elysia";
+
+import { READ_ACCESS } from "../analytics/access.ts";
+import { csvPlugin } from "../analytics/csv-plugin.ts";
+import { type Table, toTable } from "../analytics/csv.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { principalOf } from "../http/request-context.ts";
+import { clicksQuery, clicksResponse, exportQuery } from "./model.ts";
+import type { ClicksService } from "./service.ts";
+import { CLICK_FIELDS } from "./single-clicks.ts";
+
+type ClicksRoutesDeps = { auth: AuthPlugin; clicks: ClicksService };
+
+const clicksTable = (body: unknown): Table =>
+  toTable(CLICK_FIELDS, clicksResponse.parse(body).data);
+
+export const clicksRoutes = ({ auth, clicks }: ClicksRoutesDeps) =>
+  new Elysia({ name: "clicks", prefix: "/v1/clicks", tags: ["Analytics"] })
+    .use(auth)
+    .use(csvPlugin)
+    .get("", ({ call, query }) => clicks.list(principalOf(call), query), {
+      access: READ_ACCESS,
+      csv: clicksTable,
+      query: clicksQuery,
+      response: { 200: clicksResponse },
+      detail: {
+        operationId: "listClicks",
+        summary: "List single clicks, newest first",
+        description: "Lists clicks of all classes, unless the filter `class` names some.",
+      },
+    })
+    .get(
+      "/export",
+      async ({ call, query, set }) => {
+        const lines = await clicks.exportAll(principalOf(call), query);
+        set.headers["content-type"] = "application/x-ndjson; charset=utf-8";
+        set.headers["cache-control"] = "no-store";
+        // Disables buffering in nginx.
+        set.headers["x-accel-buffering"] = "no";
+        return await toStream(lines);
+      },
+      {
+        access: READ_ACCESS,
+        query: exportQuery,
+        detail: {
+          operationId: "exportClicks",
+          summary: "Export all single clicks of a range",
+          description:
+            "Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete.",
+        },
+      },
+    );
+
+/** Reads the first part before the response begins, so that an error is still one. */
+async function toStream(lines: AsyncGenerator<string>): Promise<Response> {
+  const first = await lines.next();
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (first.done === true) controller.close();
+      else controller.enqueue(encoder.encode(first.value));
+    },
+    async pull(controller) {
+      const next = await lines.next();
+      if (next.done === true) controller.close();
+      else controller.enqueue(encoder.encode(next.value));
+    },
+    async cancel() {
+      await lines.return(undefined);
+    },
+  });
+  return new Response(body);
+}

@@ -1,0 +1,45 @@
+/** Single clicks, for those who keep a warehouse of their own. */
+import { type AnalyticsService, incomplete } from "../analytics/service.ts";
+import { readCursor, writeCursor } from "../http/cursor.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
+import {
+  clickCursor,
+  type ClickTexts,
+  createExports,
+  exportClicks,
+  readNewestClicks,
+} from "./single-clicks.ts";
+
+type ClicksServiceDeps = {
+  clickhouse: ClickTexts;
+  analytics: Pick<AnalyticsService, "selectClicks">;
+};
+
+export type ClicksService = ReturnType<typeof createClicksService>;
+
+export function createClicksService({ clickhouse, analytics }: ClicksServiceDeps) {
+  const runExport = createExports();
+
+  return {
+    /** Returns a page of clicks, newest first; throws `not_found` and `invalid_request`. */
+    async list(owner: AccountScope, query: ClicksQuery): Promise<ClicksResponse> {
+      const { scope, range } = await analytics.selectClicks(owner, query.link_id, query);
+      const cursor = readCursor(clickCursor, query.starting_after);
+      const rows = await readNewestClicks(clickhouse, scope, range, query.limit + 1, cursor);
+      const data = rows.slice(0, query.limit);
+      const last = data.at(-1);
+      const next_cursor =
+        rows.length > query.limit && last !== undefined
+          ? writeCursor({ ms: Date.parse(last.time), id: last.id })
+          : null;
+      return { data, next_cursor, ...incomplete(range) };
+    },
+
+    /** Returns all clicks of a range as lines of JSON; throws as `list`, and `unavailable`. */
+    async exportAll(owner: AccountScope, query: ExportQuery): Promise<AsyncGenerator<string>> {
+      const { scope, range } = await analytics.selectClicks(owner, query.link_id, query);
+      return runExport(() => exportClicks(clickhouse, scope, range));
+    },
+  };
+}

@@ -1,0 +1,370 @@
+/** Goal: settings and case of a domain are changed as a whole or not at all, and what is published agrees with them. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { LinkMessage } from "../../shared/contracts/link-record.ts";
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { AccountScope } from "../http/principal.ts";
+import { startRepublishing } from "../links/republish/job.ts";
+import { createLinkService, type LinkService } from "../links/service.ts";
+import { takeLinkDown } from "../links/takedown.ts";
+import { createPasswordHashing } from "../passwords/hashing.ts";
+import { changeTakedowns, resyncTakedowns } from "../takedowns/service.ts";
+import { resyncDomainNotices } from "./notices.ts";
+import { createDomainService, type DomainService } from "./service.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+let postgres: TestPostgres;
+let domains: DomainService;
+let links: LinkService;
+/** Everything published, in order. */
+let published: LinkMessage[];
+/** The TXT records of names; `fail` for DNS that does not answer. */
+let txt: Map<string, string[] | "fail">;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const { sql } = postgres;
+  published = [];
+  txt = new Map();
+  const feed = {
+    publish(message: LinkMessage) {
+      published.push(message);
+      return Promise.resolve(true);
+    },
+    publishMany(entries: readonly { message: LinkMessage }[]) {
+      published.push(...entries.map(({ message }) => message));
+      return Promise.resolve(true);
+    },
+  };
+  const ownHosts = new Set(["sho.rt"]);
+  domains = createDomainService({
+    sql,
+    feed,
+    readTxt(name) {
+      const records = txt.get(name) ?? [];
+      return records === "fail"
+        ? Promise.reject(new Error("DNS does not answer."))
+        : Promise.resolve(records);
+    },
+    ownHosts,
+    checkDestination: (url) => Promise.resolve(url),
+  });
+  const destinationRules = { allowPrivate: false, shortUrl: new URL("https://sho.rt"), ownHosts };
+  links = createLinkService({
+    sql,
+    feed,
+    domains,
+    destinationRules,
+    passwords: createPasswordHashing(),
+    readSpentClicks: () => Promise.resolve(undefined),
+  });
+});
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+let added = 0;
+
+/** Adds a domain that is verified. */
+async function addDomain() {
+  const owner: AccountScope = { accountId: await postgres.addAccount(), mode: "live" };
+  const host = `d${++added}.example.com`;
+  const { id } = await domains.create(owner, newUuid(), host);
+  await postgres.sql`update domains set verified_at = now() where id = ${id}`;
+  const create = (alias?: string) =>
+    links.create(owner, newUuid(), { url: "https://example.com/", domain: host, alias });
+  return { owner, host, id, create };
+}
+
+/** Runs the job until a domain has switched. */
+async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {
+  const log = createLog("test", "silent");
+  const feed = {
+    publishMany(entries: readonly { message: LinkMessage }[]) {
+      published.push(...entries.map(({ message }) => message));
+      return Promise.resolve(true);
+    },
+  };
+  const stop = startRepublishing({ sql: postgres.sql, feed, domains, log });
+  while ((await domains.get(owner, id)).switching) await Bun.sleep(20);
+  await stop();
+}
+
+/** The last state of each alias of a host. */
+const lastStates = (host: string): Record<string, LinkMessage["state"]> =>
+  Object.fromEntries(
+    published
+      .filter(({ domain, alias }) => domain === host && !alias.startsWith("@"))
+      .map(({ alias, state }) => [alias, state]),
+  );
+
+const noticeOf = (host: string) =>
+  published.findLast(({ domain, alias }) => domain === host && alias === "@domain");
+
+test("settings are merged, stored and published; without an effect nothing is", async () => {
+  const { owner, host, id } = await addDomain();
+  await domains.update(owner, id, { root_url: "https://example.com", assetlinks: [{ a: 1 }] });
+  await domains.update(owner, id, { expired_url: "https://example.com/ü", root_url: undefined });
+  const { row } = await domains.update(owner, id, { assetlinks: null });
+  expect(row.settings).toEqual({
+    root_url: "https://example.com",
+    expired_url: "https://example.com/ü",
+  });
+  expect(await domains.get(owner, id)).toEqual(row);
+  expect(noticeOf(host)).toMatchObject({
+    settings: { root_url: "https://example.com/", expired_url: "https://example.com/%C3%BC" },
+  });
+  const before = published.length;
+  await domains.update(owner, id, { case_sensitive: true, not_found_url: null });
+  expect(published.length).toBe(before);
+  await resyncDomainNotices(postgres.sql);
+  await domains.remove(owner, id);
+  expect(noticeOf(host)).toMatchObject({ settings: {} });
+});
+
+describe("a switch of case", () => {
+  test("publishes links under their other aliases, there and back, and leaves none behind", async () => {
+    const { owner, host, id, create } = await addDomain();
+    for (const alias of ["Upper", "lower", "MiXed"]) await create(alias);
+    await domains.update(owner, id, { case_sensitive: false });
+    expect(noticeOf(host)).toMatchObject({ settings: { fold: "switching" } });
+    await finishSwitch(owner, id);
+    expect(noticeOf(host)).toMatchObject({ settings: { fold: "all" } });
+    expect(lastStates(host)).toEqual({
+      Upper: "deleted",
+      MiXed: "deleted",
+      upper: "active",
+      mixed: "active",
+      lower: "active",
+    });
+    await create("New");
+    const error = await create("NEW").catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ reason: "alias_taken" });
+    const generated = await create();
+    expect(generated.link.alias.length).toBe(9);
+    await domains.update(owner, id, { case_sensitive: true });
+    await finishSwitch(owner, id);
+    expect(noticeOf(host)).toMatchObject({ settings: {} });
+    expect(lastStates(host)).toMatchObject({
+      Upper: "active",
+      upper: "deleted",
+      New: "active",
+      new: "deleted",
+      lower: "active",
+    });
+    await create("upper");
+    expect(lastStates(host)).toMatchObject({ Upper: "active", upper: "active" });
+  });
+
+  test("is refused while aliases collide, and changes nothing", async () => {
+    const { owner, id, create } = await addDomain();
+    for (const alias of ["a", "A", "b"]) await create(alias);
+    const error = await domains
+      .update(owner, id, { case_sensitive: false, root_url: "https://example.com/" })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ reason: "aliases_collide" });
+    expect(String(error)).toContain("A, a");
+    expect(await domains.get(owner, id)).toMatchObject({ case_sensitive: true, settings: null });
+  });
+
+  test("refuses what a process that does not know it writes", async () => {
+    const { owner, id, create, host } = await addDomain();
+    const { link } = await create("Known");
+    await domains.update(owner, id, { case_sensitive: false });
+    await finishSwitch(owner, id);
+    const insertion = postgres.sql`
+      insert into links (id, account_id, mode, domain_id, alias, original_url, target_url, version, created_at, updated_at)
+      values (${newUuid()}, ${owner.accountId}, 'live', ${id}, 'x', 'u', 'u', 1, now(), now())`;
+    expect(await insertion.catch((thrown: unknown) => thrown)).toMatchObject({ code: "57P03" });
+    const record = { state: "deleted", version: 1, domain: host, alias: link.alias };
+    const outbox = postgres.sql`
+      insert into link_outbox (version, record) values (1, ${postgres.sql.json(record)})`;
+    expect(await outbox.catch((thrown: unknown) => thrown)).toMatchObject({ code: "57P03" });
+  });
+});
+
+/** Runs the job until links are published and withdrawn. */
+async function finishJobs(): Promise<void> {
+  const log = createLog("test", "silent");
+  const feed = {
+    publishMany(entries: readonly { message: LinkMessage }[]) {
+      published.push(...entries.map(({ message }) => message));
+      return Promise.resolve(true);
+    },
+  };
+  const stop = startRepublishing({ sql: postgres.sql, feed, domains, log });
+  const isLeft = async () =>
+    (await postgres.sql`select from domains where republishing`).length > 0;
+  while (await isLeft()) await Bun.sleep(20);
+  await stop();
+}
+
+/** Adds a domain that is verified by its TXT record. */
+async function prove(host: string) {
+  const owner: AccountScope = { accountId: await postgres.addAccount(), mode: "live" };
+  const { id, verification_value } = await domains.create(owner, newUuid(), host);
+  txt.set(`_shorthop.${host}`, [verification_value]);
+  expect((await domains.verify(owner, id)).problem).toBeNull();
+  const create = (alias: string) =>
+    links.create(owner, newUuid(), { url: "https://example.com/", domain: host, alias });
+  return { owner, id, host, create };
+}
+
+const makeDue = (id: Uuid) =>
+  postgres.sql`update domains set checked_at = now() - interval '25 hours' where id = ${id}`;
+
+const missingSince = async (owner: AccountScope, id: Uuid) =>
+  (await domains.get(owner, id)).missing_since;
+
+const makeStale = (id: Uuid, days: number) => postgres.sql`
+  update domains set missing_since = now() - make_interval(days => ${days}) where id = ${id}`;
+
+describe("a proof", () => {
+  test("is looked up daily; an absence is noted, DNS that does not answer is none", async () => {
+    const { owner, id, host } = await prove("daily.example.com");
+    await domains.checkProofs(100);
+    expect(await missingSince(owner, id)).toBeNull();
+    txt.set(`_shorthop.${host}`, "fail");
+    await makeDue(id);
+    await domains.checkProofs(100);
+    expect(await missingSince(owner, id)).toBeNull();
+    txt.set(`_shorthop.${host}`, ["another"]);
+    // Asked an hour ago, it is not asked yet.
+    await domains.checkProofs(100);
+    expect(await missingSince(owner, id)).toBeNull();
+    await makeDue(id);
+    await domains.checkProofs(100);
+    const since = await missingSince(owner, id);
+    expect(since).toBeInstanceOf(Date);
+    await makeDue(id);
+    await domains.checkProofs(100);
+    expect(await missingSince(owner, id)).toEqual(since);
+    txt.set(`_shorthop.${host}`, [(await domains.get(owner, id)).verification_value]);
+    await makeDue(id);
+    await domains.checkProofs(100);
+    expect(await missingSince(owner, id)).toBeNull();
+  });
+
+  test("of another account displaces one that has been missing for more than 7 days, and only that", async () => {
+    const old = await prove("moves.example.com");
+    for (const alias of ["Kept", "shared"]) await old.create(alias);
+    await domains.update(old.owner, old.id, { root_url: "https://example.com/" });
+    const next: AccountScope = { accountId: await postgres.addAccount(), mode: "live" };
+    const early = await domains.create(next, newUuid(), old.host).catch((error: unknown) => error);
+    expect(early).toMatchObject({ reason: "domain_taken" });
+    await makeStale(old.id, 6);
+    const sooner = await domains.create(next, newUuid(), old.host).catch((error: unknown) => error);
+    expect(sooner).toMatchObject({ reason: "domain_taken" });
+    await makeStale(old.id, 8);
+    const { id, verification_value } = await domains.create(next, newUuid(), old.host);
+    // The old record is back.
+    const { verification_value: oldValue } = await domains.get(old.owner, old.id);
+    txt.set(`_shorthop.${old.host}`, [oldValue, verification_value]);
+    const late = await domains.verify(next, id).catch((error: unknown) => error);
+    expect(late).toMatchObject({ reason: "domain_taken" });
+    txt.set(`_shorthop.${old.host}`, [verification_value]);
+    expect((await domains.verify(next, id)).row.verified_at).toBeInstanceOf(Date);
+    expect((await domains.get(old.owner, old.id)).verified_at).toBeNull();
+    expect(noticeOf(old.host)).toMatchObject({ settings: {} });
+    const { link } = await links.create(next, newUuid(), {
+      url: "https://example.com/next",
+      domain: old.host,
+      alias: "shared",
+    });
+    await finishJobs();
+    expect(lastStates(old.host)).toMatchObject({ Kept: "deleted", shared: "active" });
+    // Whatever the old owner does with the links that are left, the new one's stay.
+    const before = published.length;
+    const left = await links.list(
+      old.owner,
+      { sort: "created_at", order: "desc", limit: 10 },
+      { page: 1, limit: 10 },
+    );
+    const [first, second] = left.rows;
+    await links.update(old.owner, first?.id, { title: "x" });
+    await links.updateMany(old.owner, [{ id: encodeId("link", first?.id ?? link.id), title: "y" }]);
+    await links.remove(old.owner, first?.id);
+    await links.removeMany(old.owner, [encodeId("link", second?.id ?? link.id)]);
+    expect(published.slice(before)).toEqual([]);
+    expect(lastStates(old.host)).toMatchObject({ shared: "active" });
+    const refused = await old.create("again").catch((error: unknown) => error);
+    expect(refused).toMatchObject({ reason: "invalid_request" });
+  });
+
+  test("can be released by an operator; who proves the domain again has its links again", async () => {
+    const { owner, id, host, create } = await prove("released.example.com");
+    await create("Mine");
+    expect(await domains.release(host)).toBe(true);
+    expect(await domains.release(host)).toBe(false);
+    await finishJobs();
+    expect(lastStates(host)).toMatchObject({ Mine: "deleted" });
+    expect((await domains.verify(owner, id)).problem).toBeNull();
+    await finishJobs();
+    expect(lastStates(host)).toMatchObject({ Mine: "active" });
+  });
+});
+
+describe("a takedown", () => {
+  test("of a link is in its record until it is lifted, whatever its owner changes", async () => {
+    const { owner, host, create } = await addDomain();
+    const { link } = await create("bad");
+    const outcome = await takeLinkDown(postgres.sql, { domain: host, alias: "bad" }, true);
+    expect(outcome?.name).toBe(`${host}/bad`);
+    await links.update(owner, link.id, { title: "x", disabled: true });
+    expect(published.at(-1)).toMatchObject({
+      state: "deleted",
+      extras: { taken_down: true, disabled: true },
+    });
+    expect(await links.get(owner, link.id)).toMatchObject({ taken_down: true });
+    for (const attempt of [
+      () => links.remove(owner, link.id),
+      () => links.update(owner, link.id, { alias: "free" }),
+    ])
+      expect(await attempt().catch((thrown: unknown) => thrown)).toMatchObject({
+        reason: "link_taken_down",
+      });
+    const deletion = postgres.sql`delete from links where id = ${link.id}`;
+    expect(await deletion.catch((thrown: unknown) => thrown)).toMatchObject({ code: "57P03" });
+    await takeLinkDown(postgres.sql, { domain: host, alias: "bad" }, false);
+    expect(await links.get(owner, link.id)).toMatchObject({ taken_down: false });
+    expect(await takeLinkDown(postgres.sql, { domain: "", alias: "bad" }, true)).toBeUndefined();
+    await links.remove(owner, link.id);
+  });
+
+  test("of a host or an account is listed and published whole, and shown in the links", async () => {
+    const { owner, create } = await addDomain();
+    const { link } = await create();
+    const { sql } = postgres;
+    expect(await changeTakedowns(sql, "account", newUuid(), true)).toBeUndefined();
+    expect(await changeTakedowns(sql, "host", "never.example", false)).toBeUndefined();
+    await changeTakedowns(sql, "host", "evil.example", true);
+    await changeTakedowns(sql, "account", owner.accountId, true);
+    const notices = await sql<{ record: unknown }[]>`
+      select record from link_outbox where record ->> 'alias' = '@takedowns' order by id desc limit 1`;
+    expect(notices[0]?.record).toMatchObject({
+      takedowns: { accounts: [owner.accountId], hosts: ["evil.example"] },
+    });
+    // What a process shows may be a second old.
+    await Bun.sleep(1_100);
+    expect(await links.get(owner, link.id)).toMatchObject({ taken_down: true });
+    await changeTakedowns(sql, "account", owner.accountId, false);
+    await resyncTakedowns(sql);
+    await Bun.sleep(1_100);
+    expect(await links.get(owner, link.id)).toMatchObject({ taken_down: false });
+    await changeTakedowns(sql, "host", "evil.example", false);
+  });
+
+  test("that no message has room for is refused", async () => {
+    const { sql } = postgres;
+    const label = "x".repeat(60);
+    await sql`insert into takedowns (kind, subject)
+      select 'host', ${`${label}.${label}.`} || i || '.example' from generate_series(1, 600) i`;
+    const error = await changeTakedowns(sql, "host", "one-more.example", true).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(String(error)).toContain("at most");
+    await sql`delete from takedowns`;
+  });
+});

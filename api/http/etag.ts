@@ -1,0 +1,36 @@
+/**
+ * Entity tags (RFC 9110 §8.8.3) of resources with a version. A tag covers the version and whatever else of the response
+ * changes; `If-Match` compares the version alone, so that a click does not fail an update.
+ */
+import { ApiError } from "./errors.ts";
+
+/** The tag of a version, and of the other values that a response depends on. */
+export const toEtag = (version: number, ...others: readonly (number | string)[]): string =>
+  `"${[version, ...others].join("-")}"`;
+
+/** Throws `precondition_failed` unless the request may change this version. */
+export type RequireVersion = (version: number) => void;
+
+/** Reads `If-Match`; without it, or with `*`, any version may be changed. */
+export function readIfMatch(headers: Headers): RequireVersion {
+  const header = headers.get("if-match");
+  if (header === null || header.trim() === "*") return () => undefined;
+  const versions = new Set(listTags(header).map((tag) => tag.split("-")[0]));
+  return (version) => {
+    if (versions.has(String(version))) return;
+    throw new ApiError(
+      "precondition_failed",
+      "The link has changed since the version in If-Match. Read it again.",
+    );
+  };
+}
+
+/** Whether `If-None-Match` names this tag: then the client has the response already. */
+export function isNotModified(headers: Headers, etag: string): boolean {
+  const header = headers.get("if-none-match");
+  return header !== null && (header.trim() === "*" || listTags(header).includes(etag.slice(1, -1)));
+}
+
+/** The tags of a header without their quotes; weak ones compare like strong ones, as ours change with every byte. */
+const listTags = (header: string): string[] =>
+  header.split(",").map((tag) => tag.trim().replace(/^W\//, "").replaceAll('"', ""));

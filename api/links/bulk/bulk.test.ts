@@ -1,0 +1,315 @@
+/** Goal: requests for many links judge each row alone, and do with a few statements what single requests do. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
+import { encodeId, newUuid } from "../../../shared/ids.ts";
+import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { ApiError } from "../../http/errors.ts";
+import type { AccountScope } from "../../http/principal.ts";
+import type { LinkRow } from "../model.ts";
+import type { BulkResult } from "./model.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const newOwner = async (): Promise<AccountScope> => ({
+  accountId: await postgres.addAccount(),
+  mode: "live",
+});
+
+/** The code of a failed row, or the alias of its link. */
+const outcomesOf = ({ results }: BulkResult) =>
+  results.map((result) => ("link" in result ? result.link.alias : result.error.reason));
+
+const linkOf = ({ results }: BulkResult, index = 0): LinkRow => {
+  const result = results[index];
+  if (result === undefined || !("link" in result)) throw new Error(`Row ${index} failed.`);
+  return result.link;
+};
+
+const create = (owner: AccountScope, rows: readonly unknown[], firstId = newUuid()) =>
+  postgres.links.createMany(owner, firstId, rows);
+
+const url = "https://example.com/";
+
+const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
+  const rows = await postgres.sql<{ record: LinkRecord }[]>`
+    select record from link_outbox where record ->> 'alias' = ${alias} order by id`;
+  return rows.map(({ record }) => record);
+};
+
+const usedOf = async ({ accountId }: AccountScope): Promise<number> => {
+  const [row] = await postgres.sql<{ used: number }[]>`
+    select used from quota_windows where account_id = ${accountId} and quota = 'links_per_day'`;
+  return row?.used ?? 0;
+};
+
+describe("creating many links", () => {
+  test("judges each row alone, names the field, and lets the first of equal aliases win", async () => {
+    const owner = await newOwner();
+    await create(owner, [{ url, alias: "there", external_id: "known" }]);
+    const result = await create(owner, [
+      { url, alias: "one", titel: "x" },
+      { url, alias: "one", title: "Second", tags: ["a", "a"] },
+      { url, alias: "one", title: "Third" },
+      { url, alias: "there" },
+      { url, external_id: "known" },
+      { url, external_id: "new" },
+      { url: "nonsense" },
+      { url, alias: "v1" },
+      "text",
+      { url, expires_at: "2001-01-01T00:00:00Z" },
+    ]);
+    expect(outcomesOf(result)).toEqual([
+      "invalid_request",
+      "one",
+      "alias_taken",
+      "alias_taken",
+      "external_id_taken",
+      expect.stringMatching(/^\w{7}$/),
+      "invalid_url",
+      "invalid_alias",
+      "invalid_request",
+      "invalid_request",
+    ]);
+    const params = result.results.map((row) => ("error" in row ? row.error.param : null));
+    expect(params).toEqual([
+      "titel",
+      null,
+      "alias",
+      "alias",
+      "external_id",
+      null,
+      "url",
+      "alias",
+      undefined,
+      "expires_at",
+    ]);
+    const link = linkOf(result, 1);
+    expect(await postgres.links.get(owner, link.id)).toEqual(link);
+    expect(link).toMatchObject({ title: "Second", tags: ["a"], clicks: 0 });
+    expect(await outboxOf("one")).toMatchObject([
+      { state: "active", link_id: link.id, version: link.version, destination: url },
+    ]);
+    // Only created links consume the quota.
+    expect(await usedOf(owner)).toBe(3);
+  });
+
+  test("finds what an earlier attempt of the same request has created", async () => {
+    const owner = await newOwner();
+    const id = newUuid();
+    const rows = [{ url, alias: "again" }, { url }];
+    const first = await create(owner, rows, id);
+    expect((await create(owner, rows, id)).results).toEqual(first.results);
+    expect(await usedOf(owner)).toBe(2);
+  });
+
+  test("creates as many as the daily quota allows, the first of the valid ones", async () => {
+    const owner = await newOwner();
+    await create(owner, [{ url, alias: "quota-taken" }]);
+    await postgres.sql`
+      update accounts set limits = '{"quotas": {"links_per_day": 3}}' where id = ${owner.accountId}`;
+    const rows = ["quota-taken", "q1", "q2", "q3"].map((alias) => ({ url, alias }));
+    expect(outcomesOf(await create(owner, rows))).toEqual([
+      "alias_taken",
+      "q1",
+      "q2",
+      "rate_limited",
+    ]);
+    const error: unknown = await create(owner, [{ url }]).catch((thrown: unknown) => thrown);
+    expect(error instanceof ApiError && error.reason).toBe("rate_limited");
+    expect(await usedOf(owner)).toBe(3);
+  });
+
+  test("concurrently under the same aliases creates each once, in whatever order they are sent", async () => {
+    const owners = await Promise.all(Array.from({ length: 6 }, newOwner));
+    const aliases = Array.from({ length: 20 }, (_, i) => `race-${i}`);
+    const results = await Promise.all(
+      owners.map((owner, i) => {
+        const order = i % 2 === 0 ? aliases : aliases.toReversed();
+        return create(
+          owner,
+          order.map((alias) => ({ url, alias })),
+        );
+      }),
+    );
+    const created = results.flatMap(outcomesOf).filter((outcome) => outcome.startsWith("race-"));
+    expect(created.toSorted()).toEqual(aliases.toSorted());
+  });
+});
+
+describe("updating many links", () => {
+  test("judges each row alone, and publishes the new names and the freed ones", async () => {
+    const owner = await newOwner();
+    const stranger = await newOwner();
+    const made = await create(
+      owner,
+      ["u1", "u2", "u3", "u4"].map((alias) => ({ url, alias })),
+    );
+    const foreign = linkOf(await create(stranger, [{ url, alias: "foreign" }]));
+    const id = (index: number) => encodeId("link", linkOf(made, index).id);
+    const result = await postgres.links.updateMany(owner, [
+      { id: id(0), alias: "u1-new", title: "One" },
+      { id: id(0), title: "Twice" },
+      { id: id(1), alias: "u1-new" },
+      { id: id(2), alias: "foreign" },
+      { id: id(3), title: 7 },
+      { id: encodeId("link", foreign.id), title: "Mine" },
+      { id: "nonsense" },
+    ]);
+    expect(outcomesOf(result)).toEqual([
+      "u1-new",
+      "invalid_request",
+      "alias_taken",
+      "alias_taken",
+      "invalid_request",
+      "not_found",
+      "not_found",
+    ]);
+    const link = linkOf(result);
+    expect(await postgres.links.get(owner, link.id)).toEqual(link);
+    const [, freed] = await outboxOf("u1");
+    const [renamed] = await outboxOf("u1-new");
+    expect([freed?.state, renamed?.state]).toEqual(["deleted", "active"]);
+    expect([freed?.version, renamed?.version]).toEqual([link.version, link.version]);
+    expect((await postgres.links.get(stranger, foreign.id)).title).toBeNull();
+  });
+
+  test("of one external id in two rows or links, one keeps it", async () => {
+    const owner = await newOwner();
+    const made = await create(owner, [{ url, external_id: "x" }, { url }, { url }]);
+    const rows = [1, 2].flatMap((index) => ({
+      id: encodeId("link", linkOf(made, index).id),
+      external_id: index === 1 ? "x" : "y",
+    }));
+    const [first, second] = outcomesOf(await postgres.links.updateMany(owner, rows));
+    expect([first, second]).toEqual(["external_id_taken", linkOf(made, 2).alias]);
+  });
+});
+
+describe("many links with settings", () => {
+  const rules = [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }];
+
+  test("have them in row and record, marked as deleted for versions without settings", async () => {
+    const owner = await newOwner();
+    const long = { ...rules[0], url: `https://example.com/${"a".repeat(8_000)}` };
+    const made = await create(owner, [
+      { url, alias: "s1", rules },
+      { url, alias: "s2", rules: [{ ...rules[0], url: "nonsense" }] },
+      { url, alias: "s3", rules: Array.from({ length: 9 }, () => long) },
+      { url, alias: "s4" },
+    ]);
+    expect(outcomesOf(made)).toEqual(["s1", "invalid_url", "invalid_request", "s4"]);
+    const [, refused] = made.results;
+    expect(refused).toMatchObject({ error: { param: "rules.0.url" } });
+    expect(linkOf(made).extras).toMatchObject({ rules });
+    expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(made));
+    expect(linkOf(made, 3).extras).toBeNull();
+    expect(await outboxOf("s1")).toMatchObject([
+      { state: "deleted", destination: url, extras: { rules: [{ url: rules[0]?.url }] } },
+    ]);
+  });
+
+  test("are changed as one by one: each replaces its setting, and keeps the others", async () => {
+    const owner = await newOwner();
+    const arms = [{ url: "https://example.com/b", weight: 30 }];
+    const made = await create(owner, [
+      { url, alias: "t1", rules, split: { arms } },
+      { url, alias: "t2" },
+      { url, alias: "t3", disabled: true },
+    ]);
+    const id = (index: number) => encodeId("link", linkOf(made, index).id);
+    const long = { ...rules[0], url: `https://example.com/${"a".repeat(8_000)}` };
+    const changed = await postgres.links.updateMany(owner, [
+      { id: id(0), rules: null, split: { arms: [{ ...arms[0], weight: 40 }] } },
+      { id: id(1), rules: Array.from({ length: 9 }, () => long) },
+      { id: id(2), disabled: false },
+    ]);
+    expect(outcomesOf(changed)).toEqual(["t1", "invalid_request", "t3"]);
+    expect(linkOf(changed).extras).toEqual({
+      split: expect.objectContaining({
+        key: linkOf(made).extras?.split?.key,
+        arms: [expect.objectContaining({ weight: 40 })],
+      }),
+    });
+    expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(changed));
+    expect((await postgres.links.get(owner, linkOf(made, 2).id)).extras).toBeNull();
+    const states = async (alias: string) => (await outboxOf(alias)).map(({ state }) => state);
+    expect(await states("t1")).toEqual(["deleted", "deleted"]);
+    expect(await states("t3")).toEqual(["deleted", "active"]);
+    expect(await outboxOf("t2")).toHaveLength(1);
+  });
+
+  test("are found, changed and created by their external id", async () => {
+    const owner = await newOwner();
+    const upsert = (body: object) =>
+      postgres.links.upsert(owner, {
+        externalId: "mine",
+        body: { url, alias: "by-external-id", ...body },
+        requireVersion: () => undefined,
+        mustExist: false,
+        beforeCreation: () => Promise.resolve(),
+      });
+    expect((await upsert({ disabled: true })).link.extras).toEqual({ disabled: true });
+    const { created, link } = await upsert({ expired_url: "https://example.com/over" });
+    expect(created).toBe(false);
+    expect(link.extras).toEqual({ disabled: true, expired_url: "https://example.com/over" });
+    expect((await upsert({ disabled: false, expired_url: null })).link.extras).toBeNull();
+  });
+});
+
+describe("deleting many links", () => {
+  test("deletes the owner's own, each once, and publishes that", async () => {
+    const owner = await newOwner();
+    const stranger = await newOwner();
+    const made = await create(owner, [
+      { url, alias: "d1" },
+      { url, alias: "d2" },
+    ]);
+    const foreign = linkOf(await create(stranger, [{ url, alias: "d3" }]));
+    const ids = [linkOf(made, 0), linkOf(made, 1), linkOf(made, 0), foreign].map(({ id }) =>
+      encodeId("link", id),
+    );
+    const result = await postgres.links.removeMany(owner, [...ids, "none"]);
+    expect(outcomesOf(result)).toEqual(["d1", "d2", "invalid_request", "not_found", "not_found"]);
+    const [, deleted] = await outboxOf("d2");
+    expect(deleted).toMatchObject({ state: "deleted", alias: "d2" });
+    expect(await postgres.links.get(stranger, foreign.id)).toEqual(foreign);
+    const list = await postgres.links.list(
+      owner,
+      { limit: 10, sort: "created_at", order: "desc" },
+      { page: 1, limit: 10 },
+    );
+    expect(list.total).toBe(0);
+  });
+});
+
+test("tags are renamed and merged on the owner's links, whose versions change", async () => {
+  const owner = await newOwner();
+  const stranger = await newOwner();
+  const made = await create(owner, [
+    { url, tags: ["z", "old", "b", "older"] },
+    { url, tags: ["new", "old"] },
+    { url, tags: ["other"] },
+  ]);
+  const foreign = linkOf(await create(stranger, [{ url, tags: ["old"] }]));
+  expect(await postgres.links.mergeTags(owner, ["old", "older", "new"], "new")).toEqual({
+    changed: 2,
+    done: true,
+  });
+  const tags = async (index: number) =>
+    (await postgres.links.get(owner, linkOf(made, index).id)).tags;
+  expect([await tags(0), await tags(1), await tags(2)]).toEqual([
+    ["z", "new", "b"],
+    ["new"],
+    ["other"],
+  ]);
+  expect((await postgres.links.get(owner, linkOf(made, 0).id)).version).toBeGreaterThan(
+    linkOf(made, 0).version,
+  );
+  expect((await postgres.links.get(stranger, foreign.id)).tags).toEqual(["old"]);
+});

@@ -1,0 +1,28 @@
+/** What changes of many links in one transaction share: locks of their aliases, versions, and entries of the outbox. */
+import {
+  type LinkMessage,
+  type LinkRecord,
+  toMessage,
+} from "../../../shared/contracts/link-record.ts";
+import type { Transaction } from "../../postgres.ts";
+import { insertMessages, lockAliasesAndDrawVersions } from "./sql.ts";
+
+/** Locks short links, and then draws `count` versions. */
+export const drawVersions = async (
+  transaction: Transaction,
+  shortLinks: readonly { domain: string; alias: string }[],
+  count: number,
+): Promise<number[]> => {
+  const names = shortLinks.map(({ domain, alias }) => `${domain}/${alias}`);
+  return await lockAliasesAndDrawVersions(transaction, names, count);
+};
+
+/** Adds records to the outbox; returns what is to be published after the commit. */
+export async function enqueue(
+  transaction: Transaction,
+  records: readonly LinkRecord[],
+): Promise<{ message: LinkMessage; outboxId: number }[]> {
+  const messages = records.map(toMessage);
+  const outboxIds = await insertMessages(transaction, messages);
+  return messages.map((message, i) => ({ message, outboxId: outboxIds[i] ?? 0 }));
+}

@@ -1,0 +1,104 @@
+/** Requests for many links at once: each row is judged alone, and the response has one entry for each. */
+import * as z from "zod";
+
+import {
+  BULK_LINKS_MAX,
+  BULK_PASSWORDS_MAX,
+  createLinkBody,
+  updateLinkBody,
+} from "../../../shared/contracts/link-schemas.ts";
+import { type ApiError, ERROR_CODES } from "../../http/errors.ts";
+import { createdLink, fullLink, type LinkRow } from "../model.ts";
+
+/**
+ * A list whose rows are judged alone: it takes any row, and is documented as a list of `row`s. An invalid row is found
+ * by `judge` afterwards, so that it does not fail the others.
+ */
+const rowsOf = <Row extends z.ZodType>(row: Row) =>
+  z
+    .array(
+      z.union([row, z.unknown()]).meta({
+        override: ({ jsonSchema }) => {
+          const [documented] = jsonSchema.anyOf ?? [];
+          delete jsonSchema.anyOf;
+          Object.assign(jsonSchema, documented);
+        },
+      }),
+    )
+    .min(1)
+    .max(BULK_LINKS_MAX)
+    .refine(
+      (rows) => rows.filter(hasPassword).length <= BULK_PASSWORDS_MAX,
+      `at most ${BULK_PASSWORDS_MAX} links with a password at once`,
+    )
+    .meta({ description: `At most ${BULK_PASSWORDS_MAX} of them with a password.` });
+
+const hasPassword = (row: unknown): boolean =>
+  typeof row === "object" && row !== null && "password" in row && typeof row.password === "string";
+
+export const bulkCreateBody = z
+  .strictObject({ links: rowsOf(createLinkBody) })
+  .meta({ id: "NewLinks" });
+
+/** A change of one of several links. */
+export const bulkChange = updateLinkBody
+  .extend({ id: z.string() })
+  .meta({ id: "LinkChangeOfMany" });
+
+export type BulkChange = z.output<typeof bulkChange>;
+
+export const bulkUpdateBody = z
+  .strictObject({ links: rowsOf(bulkChange) })
+  .meta({ id: "LinkChanges" });
+
+export const bulkDeleteBody = z
+  .strictObject({ ids: z.array(z.string()).min(1).max(BULK_LINKS_MAX) })
+  .meta({ id: "LinkDeletions" });
+
+const rowError = z.object({
+  code: z.enum(ERROR_CODES),
+  message: z.string(),
+  param: z.string().optional(),
+});
+
+const entriesOf = <Entry extends z.ZodRawShape>(entry: Entry) =>
+  z
+    .array(
+      z.union([
+        z.object({ index: z.int(), ...entry }),
+        z.object({ index: z.int(), error: rowError }),
+      ]),
+    )
+    .meta({ description: "One entry per row, in the order of the request." });
+
+export const bulkCreateResponse = z
+  .object({ data: entriesOf({ link: createdLink }), created: z.int(), failed: z.int() })
+  .meta({ id: "BulkLinks" });
+
+export const bulkUpdateResponse = z
+  .object({ data: entriesOf({ link: fullLink }), updated: z.int(), failed: z.int() })
+  .meta({ id: "BulkChanges" });
+
+export const bulkDeleteResponse = z
+  .object({ data: entriesOf({ id: z.string() }), deleted: z.int(), failed: z.int() })
+  .meta({ id: "BulkDeletions" });
+
+/** What became of a row. */
+export type RowResult = { link: LinkRow } | { error: ApiError };
+
+/** What became of all rows, in their order, and whether the feed has the changes. */
+export type BulkResult = { results: RowResult[]; propagated: boolean };
+
+/** The entries of a response, and how many failed. */
+export function toEntries<Entry extends object>(
+  results: readonly RowResult[],
+  toEntry: (link: LinkRow) => Entry,
+) {
+  const data = results.map((result, index) => {
+    if ("link" in result) return { index, ...toEntry(result.link) };
+    const { reason: code, message, param } = result.error;
+    return { index, error: { code, message, ...(param === undefined ? {} : { param }) } };
+  });
+  const failed = results.filter((result) => "error" in result).length;
+  return { data, failed, succeeded: results.length - failed };
+}

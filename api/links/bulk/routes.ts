@@ -1,0 +1,142 @@
+/** Routes of many links at once, and of tags, which are on many links. */
+import { Elysia } from "elysia";
+import * as z from "zod";
+
+import { tag, TAGS_MAX } from "../../../shared/contracts/link-schemas.ts";
+import { encodeId } from "../../../shared/ids.ts";
+import type { AuthPlugin } from "../../auth/plugin.ts";
+import { principalOf } from "../../http/request-context.ts";
+import type { Idempotent } from "../../idempotency/idempotent.ts";
+import type { ConsumeMany } from "../../limits/consume-many.ts";
+import { propagationHeaders, toCreatedLink, toFullLink } from "../model.ts";
+import type { LinkService } from "../service.ts";
+import {
+  bulkCreateBody,
+  bulkCreateResponse,
+  bulkDeleteBody,
+  bulkDeleteResponse,
+  bulkUpdateBody,
+  bulkUpdateResponse,
+  toEntries,
+} from "./model.ts";
+
+type BulkRoutesDeps = {
+  auth: AuthPlugin;
+  idempotent: Idempotent;
+  consumeMany: ConsumeMany;
+  links: LinkService;
+  shortUrl: string;
+};
+
+const mergeTagsBody = z.strictObject({
+  tags: z.array(tag).min(1).max(TAGS_MAX).meta({ description: "The tags to replace." }),
+  into: tag.meta({ description: "The tag that replaces them; it may exist already." }),
+});
+
+const mergeTagsResponse = z.object({
+  changed: z.int().meta({ description: "Links that had one of the tags." }),
+  done: z.boolean().meta({ description: "False when there may be more: repeat the request." }),
+});
+
+export const bulkLinkRoutes = ({
+  auth,
+  idempotent,
+  consumeMany,
+  links,
+  shortUrl,
+}: BulkRoutesDeps) =>
+  new Elysia({ name: "bulk-links", prefix: "/v1", tags: ["Links"] })
+    .use(auth)
+    .post(
+      "/links/bulk",
+      async ({ call, request, body, set }) => {
+        const principal = principalOf(call);
+        return await idempotent({ principal, request, body, set }, async (id) => {
+          await consumeMany({ call, set }, "POST /v1/links", body.links.length);
+          const { results, propagated } = await links.createMany(principal, id, body.links);
+          const { data, failed, succeeded } = toEntries(results, (row) => ({
+            link: toCreatedLink(row, shortUrl),
+          }));
+          return {
+            status: 200,
+            headers: propagationHeaders(propagated),
+            body: { data, created: succeeded, failed },
+          };
+        });
+      },
+      {
+        access: { scope: "links:write", limit: null, cost: 1 },
+        jsonBody: "required",
+        idempotent: true,
+        body: bulkCreateBody,
+        response: { 200: bulkCreateResponse },
+        detail: {
+          operationId: "createLinks",
+          summary: "Create many links",
+          description:
+            "Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits, and one creation per row of the hourly limit of `POST /v1/links`; if fewer are left than there are rows, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.",
+        },
+      },
+    )
+    .patch(
+      "/links/bulk",
+      async ({ call, body, set }) => {
+        const { results, propagated } = await links.updateMany(principalOf(call), body.links);
+        Object.assign(set.headers, propagationHeaders(propagated));
+        const { data, failed, succeeded } = toEntries(results, (row) => ({
+          link: toFullLink(row, shortUrl),
+        }));
+        return { data, updated: succeeded, failed };
+      },
+      {
+        access: { scope: "links:write", limit: null, cost: 1 },
+        jsonBody: "required",
+        body: bulkUpdateBody,
+        response: { 200: bulkUpdateResponse },
+        detail: {
+          operationId: "updateLinks",
+          summary: "Update many links",
+          description:
+            "Updates up to 100 links; each row succeeds or fails on its own, judged against what was there before the request. One request of the plan's limits.",
+        },
+      },
+    )
+    .post(
+      "/links/bulk/delete",
+      async ({ call, body, set }) => {
+        const { results, propagated } = await links.removeMany(principalOf(call), body.ids);
+        Object.assign(set.headers, propagationHeaders(propagated));
+        const { data, failed, succeeded } = toEntries(results, (row) => ({
+          id: encodeId("link", row.id),
+        }));
+        return { data, deleted: succeeded, failed };
+      },
+      {
+        access: { scope: "links:delete", limit: null, cost: 1 },
+        jsonBody: "required",
+        body: bulkDeleteBody,
+        response: { 200: bulkDeleteResponse },
+        detail: {
+          operationId: "deleteLinks",
+          summary: "Delete many links",
+          description:
+            "Deletes up to 100 links permanently; each id succeeds or fails on its own. One request of the plan's limits.",
+        },
+      },
+    )
+    .post(
+      "/tags/merge",
+      ({ call, body }) => links.mergeTags(principalOf(call), body.tags, body.into),
+      {
+        access: { scope: "links:write", limit: null, cost: 1 },
+        jsonBody: "required",
+        body: mergeTagsBody,
+        response: { 200: mergeTagsResponse },
+        detail: {
+          operationId: "mergeTags",
+          summary: "Rename or merge tags",
+          description:
+            "Replaces tags by one on all links that have them, at most 10,000 links in one request.",
+        },
+      },
+    );

@@ -1,0 +1,56 @@
+/** What the operations on many links share: each row is judged alone, and hosts are looked up once. */
+import type { DomainService } from "../../domains/service.ts";
+import { ApiError } from "../../http/errors.ts";
+import type { AccountScope } from "../../http/principal.ts";
+import type { LinkServiceDeps } from "../deps.ts";
+
+/** Prepares every row; an {@link ApiError} below 500 fails its row, any other error the request. */
+export async function judgeAll<Row, Prepared extends object>(
+  rows: readonly Row[],
+  prepare: (row: Row, index: number) => Promise<Prepared>,
+): Promise<(Prepared | { error: ApiError })[]> {
+  return await Promise.all(
+    rows.map(async (row, index) => {
+      try {
+        return await prepare(row, index);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status >= 500) throw error;
+        return { error };
+      }
+    }),
+  );
+}
+
+/** The dependencies with look-ups of domains that ask once for each name, and for all destinations together. */
+export function cacheLookups<Deps extends Pick<LinkServiceDeps, "domains">>(deps: Deps): Deps {
+  const { domains } = deps;
+  const verified = new Map<string, ReturnType<DomainService["requireVerified"]>>();
+  let waiting: { hosts: Set<string>; custom: Promise<ReadonlySet<string>> } | undefined;
+
+  /** Collects the hosts of one turn of the event loop, and looks them up together. */
+  function findCustom(host: string): Promise<ReadonlySet<string>> {
+    if (waiting === undefined) {
+      const hosts = new Set<string>();
+      const custom = Promise.resolve().then(() => {
+        waiting = undefined;
+        return domains.findCustom([...hosts]);
+      });
+      waiting = { hosts, custom };
+    }
+    waiting.hosts.add(host);
+    return waiting.custom;
+  }
+
+  return {
+    ...deps,
+    domains: {
+      ...domains,
+      isCustom: async (host: string) => (await findCustom(host)).has(host),
+      requireVerified(owner: AccountScope, name: string) {
+        const known = verified.get(name) ?? domains.requireVerified(owner, name);
+        verified.set(name, known);
+        return known;
+      },
+    },
+  };
+}

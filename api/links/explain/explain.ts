@@ -1,0 +1,77 @@
+/** Explains where a request for a link would lead, by the redirector's own decision. */
+import { truncateBytes } from "../../../shared/bytes.ts";
+import { CLICK_TEXT_BYTES_MAX } from "../../../shared/contracts/click-segment.ts";
+import { type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
+import { preferredLanguage } from "../../../shared/decision/language.ts";
+import { compileTargets, type Target } from "../../../shared/decision/targets.ts";
+import { encodeId } from "../../../shared/ids.ts";
+import { isPreviewAgent } from "../../../shared/visitors/preview-agents.ts";
+import { sourceOf } from "../../../shared/visitors/referrer.ts";
+import { parseAgent } from "../../../shared/visitors/user-agent.ts";
+import type { LinkRow } from "../model.ts";
+import { toRecord } from "../record.ts";
+import { statusOf } from "../settings/model.ts";
+import type { ExplainBody, Explanation } from "./model.ts";
+
+/** Explains a request for a link. `ownHosts` are those of the service's own short domain. */
+export function explainRequest(
+  link: LinkRow,
+  body: ExplainBody,
+  ownHosts: ReadonlySet<string>,
+): Explanation {
+  const now = body.at === undefined ? Date.now() : Date.parse(body.at);
+  const record = toRecord(link);
+  const targets = compileTargets(record.extras ?? {});
+  const facts = toFacts(body, now, link.domain_host ?? "", ownHosts);
+  const status = statusOf(link, now);
+  const chosen = targets.choose(facts);
+  return {
+    status,
+    requires_password: link.password_hash !== null,
+    preview:
+      status === "active" &&
+      record.extras?.preview !== undefined &&
+      link.password_hash === null &&
+      isPreviewAgent(facts.userAgent()),
+    target: status === "active" ? toTarget(chosen, record.destination) : null,
+    rules: targets
+      .explain(facts)
+      .map(({ id, ...explained }) => ({ id: encodeId("rule", id), ...explained })),
+  };
+}
+
+const toTarget = (chosen: Target | undefined, own: string): Explanation["target"] =>
+  chosen === undefined
+    ? { kind: "default", id: null, url: own }
+    : { ...chosen, id: encodeId(chosen.kind, chosen.id) };
+
+function toFacts(
+  {
+    user_agent = "",
+    ip = "",
+    country,
+    continent,
+    language = "",
+    referrer = "",
+    query = "",
+  }: ExplainBody,
+  now: number,
+  host: string,
+  ownHosts: ReadonlySet<string>,
+): RequestFacts {
+  const known = country !== undefined || continent !== undefined;
+  return {
+    now: () => now,
+    address: () => ip,
+    location: () =>
+      known ? { country: country?.toUpperCase() ?? "ZZ", continent: continent ?? "" } : undefined,
+    // As the redirector reads them: from the bytes that a click keeps.
+    userAgent: () =>
+      Buffer.from(truncateBytes(user_agent, CLICK_TEXT_BYTES_MAX.userAgent)).toString("latin1"),
+    agent: () =>
+      toAgentNames(parseAgent(truncateBytes(user_agent, CLICK_TEXT_BYTES_MAX.userAgent))),
+    language: () => preferredLanguage(language),
+    source: () => sourceOf(truncateBytes(referrer, CLICK_TEXT_BYTES_MAX.referrer), host, ownHosts),
+    parameter: (name) => new URLSearchParams(query).getAll(name),
+  };
+}

@@ -1,0 +1,92 @@
+/** Schemas of explanations: where a request for a link would lead, and why. */
+import * as z from "zod";
+
+import { plainText } from "../../../shared/contracts/text.ts";
+
+/** Most characters of a header and of a query: what a request head may have. */
+const HEADER_LENGTH_MAX = 8_192;
+
+const header = (description: string, example: string) =>
+  plainText(HEADER_LENGTH_MAX)
+    .optional()
+    .meta({ description, examples: [example] });
+
+/** A request to explain; what is left out is as in a request without it. */
+export const explainBody = z
+  .strictObject({
+    user_agent: header(
+      "The header `User-Agent`.",
+      "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15",
+    ),
+    ip: z
+      .union([z.ipv4(), z.ipv6()], { error: "expected an IP address" })
+      .optional()
+      .meta({ description: "The visitor's address.", examples: ["203.0.113.7"] }),
+    country: z
+      .string()
+      .regex(/^[A-Za-z]{2}$/, "expected an ISO 3166-1 code of two letters")
+      .optional()
+      .meta({
+        description: "The country of the address; when left out, rules by country do not match.",
+        examples: ["DE"],
+      }),
+    continent: z.enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"]).optional(),
+    language: header("The header `Accept-Language`.", "de-AT,de;q=0.9,en;q=0.8"),
+    referrer: header("The header `Referer`.", "https://news.example.com/article"),
+    query: header("The short URL's query, without `?`.", "utm_source=mail"),
+    at: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .meta({ description: "The instant of the request; now when left out." }),
+  })
+  .meta({ id: "LinkRequest" });
+
+export type ExplainBody = z.output<typeof explainBody>;
+
+export const explanation = z
+  .object({
+    status: z.string().meta({
+      description: "What the link is at that instant; it leads nowhere unless it is `active`.",
+      examples: ["active"],
+    }),
+    requires_password: z.boolean(),
+    preview: z.boolean().meta({
+      description:
+        "Whether the request gets the link's card instead of being redirected: a link-preview agent's does.",
+    }),
+    target: z
+      .object({
+        kind: z.enum(["rule", "arm", "default"]),
+        id: z.string().nullable().meta({ description: "null for the link's own destination." }),
+        url: z
+          .string()
+          .meta({ description: "The destination, before the short URL's query is forwarded." }),
+      })
+      .nullable()
+      .meta({
+        description: "Where the request leads; null when the link is not active.",
+        examples: [{ kind: "default", id: null, url: "https://example.com/" }],
+      }),
+    rules: z
+      .array(
+        z.object({
+          id: z.string(),
+          url: z.string(),
+          matched: z.boolean(),
+          conditions: z.array(
+            z.object({
+              type: z.string(),
+              matched: z.boolean(),
+              actual: z
+                .string()
+                .nullable()
+                .meta({ description: "The request's value; null when it is unknown." }),
+            }),
+          ),
+        }),
+      )
+      .meta({ description: "The rules in order, up to the first that matches." }),
+  })
+  .meta({ id: "LinkExplanation" });
+
+export type Explanation = z.output<typeof explanation>;

@@ -1,0 +1,33 @@
+/** The route that explains where a link leads. */
+import { Elysia } from "elysia";
+
+import { decodeId } from "../../../shared/ids.ts";
+import type { AuthPlugin } from "../../auth/plugin.ts";
+import { idParams } from "../../http/common-schemas.ts";
+import { principalOf } from "../../http/request-context.ts";
+import type { LinkService } from "../service.ts";
+import { explainBody, explanation } from "./model.ts";
+
+type ExplainRoutesDeps = { auth: AuthPlugin; links: Pick<LinkService, "explain"> };
+
+export const explainRoutes = ({ auth, links }: ExplainRoutesDeps) =>
+  new Elysia({ name: "explain", prefix: "/v1/links", tags: ["Links"] })
+    .use(auth)
+    .post(
+      "/:id/explain",
+      async ({ call, params, body }) =>
+        await links.explain(principalOf(call), decodeId("link", params.id), body),
+      {
+        access: { scope: "links:read", limit: null, cost: 1 },
+        jsonBody: "required",
+        params: idParams,
+        body: explainBody,
+        response: { 200: explanation },
+        detail: {
+          operationId: "explainLink",
+          summary: "Explain where a link leads",
+          description:
+            "Decides a request as the redirectors do, and says why each rule before the one that matches did not. Records no click.",
+        },
+      },
+    );

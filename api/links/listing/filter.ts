@@ -1,0 +1,87 @@
+/** Which links a list contains. */
+import type { Uuid } from "../../../shared/ids.ts";
+import type { AccountScope } from "../../http/principal.ts";
+
+/** Every condition must hold; null and an empty list are no condition. Texts contain no control characters. */
+export type LinkFilter = AccountScope & {
+  /** Text that title, alias or original URL contains, ignoring case. */
+  search: string | null;
+  /** A part of `search` that few links contain: an index finds these sooner than those with all of its trigrams. */
+  rarePart: string | null;
+  /** Tags that a link must have, all of them. */
+  tags: readonly string[];
+  alias: string | null;
+  /** A custom domain by its host; `own` for the service's domain. */
+  domain: { host: string } | "own" | null;
+  /** The destination as the WHATWG parser writes it. */
+  targetUrl: string | null;
+  externalId: string | null;
+  /** Created at or after, and before. */
+  createdAfter: Date | null;
+  createdBefore: Date | null;
+  expired: boolean | null;
+  archived: boolean | null;
+};
+
+export type LinkOrder = { sort: "created_at" | "clicks"; order: "asc" | "desc" };
+
+/** The name of a list in this order, for its cursors. */
+export const listName = ({ sort, order }: LinkOrder): string => `links ${sort} ${order}`;
+
+/** A link's place in a list. */
+export type LinkPosition = { id: Uuid; key: number };
+
+/** Whether the filter selects all links of the owner. */
+export const selectsAll = (filter: LinkFilter): boolean =>
+  filter.archived === null && selectsAllBut(filter);
+
+/** Whether the filter selects all links of the owner that are not archived. */
+export const selectsUnarchived = (filter: LinkFilter): boolean =>
+  filter.archived === false && selectsAllBut(filter);
+
+/** Whether no other condition than `archived` selects. */
+const selectsAllBut = (filter: LinkFilter): boolean =>
+  filter.search === null && filter.createdAfter === null && filter.createdBefore === null
+    ? filter.tags.length === 0 &&
+      filter.expired === null &&
+      !isSelective({ ...filter, archived: null })
+    : false;
+
+/** Whether an index finds the few links that match. */
+export const isSelective = ({
+  rarePart,
+  alias,
+  domain,
+  targetUrl,
+  externalId,
+  expired,
+  archived,
+}: LinkFilter): boolean =>
+  rarePart !== null ||
+  alias !== null ||
+  targetUrl !== null ||
+  externalId !== null ||
+  expired === true ||
+  archived === true ||
+  (domain !== null && domain !== "own");
+
+/** PostgreSQL's trigrams consist of letters and digits. */
+const TRIGRAM = /[\p{L}\p{N}]{3}/u;
+
+/** Whether the index of trigrams can find a text. */
+export const hasTrigram = (search: string): boolean => TRIGRAM.test(search);
+
+/** The most words of a search that are looked at: each is compared with some hundred links. */
+const WORDS_MAX = 8;
+
+/** A word with a character before and after it, which PostgreSQL's trigrams include as the word's start and end. */
+const WORD = /[\p{L}\p{N}]+/gu;
+
+/** The words of a search that the index of trigrams can find, with what surrounds them. */
+export function listSearchParts(search: string): string[] {
+  const words = [...search.matchAll(WORD)].slice(0, WORDS_MAX);
+  const parts = words.map(({ 0: word, index }) =>
+    search.slice(Math.max(0, index - 1), index + word.length + 1),
+  );
+  return parts.filter((part) => part.length >= 3);
+}

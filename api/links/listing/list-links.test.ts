@@ -1,0 +1,220 @@
+/** Goal: a list by cursor has every link that matches exactly once, whatever happens to the others meanwhile. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { newUuid, type Uuid } from "../../../shared/ids.ts";
+import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import type { Position } from "../../http/pagination.ts";
+import type { AccountScope } from "../../http/principal.ts";
+import type { LinkRow, ListLinksQuery } from "../model.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const newOwner = async (): Promise<AccountScope> => ({
+  accountId: await postgres.addAccount(),
+  mode: "live",
+});
+
+const ORDERS = [
+  { sort: "created_at", order: "desc" },
+  { sort: "created_at", order: "asc" },
+  { sort: "clicks", order: "desc" },
+  { sort: "clicks", order: "asc" },
+] as const;
+
+/** Inserts links created in the same few milliseconds, with few different numbers of clicks, so that there are ties. */
+async function insertLinks({ accountId, mode }: AccountScope, count: number): Promise<void> {
+  await postgres.sql`
+    with inserted as (
+      insert into links (id, account_id, mode, alias, original_url, target_url, title, tags, expires_at, version,
+                         created_at, updated_at)
+      select gen_random_uuid(), ${accountId}, ${mode}, 'x' || md5(${accountId} || i::text), url, url,
+             case when i % 97 = 0 then 'qz' else 'other' end,
+             case when i % 3 = 0 then array['third', 'all'] else array['all'] end,
+             case when i % 5 = 0 then now() - interval '1 hour' end, nextval('link_version'),
+             '2026-01-01'::timestamptz + make_interval(secs => (i % 50) / 1000.0), now()
+        from generate_series(1, ${count}::integer) i, lateral (select 'https://example.com/' || i as url) url
+      returning id
+    )
+    insert into link_counters (link_id, account_id, mode, clicks)
+    select id, ${accountId}, ${mode}, floor(random() * 5) from inserted`;
+}
+
+/** Reads a list to its end; calls `between` before every part but the first. */
+async function readAll(
+  owner: AccountScope,
+  query: ListLinksQuery,
+  between: () => Promise<void> = () => Promise.resolve(),
+): Promise<LinkRow[]> {
+  const rows: LinkRow[] = [];
+  let after: Position | null = null;
+  for (;;) {
+    const part = await postgres.links.list(owner, query, { after, limit: query.limit });
+    rows.push(...part.rows);
+    if (part.next === null) return rows;
+    after = part.next;
+    await between();
+  }
+}
+
+const idsOf = (rows: readonly { id: Uuid }[]): Uuid[] => rows.map(({ id }) => id);
+
+describe("a list by cursor", () => {
+  test("neither skips nor repeats a link while others are created and deleted", async () => {
+    const run = async (
+      order: (typeof ORDERS)[number],
+      filter: Partial<ListLinksQuery>,
+      limit: number,
+      changes: readonly boolean[],
+    ) => {
+      const owner = await newOwner();
+      await insertLinks(owner, 40);
+      const query = { ...order, ...filter, limit };
+      const before = new Set(idsOf(await readAll(owner, { ...query, limit: 100 })));
+      const left = [...changes];
+      const deleted = new Set<Uuid>();
+      const seen = await readAll(owner, query, async () => {
+        const change = left.pop();
+        if (change === undefined) return;
+        if (change) {
+          const body = { url: "https://example.com/new", tags: ["all", "third"] };
+          await postgres.links.create(owner, newUuid(), body);
+          return;
+        }
+        const rows = await postgres.sql<{ id: Uuid }[]>`
+          select id from links where account_id = ${owner.accountId} order by random() limit 1`;
+        for (const { id } of rows) {
+          await postgres.links.remove(owner, id);
+          deleted.add(id);
+        }
+      });
+      const ids = idsOf(seen);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect([...before].filter((id) => !deleted.has(id) && !ids.includes(id))).toEqual([]);
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...ORDERS),
+        fc.constantFrom<Partial<ListLinksQuery>[]>(
+          {},
+          { tag: ["third", "all"] },
+          { expired: "false" },
+          { search: "example" },
+        ),
+        fc.integer({ min: 1, max: 9 }),
+        fc.array(fc.boolean(), { maxLength: 8 }),
+        run,
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  test.each(ORDERS)(
+    "finds rare matches among many links, by parts that may be short, in order: %p",
+    async (order) => {
+      const owner = await newOwner();
+      await insertLinks(owner, 11_000);
+      // Two letters, which no index of trigrams finds.
+      const rows = await readAll(owner, { ...order, search: "QZ", limit: 100 });
+      const expected = await postgres.sql<{ id: Uuid }[]>`
+        select id from links where account_id = ${owner.accountId} and title = 'qz'`;
+      expect(idsOf(rows).toSorted()).toEqual(idsOf(expected).toSorted());
+      const keys = rows.map((row) =>
+        order.sort === "clicks" ? row.clicks : row.created_at.getTime(),
+      );
+      const sorted = keys.toSorted((a, b) => (order.order === "asc" ? a - b : b - a));
+      expect(keys).toEqual(sorted);
+    },
+  );
+});
+
+test("every filter selects as it says, by page and by cursor", async () => {
+  const owner = await newOwner();
+  const create = (body: Partial<Parameters<typeof postgres.links.create>[2]> & { url: string }) =>
+    postgres.links.create(owner, newUuid(), body);
+  const { link: first } = await create({
+    url: "https://Example.com",
+    alias: "filter-1",
+    external_id: "crm-1",
+    tags: ["a", "b"],
+  });
+  const { link: second } = await create({ url: "https://example.com/2", tags: ["a"] });
+  await postgres.sql`update links set created_at = '2026-05-05', expires_at = '2026-06-01' where id = ${second.id}`;
+  const cases: [Partial<ListLinksQuery>, Uuid[]][] = [
+    [{ alias: "filter-1" }, [first.id]],
+    [{ alias: "FILTER-1" }, []],
+    [{ domain: "sho.rt", alias: "filter-1" }, [first.id]],
+    [{ domain: "go.example.com" }, []],
+    [{ url: "https://example.com/" }, [first.id]],
+    [{ tag: "a" }, [first.id, second.id]],
+    [{ tag: ["a", "b"] }, [first.id]],
+    [{ external_id: "crm-1" }, [first.id]],
+    [{ external_id: "\u0000" }, []],
+    [{ created_before: "2026-05-05T00:00:00Z" }, []],
+    [
+      { created_after: "2026-05-05T00:00:00Z", created_before: "2026-05-06T00:00:00Z" },
+      [second.id],
+    ],
+    [{ expired: "true" }, [second.id]],
+    [{ expired: "false" }, [first.id]],
+  ];
+  for (const [filter, expected] of cases) {
+    const query = { sort: "created_at", order: "desc", limit: 10, ...filter } as const;
+    const page = await postgres.links.list(owner, query, { page: 1, limit: 10 });
+    expect([filter, idsOf(page.rows), page.total]).toEqual([filter, expected, expected.length]);
+    expect([filter, idsOf(await readAll(owner, query))]).toEqual([filter, expected]);
+  }
+  expect((await postgres.links.lookUp(owner, "filter-1", undefined)).id).toBe(first.id);
+  const stranger = await newOwner();
+  for (const [filter] of cases) {
+    const query = { sort: "created_at", order: "desc", limit: 10, ...filter } as const;
+    expect(await readAll(stranger, query)).toEqual([]);
+  }
+});
+
+test("a search finds exactly the links that contain it, whichever of its words are rare", async () => {
+  const owner = await newOwner();
+  // Old ones with words of their own, and a word that only old ones have in large numbers.
+  const special = [
+    { url: "https://shop-77.example.com/a_b?ref=4242", title: "Summer sale 50% off" },
+    { url: "https://shop-78.example.com/a-b?ref=4243", title: "Sale of the summer, C:\\dir" },
+    { url: "https://example.org/Other", title: "other_other" },
+  ];
+  for (const body of special) await postgres.links.create(owner, newUuid(), body);
+  await postgres.sql`update links set created_at = '2025-01-01' where account_id = ${owner.accountId}`;
+  await insertLinks(owner, 700);
+  const all = await postgres.sql<{ id: Uuid; text: string }[]>`
+    select id, lower(coalesce(title, '') || E'\\n' || alias || E'\\n' || original_url) as text
+      from links where account_id = ${owner.accountId}`;
+  const texts = [...special.flatMap(({ url, title }) => [url, title]), "https://example.com/697"];
+  const search = fc
+    .tuple(fc.constantFrom(...texts), fc.nat({ max: 40 }), fc.integer({ min: 1, max: 24 }))
+    .map(([text, start, length]) => text.slice(start % text.length).slice(0, length))
+    .filter((text) => text.trim() === text);
+  await fc.assert(
+    fc.asyncProperty(
+      search,
+      fc.boolean(),
+      fc.constantFrom(...ORDERS),
+      async (part, isUpper, order) => {
+        const query = { ...order, search: isUpper ? part.toUpperCase() : part, limit: 100 };
+        const expected = all
+          .filter(({ text }) => text.includes(part.toLowerCase()))
+          .map(({ id }) => id);
+        expect(idsOf(await readAll(owner, query)).toSorted()).toEqual(expected.toSorted());
+        const page = await postgres.links.list(owner, query, { page: 1, limit: 100 });
+        expect([page.rows.length, page.total]).toEqual([
+          Math.min(100, expected.length),
+          expected.length,
+        ]);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,48 @@
+/** Reads the filter of a list from its query. */
+import type { AccountScope } from "../../http/principal.ts";
+import type { DestinationRules } from "../destination-url.ts";
+import type { ListLinksQuery } from "../model.ts";
+import type { LinkFilter } from "./filter.ts";
+
+/** An empty query parameter counts as absent. */
+const emptyToNull = (text: string | undefined): string | null =>
+  text === undefined || text === "" ? null : text;
+
+type Conditions = Omit<ListLinksQuery, "page" | "limit" | "starting_after" | "sort" | "order">;
+
+const toDate = (text: string | undefined): Date | null =>
+  text === undefined ? null : new Date(text);
+
+/** The filter of a query, or undefined when no link can match. */
+export function toFilter(
+  owner: AccountScope,
+  query: Conditions,
+  { ownHosts }: Pick<DestinationRules, "ownHosts">,
+): LinkFilter | undefined {
+  const { url, domain } = query;
+  const host = domain?.toLowerCase();
+  const filter: LinkFilter = {
+    accountId: owner.accountId,
+    mode: owner.mode,
+    search: emptyToNull(query.search),
+    rarePart: null,
+    tags: [query.tag ?? []].flat().filter((tag) => tag !== ""),
+    alias: emptyToNull(query.alias),
+    domain: host === undefined || host === "" ? null : ownHosts.has(host) ? "own" : { host },
+    targetUrl: url === undefined || url === "" ? null : (URL.parse(url.trim())?.href ?? url),
+    externalId: emptyToNull(query.external_id),
+    createdAfter: toDate(query.created_after),
+    createdBefore: toDate(query.created_before),
+    expired: query.expired === undefined ? null : query.expired === "true",
+    archived: query.archived === "any" ? null : query.archived === "true",
+  };
+  const texts = [
+    filter.search,
+    ...filter.tags,
+    filter.alias,
+    host,
+    filter.targetUrl,
+    filter.externalId,
+  ];
+  return /\p{Cc}/u.test(texts.join("")) ? undefined : filter;
+}

@@ -1,0 +1,302 @@
+/** SQL statements that find the links of a list. */
+import type { PendingQuery, Row } from "postgres";
+
+import type { Uuid } from "../../../shared/ids.ts";
+import type { AccountScope } from "../../http/principal.ts";
+import type { Sql } from "../../postgres.ts";
+import { hasTrigram, type LinkFilter, type LinkOrder, type LinkPosition } from "./filter.ts";
+
+export type PageWindow = { offset: number; limit: number };
+
+/** The ids of a page, in order, and the number of links on all pages. */
+export type LinkIds = { ids: Uuid[]; total: number };
+
+/**
+ * Finds the matches by an index, counts and sorts them. Stops after `matchesMax` + 1; with that `total` the page is
+ * not valid.
+ */
+export async function findAndSortMatches(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  { limit, offset }: PageWindow,
+  matchesMax: number,
+): Promise<LinkIds> {
+  const [found] = await sql<[LinkIds]>`
+    with matched as materialized (
+      select link.id, link.created_at from links link where ${whereMatches(sql, filter)} limit ${matchesMax + 1}
+    )
+    select (select count(*)::integer from matched) as total,
+           array(select link.id from matched link ${joinAndSort(sql, order)} limit ${limit} offset ${offset}) as ids`;
+  return found;
+}
+
+/** Scans the owner's links in the requested order until the page is full. */
+export async function findMatchesInOrder(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  { limit, offset }: PageWindow,
+): Promise<Uuid[]> {
+  const rows = await sql<{ id: Uuid }[]>`
+    select link.id from links link ${joinAndSort(sql, order, whereMatches(sql, filter))}
+     limit ${limit} offset ${offset}`;
+  return rows.map(({ id }) => id);
+}
+
+export async function countMatches(sql: Sql, filter: LinkFilter): Promise<number> {
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::integer as total from links link where ${whereMatches(sql, filter)}`;
+  return total;
+}
+
+/** Numbers of the owner's links, all and archived ones, from the totals that triggers maintain. */
+export async function countOwnedLinks(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+): Promise<{ links: number; archived: number }> {
+  const [row] = await sql<{ links: number; archived: number }[]>`
+    select links::float8 as links, archived::float8 as archived
+      from link_totals where account_id = ${accountId} and mode = ${mode}`;
+  return row ?? { links: 0, archived: 0 };
+}
+
+/** Lists ids of the owner's links by the indexes `links_by_account` or `link_counters_by_clicks`. */
+export async function listOwnedIds(
+  sql: Sql,
+  owner: AccountScope,
+  order: LinkOrder,
+  { limit, offset }: PageWindow,
+): Promise<Uuid[]> {
+  const rows = await sql<{ id: Uuid }[]>`
+    select id from (${ownedInOrder(sql, owner, order, null)}) owned limit ${limit} offset ${offset}`;
+  return rows.map(({ id }) => id);
+}
+
+/** As {@link listOwnedIds}, from a position on, with positions. */
+export async function listOwnedAfter(
+  sql: Sql,
+  owner: AccountScope,
+  order: LinkOrder,
+  after: LinkPosition | null,
+  limit: number,
+): Promise<LinkPosition[]> {
+  return await sql<LinkPosition[]>`
+    select id, ${toNumber(sql, order)} as key
+      from (${ownedInOrder(sql, owner, order, after)}) owned limit ${limit}`;
+}
+
+/** The matches of a scan, and where it ended: null when it reached the end of the list. */
+type Scan = { matches: LinkPosition[]; end: LinkPosition | null };
+
+/**
+ * Examines at most `rowsMax` of the owner's links in the requested order, from a position on, and returns the first
+ * `limit` that match. One statement, so that matches and end are of the same moment.
+ */
+export async function scanAfter(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  after: LinkPosition | null,
+  limit: number,
+  rowsMax: number,
+): Promise<Scan> {
+  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
+  const examined =
+    order.sort === "clicks"
+      ? sql`
+        select link.*, owned.key
+          from (${ownedInOrder(sql, filter, order, after)} limit ${rowsMax}) owned
+          join links link on link.id = owned.id
+         order by owned.key ${direction}, owned.id ${direction} limit ${rowsMax}`
+      : sql`
+        select link.*, link.created_at as key
+          from links link
+         where link.account_id = ${filter.accountId} and link.mode = ${filter.mode}
+               ${isCreatedWithin(sql, filter)} ${isAfter(sql, order, after, sql`link.created_at`, sql`link.id`)}
+         order by link.created_at ${direction}, link.id ${direction} limit ${rowsMax}`;
+  const rows = await sql<(LinkPosition & { is_end: boolean })[]>`
+    with matches as materialized (
+      select link.id, link.key from (${examined}) link
+       where ${whereMatches(sql, filter)}
+       order by link.key ${direction}, link.id ${direction} limit ${limit}
+    ), last_examined as materialized (
+      select id, key from (${ownedInOrder(sql, filter, order, after)}) owned
+       where (select count(*) from matches) < ${limit}
+       offset ${rowsMax - 1} limit 1
+    ), found as (
+      select id, key, false as is_end from matches
+      union all
+      select id, key, true from last_examined
+    )
+    select id, ${toNumber(sql, order)} as key, is_end from found
+     order by is_end, found.key ${direction}, id ${direction}`;
+  const matches = rows.filter(({ is_end }) => !is_end);
+  return { matches, end: rows.find(({ is_end }) => is_end) ?? null };
+}
+
+/** Finds the matches by an index and sorts those after a position. Undefined when there are more than `matchesMax`. */
+export async function findMatchesAfter(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  { after, limit }: { after: LinkPosition | null; limit: number },
+  matchesMax: number,
+): Promise<LinkPosition[] | undefined> {
+  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
+  const byClicks = order.sort === "clicks";
+  const key = byClicks ? sql`counters.clicks` : sql`matched.created_at`;
+  const rows = await sql<{ id: Uuid | null; key: number; total: number }[]>`
+    with matched as materialized (
+      select link.id, link.created_at from links link where ${whereMatches(sql, filter)} limit ${matchesMax + 1}
+    ), part as (
+      select matched.id, ${key} as key
+        from matched ${byClicks ? sql`join link_counters counters on counters.link_id = matched.id` : sql``}
+       where true ${isAfter(sql, order, after, key, sql`matched.id`)}
+       order by ${key} ${direction}, matched.id ${direction} limit ${limit}
+    )
+    select part.id, ${toNumber(sql, order)} as key, counted.total
+      from (select count(*)::integer as total from matched) counted left join part on true
+     order by part.key ${direction}, part.id ${direction}`;
+  if ((rows[0]?.total ?? 0) > matchesMax) return undefined;
+  return rows.flatMap(({ id, key }) => (id === null ? [] : [{ id, key }]));
+}
+
+/** The owner's links with the key of the order, in that order, from a position on: only by indexes. */
+function ownedInOrder(
+  sql: Sql,
+  owner: AccountScope & Partial<LinkFilter>,
+  order: LinkOrder,
+  after: LinkPosition | null,
+) {
+  const { accountId, mode } = owner;
+  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
+  if (order.sort === "clicks") {
+    return sql`
+      select link_id as id, clicks as key from link_counters
+       where account_id = ${accountId} and mode = ${mode}
+             ${isAfter(sql, order, after, sql`clicks`, sql`link_id`)}
+       order by clicks ${direction}, link_id ${direction}`;
+  }
+  return sql`
+    select link.id, link.created_at as key from links link
+     where link.account_id = ${accountId} and link.mode = ${mode}
+           ${isCreatedWithin(sql, owner)} ${isAfter(sql, order, after, sql`link.created_at`, sql`link.id`)}
+     order by link.created_at ${direction}, link.id ${direction}`;
+}
+
+type Fragment = PendingQuery<Row[]>;
+
+/** The condition that a link follows a position. */
+function isAfter(
+  sql: Sql,
+  { sort, order }: LinkOrder,
+  after: LinkPosition | null,
+  key: Fragment,
+  id: Fragment,
+) {
+  if (after === null) return sql``;
+  const value =
+    sort === "clicks" ? sql`${after.key}::bigint` : sql`${new Date(after.key)}::timestamptz`;
+  return order === "asc"
+    ? sql`and (${key}, ${id}) > (${value}, ${after.id}::uuid)`
+    : sql`and (${key}, ${id}) < (${value}, ${after.id}::uuid)`;
+}
+
+/** The column `key` as a number: clicks, or Unix milliseconds. */
+const toNumber = (sql: Sql, { sort }: LinkOrder) =>
+  sort === "clicks" ? sql`key::float8` : sql`round(extract(epoch from key) * 1000)::float8`;
+
+/** Joins what the order needs to links `link`, filters them by `condition`, and sorts them. */
+function joinAndSort(sql: Sql, { sort, order }: LinkOrder, condition = sql`true`) {
+  const direction = order === "asc" ? sql`asc` : sql`desc`;
+  return sort === "clicks"
+    ? sql`join link_counters counters on counters.link_id = link.id
+          where ${condition} order by counters.clicks ${direction}, link.id ${direction}`
+    : sql`where ${condition} order by link.created_at ${direction}, link.id ${direction}`;
+}
+
+/** The condition that a link `link` matches. */
+const whereMatches = (sql: Sql, filter: LinkFilter) => sql`
+  link.account_id = ${filter.accountId} and link.mode = ${filter.mode}
+  ${filter.tags.length === 0 ? sql`` : sql`and link.tags @> ${[...filter.tags]}::text[]`}
+  ${hasAlias(sql, filter)} ${isOnDomain(sql, filter)}
+  ${
+    filter.targetUrl === null
+      ? sql``
+      : sql`and hashtextextended(link.target_url, 0) = hashtextextended(${filter.targetUrl}, 0)
+            and link.target_url = ${filter.targetUrl}`
+  }
+  ${filter.externalId === null ? sql`` : sql`and link.external_id = ${filter.externalId}`}
+  ${isCreatedWithin(sql, filter)} ${isExpired(sql, filter)} ${isArchived(sql, filter)} ${containsText(sql, filter)}`;
+
+function isCreatedWithin(sql: Sql, { createdAfter, createdBefore }: Partial<LinkFilter>) {
+  const from = createdAfter ?? null;
+  const to = createdBefore ?? null;
+  return sql`${from === null ? sql`` : sql`and link.created_at >= ${from}`}
+    ${to === null ? sql`` : sql`and link.created_at < ${to}`}`;
+}
+
+function isExpired(sql: Sql, { expired }: LinkFilter) {
+  if (expired === null) return sql``;
+  return expired
+    ? sql`and link.expires_at <= clock_timestamp()`
+    : sql`and (link.expires_at is null or link.expires_at > clock_timestamp())`;
+}
+
+function isArchived(sql: Sql, { archived }: LinkFilter) {
+  if (archived === null) return sql``;
+  return archived ? sql`and link.archived` : sql`and link.archived is not true`;
+}
+
+/** By the unique index of aliases, which begins with the domain. */
+function hasAlias(sql: Sql, { alias, accountId, mode }: LinkFilter) {
+  if (alias === null) return sql``;
+  const own = sql`array(select id from domains where account_id = ${accountId} and mode = ${mode})`;
+  return sql`and (link.alias = ${alias} and link.domain_id is null
+    or link.alias = ${alias} and link.domain_id = any (${own})
+    or lower(link.alias) = lower(${alias}) and link.folded and link.domain_id = any (${own}))`;
+}
+
+function isOnDomain(sql: Sql, { domain, accountId, mode }: LinkFilter) {
+  if (domain === null) return sql``;
+  if (domain === "own") return sql`and link.domain_id is null`;
+  return sql`and link.domain_id = (
+    select id from domains where account_id = ${accountId} and mode = ${mode} and host = ${domain.host})`;
+}
+
+/** The expression of the index `links_search`. Neither fields nor searches contain the line breaks between them. */
+const searchedText = (sql: Sql) =>
+  sql`((coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url) collate "default")`;
+
+const toPattern = (text: string): string => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+
+function containsText(sql: Sql, { search, rarePart }: LinkFilter) {
+  if (search === null) return sql``;
+  const text = searchedText(sql);
+  // A search without a trigram would scan the whole index.
+  if (!hasTrigram(search) && rarePart === null)
+    return sql`and lower(${text}) like lower(${toPattern(search)})`;
+  if (rarePart === null) return sql`and ${text} ilike ${toPattern(search)}`;
+  // Joined with an empty text, or the index would be asked for the trigrams of the whole search as well.
+  return sql`and ${text} ilike ${toPattern(rarePart)} and ${text} || '' ilike ${toPattern(search)}`;
+}
+
+/** How many of the owner's newest links contain a part of a search: `examined` of them are looked at. */
+export async function countNewestWith(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  parts: readonly string[],
+  examined: number,
+): Promise<number[]> {
+  const rows = await sql<{ found: number }[]>`
+    with newest as materialized (
+      select ${searchedText(sql)} as text from links link
+       where link.account_id = ${accountId} and link.mode = ${mode}
+       order by link.created_at desc, link.id desc limit ${examined}
+    )
+    select (select count(*)::integer from newest where text ilike pattern) as found
+      from unnest(${parts.map(toPattern)}::text[]) with ordinality as part (pattern, number)
+     order by number`;
+  return rows.map(({ found }) => found);
+}

@@ -1,0 +1,62 @@
+/** What all that publishes links again shares: they get new versions, batch by batch. */
+import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../../shared/ids.ts";
+import type { LinkPublisher } from "../../feed/link-publisher.ts";
+import type { Sql, Transaction } from "../../postgres.ts";
+import { drawVersions } from "../bulk/enqueue.ts";
+import type { LinkRow } from "../model.ts";
+import { feedDomain, toRecord } from "../record.ts";
+import { setVersions } from "./sql.ts";
+
+/** Links of one transaction, which holds the locks of their aliases. */
+export const BATCH = 200;
+
+export type PublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publishMany"> };
+
+/** Links, and what is to be published of them after the commit, one part after the other. */
+export type Batch = {
+  links: readonly LinkRow[];
+  parts: Parameters<LinkPublisher["publishMany"]>[0][];
+};
+
+/**
+ * Publishes links in id order: `enqueueBatch` adds up to {@link BATCH} of them behind `after` to the outbox. Returns false
+ * when stopped or when the feed was unreachable, so that it must be repeated.
+ */
+export async function publishBatches(
+  { sql, feed }: PublishingDeps,
+  isStopped: () => boolean,
+  enqueueBatch: (transaction: Transaction, after: Uuid | null) => Promise<Batch>,
+): Promise<boolean> {
+  let after: Uuid | null = null;
+  while (!isStopped()) {
+    const last: Uuid | null = after;
+    const { links, parts }: Batch = await sql.begin((transaction) =>
+      enqueueBatch(transaction, last),
+    );
+    for (const part of parts) if (!(await feed.publishMany(part))) return false;
+    if (links.length < BATCH) return true;
+    after = links.at(-1)?.id ?? null;
+  }
+  return false;
+}
+
+/** Locks the aliases of links in both cases, and gives the links new versions. Returns them with these. */
+export async function renewVersions(
+  transaction: Transaction,
+  links: readonly LinkRow[],
+): Promise<LinkRow[]> {
+  const names = links.flatMap((link) =>
+    [link.alias, link.alias.toLowerCase()].map((alias) => ({ domain: feedDomain(link), alias })),
+  );
+  const versions = await drawVersions(transaction, names, links.length);
+  const renewed = links.map((link, i) => ({ ...link, version: versions[i] ?? 0 }));
+  await setVersions(transaction, renewed);
+  return renewed;
+}
+
+/** What the feed has of a link with a new version. */
+export const toRenewedRecord = (row: LinkRow): LinkRecord => ({
+  ...toRecord(row),
+  version: row.version,
+});

@@ -1,0 +1,99 @@
+/**
+ * The job that publishes the links of whole domains: of those that change hands (`whole.ts`), and of those that switch
+ * between aliases with and without case, under their other aliases. Meanwhile redirectors look for both.
+ */
+import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../../shared/ids.ts";
+import type { Log } from "../../../shared/log.ts";
+import type { DomainService } from "../../domains/service.ts";
+import { enqueue } from "../bulk/enqueue.ts";
+import type { LinkRow } from "../model.ts";
+import { feedAlias, feedDomain } from "../record.ts";
+import {
+  BATCH,
+  publishBatches,
+  type PublishingDeps,
+  renewVersions,
+  toRenewedRecord,
+} from "./batches.ts";
+import { findTakenAliases, lockLinks } from "./sql.ts";
+import { republishLinks } from "./whole.ts";
+
+/** How often each API process looks for domains that switch. */
+const INTERVAL_MS = 1_000;
+
+type RepublishingDeps = PublishingDeps & {
+  domains: Pick<DomainService, "withSwitching" | "withRepublishing">;
+  log: Log;
+};
+
+/** Starts the job; returns a function that stops it. A domain is switched by one process at a time. */
+export function startRepublishing({
+  sql,
+  feed,
+  domains,
+  log,
+}: RepublishingDeps): () => Promise<void> {
+  let stopped = false;
+  let wake: (() => void) | undefined;
+
+  async function run(): Promise<void> {
+    while (!stopped) {
+      try {
+        await domains.withRepublishing((id, verified) =>
+          republishLinks({ sql, feed }, id, verified, () => stopped),
+        );
+        await domains.withSwitching((id) => switchLinks({ sql, feed }, id, () => stopped));
+      } catch (error) {
+        log.warn({ error }, "republishing_failed");
+      }
+      if (stopped) return;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, INTERVAL_MS);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  const running = run();
+  return async () => {
+    stopped = true;
+    wake?.();
+    await running;
+  };
+}
+
+/** Publishes the links of a domain under the aliases that they have now, and deletes those that they had. */
+const switchLinks = (
+  deps: PublishingDeps,
+  domainId: Uuid,
+  isStopped: () => boolean,
+): Promise<boolean> =>
+  publishBatches(deps, isStopped, async (transaction, after) => {
+    const links = await lockLinks(transaction, domainId, {
+      after,
+      limit: BATCH,
+      only: "with_case",
+    });
+    const rows = await renewVersions(transaction, links);
+    const taken = await findTakenAliases(transaction, domainId, links.map(formerAlias));
+    // On a domain that distinguishes case again, another link may have the alias in lower case.
+    const former = rows
+      .filter((row) => row.folded || !taken.has(formerAlias(row)))
+      .map((row): LinkRecord => ({
+        state: "deleted",
+        version: row.version,
+        domain: feedDomain(row),
+        alias: formerAlias(row),
+        former: true,
+      }));
+    // The new aliases first, so that a link is never without one.
+    const active = await enqueue(transaction, rows.map(toRenewedRecord));
+    return { links, parts: [active, await enqueue(transaction, former)] };
+  });
+
+/** The alias under which the feed had a link before its domain switched. */
+const formerAlias = (row: LinkRow): string => feedAlias({ alias: row.alias, folded: !row.folded });

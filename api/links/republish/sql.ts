@@ -1,0 +1,109 @@
+/** SQL statements that publish links again. */
+import type { Uuid } from "../../../shared/ids.ts";
+import type { Transaction } from "../../postgres.ts";
+import type { LinkRow } from "../model.ts";
+
+/** Reads links by their ids, in id order. */
+export const findInOrder = async (
+  transaction: Transaction,
+  ids: readonly Uuid[],
+): Promise<LinkRow[]> =>
+  await transaction<LinkRow[]>`
+    select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
+           link.folded is true as folded, (link.domain_id is null or domain.verified_at is not null) as served,
+           link.version::float8 as version, domain.host as domain_host,
+           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
+      from links link
+      join link_counters counters on counters.link_id = link.id
+      left join domains domain on domain.id = link.domain_id
+     where link.id = any (${[...ids]}::uuid[]) order by link.id`;
+
+type Selection = {
+  /** The last link of the batch before; null for the first batch. */
+  after: Uuid | null;
+  limit: number;
+  /** Any links, or those whose aliases have letters in upper case. */
+  only: "any" | "with_case";
+};
+
+/** Locks links of a domain, in id order. */
+export async function lockLinks(
+  transaction: Transaction,
+  domainId: Uuid,
+  { after, limit, only }: Selection,
+): Promise<LinkRow[]> {
+  const condition = only === "any" ? transaction`` : transaction`and alias <> lower(alias)`;
+  const locked = await transaction<{ id: Uuid }[]>`
+    select id from links
+     where domain_id = ${domainId} ${condition} and (${after}::uuid is null or id > ${after})
+     order by id limit ${limit} for update`;
+  return await findInOrder(
+    transaction,
+    locked.map(({ id }) => id),
+  );
+}
+
+/** Of aliases those that links of a domain have, as they are. */
+export async function findTakenAliases(
+  transaction: Transaction,
+  domainId: Uuid,
+  aliases: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await transaction<{ alias: string }[]>`
+    select alias from links where domain_id = ${domainId} and alias = any (${[...aliases]}::text[])`;
+  return new Set(rows.map(({ alias }) => alias));
+}
+
+/** Gives links new versions. */
+export async function setVersions(
+  transaction: Transaction,
+  links: readonly { id: Uuid; version: number }[],
+): Promise<void> {
+  const rows = links.map(({ id, version }) => ({ id, version }));
+  await transaction`
+    update links link set version = new.version
+      from jsonb_to_recordset(${transaction.json(rows)}::jsonb) as new (id uuid, version bigint)
+     where link.id = new.id`;
+}
+
+/** Of aliases as the feed names them, those of links on the verified domain of a host. */
+export async function findServedAliases(
+  transaction: Transaction,
+  host: string,
+  aliases: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await transaction<{ alias: string }[]>`
+    select case when link.folded then lower(link.alias) else link.alias end as alias
+      from domains domain join links link on link.domain_id = domain.id
+     where domain.host = ${host} and domain.verified_at is not null
+       and (link.alias = any (${[...aliases]}::text[]) or link.folded and lower(link.alias) = any (${[...aliases]}::text[]))`;
+  return new Set(rows.map(({ alias }) => alias));
+}
+
+/**
+ * Locks the next links of the backlog until the transaction ends: `waiting` are its rows, `ids` those of them that still
+ * exist and that nobody else is changing.
+ */
+export async function lockUtmBacklog(
+  transaction: Transaction,
+  limit: number,
+): Promise<{ waiting: Uuid[]; ids: Uuid[] }> {
+  const waiting = await transaction<{ id: Uuid }[]>`
+    select link_id as id from link_utm_backlog order by link_id limit ${limit} for update skip locked`;
+  const ids = await transaction<{ id: Uuid }[]>`
+    select id from links where id = any (${waiting.map(({ id }) => id)}::uuid[])
+     order by id for update skip locked`;
+  return { waiting: waiting.map(({ id }) => id), ids: ids.map(({ id }) => id) };
+}
+
+/** Deletes those rows of the backlog that are done (`ids`), or whose link does not exist any more. */
+export async function deleteUtmBacklog(
+  transaction: Transaction,
+  waiting: readonly Uuid[],
+  ids: readonly Uuid[],
+): Promise<void> {
+  await transaction`
+    delete from link_utm_backlog backlog
+     where link_id = any (${[...waiting]}::uuid[])
+       and (link_id = any (${[...ids]}::uuid[]) or not exists (select from links where id = backlog.link_id))`;
+}

@@ -1,0 +1,55 @@
+/**
+ * Publishes the links of a domain that an account has verified again, and withdraws those of a domain that it has lost:
+ * the account that has it now may have links under the same aliases.
+ */
+import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../../shared/ids.ts";
+import type { Transaction } from "../../postgres.ts";
+import { enqueue } from "../bulk/enqueue.ts";
+import type { LinkRow } from "../model.ts";
+import { feedDomain } from "../record.ts";
+import {
+  BATCH,
+  publishBatches,
+  type PublishingDeps,
+  renewVersions,
+  toRenewedRecord,
+} from "./batches.ts";
+import { findServedAliases, lockLinks } from "./sql.ts";
+
+/** Publishes or withdraws all links of a domain; false when stopped or when the feed was unreachable. */
+export const republishLinks = (
+  deps: PublishingDeps,
+  domainId: Uuid,
+  verified: boolean,
+  isStopped: () => boolean,
+): Promise<boolean> =>
+  publishBatches(deps, isStopped, async (transaction, after) => {
+    const links = await lockLinks(transaction, domainId, { after, limit: BATCH, only: "any" });
+    // The domain has changed hands meanwhile: the job begins again with what is to be done now.
+    if (links.some(({ served }) => served !== verified)) return { links: [], parts: [[]] };
+    const rows = await renewVersions(transaction, links);
+    const records = verified ? rows.map(toRenewedRecord) : await toWithdrawals(transaction, rows);
+    return { links, parts: [await enqueue(transaction, records)] };
+  });
+
+/**
+ * The deletions of links, except of aliases that the domain's account of now has. In either case of an alias, as the
+ * domain may have been switching when it was lost.
+ */
+async function toWithdrawals(
+  transaction: Transaction,
+  rows: readonly LinkRow[],
+): Promise<LinkRecord[]> {
+  const names = rows.flatMap((row) => {
+    const aliases = new Set([row.alias, row.alias.toLowerCase()]);
+    return [...aliases].map((alias) => ({ version: row.version, domain: feedDomain(row), alias }));
+  });
+  const [first] = names;
+  if (first === undefined) return [];
+  const aliases = names.map(({ alias }) => alias);
+  const served = await findServedAliases(transaction, first.domain, aliases);
+  return names
+    .filter(({ alias }) => !served.has(alias))
+    .map((name): LinkRecord => ({ state: "deleted", ...name, former: true }));
+}

@@ -1,0 +1,97 @@
+/** Maps a link's settings to the extras of its record in the links feed. */
+import type { LinkExtras } from "../../../shared/contracts/link-extras.ts";
+import { decodeId, type Uuid } from "../../../shared/ids.ts";
+import { applyUtm, type Utm } from "../utm.ts";
+import type { LinkSettings } from "./model.ts";
+
+/**
+ * The extras of a link, for visitors: with normalized URLs and instants in Unix milliseconds. The link's UTM parameters
+ * are set on every destination. `clicks` are those counted so far.
+ */
+export function toExtras(
+  {
+    disabled,
+    starts_at,
+    expired_url,
+    rules,
+    split,
+    preview,
+    forward_path,
+    ...guards
+  }: LinkSettings,
+  { clicks, ...utm }: Utm & { clicks: number },
+): LinkExtras {
+  const destination = (url: string) => applyUtm(new URL(url).href, utm);
+  return {
+    ...(disabled === undefined ? {} : { disabled }),
+    ...(starts_at === undefined ? {} : { starts_at: Date.parse(starts_at) }),
+    ...(expired_url === undefined ? {} : { expired_url: new URL(expired_url).href }),
+    ...(rules === undefined
+      ? {}
+      : {
+          rules: rules.map(({ id, url, conditions }) => ({
+            id: requireId("rule", id),
+            url: destination(url),
+            conditions,
+          })),
+        }),
+    ...(split === undefined
+      ? {}
+      : {
+          split: {
+            key: split.key,
+            arms: split.arms.map(({ id, url, weight }) => ({
+              id: requireId("arm", id),
+              url: destination(url),
+              weight,
+            })),
+            ...(split.until === null ? {} : { until: Date.parse(split.until) }),
+          },
+        }),
+    ...(preview === undefined ? {} : { preview: toCard(preview) }),
+    ...(forward_path === undefined ? {} : { forward_path }),
+    ...toGuards(guards, clicks),
+  };
+}
+
+/** The limit and the confirmation of a link. */
+function toGuards(
+  {
+    max_clicks: max,
+    limit_counts,
+    ledger,
+    confirm,
+  }: Pick<LinkSettings, "max_clicks" | "limit_counts" | "ledger" | "confirm">,
+  stored: number,
+): LinkExtras {
+  return {
+    ...(max === undefined || ledger === undefined
+      ? {}
+      : {
+          limit: {
+            ...ledger,
+            max,
+            stored,
+            ...(limit_counts === "human" ? { humans: true } : {}),
+          },
+        }),
+    ...(confirm === undefined ? {} : { confirm }),
+  };
+}
+
+const toCard = ({
+  title,
+  description,
+  image,
+}: NonNullable<LinkSettings["preview"]>): LinkExtras["preview"] & {} => ({
+  title,
+  ...(description === null ? {} : { description }),
+  ...(image === null ? {} : { image: new URL(image).href }),
+});
+
+/** The UUID of a stored id. */
+function requireId(kind: "rule" | "arm", id: string): Uuid {
+  const uuid = decodeId(kind, id);
+  if (uuid === undefined) throw new Error(`A stored ${kind} has no valid id.`);
+  return uuid;
+}

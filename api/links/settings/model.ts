@@ -1,0 +1,77 @@
+/** A link's settings: what decides beside its destination. */
+import * as z from "zod";
+
+import { settingsFields, settingsResponse } from "../../../shared/contracts/link-settings.ts";
+import type { Uuid } from "../../../shared/ids.ts";
+
+export { settingsResponse };
+
+const response = z.object(settingsResponse);
+
+type Response = z.output<typeof response>;
+
+/** The settings of a link as they are stored; each is absent while it is off. Instants are in UTC. */
+export type LinkSettings = Omit<Response, "status" | "split" | "clicks_left" | "archived"> & {
+  /** `key` is that of the hash by which visitors get their arms; it stays while the link has a split. */
+  split?: (NonNullable<Response["split"]> & { key: number }) | undefined;
+  /** Since when the destination has its host; absent while it always had it. No setting: see `update-link.ts`. */
+  host_changed_at?: string | undefined;
+  /** The ledger of the limit, and the clicks that were counted before; they stay while the link has a limit. */
+  ledger?: { id: Uuid; before: number } | undefined;
+};
+
+/** What of a link its status depends on. */
+type State = {
+  extras: LinkSettings | null;
+  expires_at: Date | null;
+  clicks: number;
+  /** Clicks of the limit that are spent, if its ledger could be read. */
+  spent_clicks?: number;
+  taken_down: boolean;
+  archived: boolean;
+};
+
+/** How often a link will still lead on; undefined without a limit. */
+export function clicksLeft({
+  extras,
+  clicks,
+  spent_clicks,
+}: Pick<State, "extras" | "clicks" | "spent_clicks">) {
+  if (extras?.max_clicks === undefined) return undefined;
+  return Math.max(0, extras.max_clicks - Math.max(clicks, spent_clicks ?? 0));
+}
+
+const request = z.object(settingsFields);
+
+/** Settings as a request has them. */
+export type SettingsBody = z.output<typeof request>;
+
+/** What a link is for its visitors at an instant (Unix milliseconds). */
+export function statusOf(
+  state: Omit<State, "archived">,
+  now: number,
+): NonNullable<Response["status"]> {
+  const { extras, expires_at, taken_down } = state;
+  if (taken_down) return "taken_down";
+  if (extras?.disabled === true) return "disabled";
+  if (extras?.starts_at !== undefined && Date.parse(extras.starts_at) > now) return "scheduled";
+  if (expires_at !== null && expires_at.getTime() <= now) return "expired";
+  return clicksLeft(state) === 0 ? "limit_reached" : "active";
+}
+
+/** The fields of a response about a link's settings. */
+export function settingsOf(row: State, now: number): Partial<Response> {
+  const status = statusOf(row, now);
+  const archived = row.archived ? { archived: true as const } : {};
+  const { split, ledger: _, host_changed_at: __, ...settings } = row.extras ?? {};
+  const left = clicksLeft(row);
+  if (split === undefined && Object.keys(settings).length === 0)
+    return status === "active" ? archived : { status, ...archived };
+  return {
+    status,
+    ...archived,
+    ...settings,
+    ...(left === undefined ? {} : { clicks_left: left }),
+    ...(split === undefined ? {} : { split: { arms: split.arms, until: split.until } }),
+  };
+}

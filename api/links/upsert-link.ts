@@ -1,0 +1,61 @@
+/** Creates or updates the link with an external id. */
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
+import type { RequireVersion } from "../http/etag.ts";
+import type { AccountScope } from "../http/principal.ts";
+import { createLink } from "./create-link.ts";
+import type { LinkServiceDeps, WriteResult } from "./deps.ts";
+import type { UpsertLinkBody } from "./model.ts";
+import { findExternalLink } from "./sql.ts";
+import { updateLink } from "./update-link.ts";
+
+/** Attempts while others create and delete the link at the same time. */
+const ATTEMPTS_MAX = 5;
+
+type Upsert = {
+  externalId: string;
+  body: UpsertLinkBody;
+  requireVersion: RequireVersion;
+  /** Whether only an existing link may be changed. */
+  mustExist: boolean;
+  /** Consumes what creating a link consumes; throws `rate_limited`. */
+  beforeCreation: () => Promise<void>;
+};
+
+/**
+ * Updates the owner's link with this external id by the fields of the body, or creates it. Concurrent upserts of one id
+ * create one link. Throws what creating and updating throw.
+ */
+export async function upsertLink(
+  deps: LinkServiceDeps,
+  owner: AccountScope,
+  { externalId, body, requireVersion, mustExist, beforeCreation }: Upsert,
+): Promise<WriteResult & { created: boolean }> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const existing = await findExternalLink(deps.sql, owner, externalId);
+    try {
+      if (existing === undefined) {
+        if (mustExist) throw new ApiError("precondition_failed", "There is no such link.");
+        // Another attempt has consumed it already.
+        if (attempt === 0) await beforeCreation();
+        const link = { ...body, external_id: externalId };
+        return { ...(await createLink(deps, owner, newUuid(), link)), created: true };
+      }
+      const { domain, alias, ...changes } = body;
+      if (typeof domain === "string" && domain.toLowerCase() !== existing.domain_host) {
+        throw invalidField("domain", "cannot be changed");
+      }
+      const change = { ...changes, ...(typeof alias === "string" ? { alias } : {}) };
+      const result = await updateLink(deps, owner, existing.id, change, requireVersion);
+      return { ...result, created: false };
+    } catch (error) {
+      if (!isRace(error, existing?.id)) throw error;
+    }
+  }
+  throw unavailable("Other requests create and delete this link at the same time.");
+}
+
+/** Whether another request created the link that was missing, or deleted the one that was there. */
+const isRace = (error: unknown, existing: Uuid | undefined): boolean =>
+  error instanceof ApiError &&
+  error.reason === (existing === undefined ? "external_id_taken" : notFound("link").reason);

@@ -1,0 +1,2 @@
+-- Ids that clients give their links.
+alter table links add column external_id text;

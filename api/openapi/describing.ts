@@ -1,0 +1,75 @@
+/** Adds the written descriptions and examples of `prose` to fields and parameters that have none of their own. */
+import { FIELDS } from "./prose/fields.ts";
+import { PARAMETERS } from "./prose/parameters.ts";
+import { REQUEST_EXAMPLES } from "./prose/request-examples.ts";
+import { SCHEMAS } from "./prose/schemas.ts";
+import type { Prose } from "./prose/types.ts";
+import type { OperationObject, ParameterObject, SchemaObject } from "./schema-object.ts";
+
+/** Describes a component and all fields in it. */
+export function describeSchema(name: string, schema: SchemaObject): void {
+  schema.description ??= SCHEMAS[name] ?? "";
+  if (schema.description === "") delete schema.description;
+  describeFields(name, schema);
+}
+
+/** Describes the fields of a schema; those of objects inside of it have the same prose. */
+function describeFields(name: string, schema: SchemaObject): void {
+  for (const [field, child] of Object.entries(schema.properties ?? {})) {
+    addProse(child, FIELDS[`${name}.${field}`] ?? FIELDS[field]);
+    describeFields(name, child);
+  }
+  for (const part of [
+    ...(schema.items === undefined ? [] : [schema.items]),
+    ...(schema.anyOf ?? []),
+    ...(schema.oneOf ?? []),
+  ]) {
+    describeFields(name, part);
+  }
+}
+
+function addProse(schema: SchemaObject, prose: Prose | undefined): void {
+  if (schema.description === undefined && prose !== undefined) schema.description = prose.text;
+  if (schema.$ref === undefined && prose?.schema !== undefined) Object.assign(schema, prose.schema);
+  if (!isPlain(schema)) return;
+  const example = prose?.example === undefined ? deriveExample(schema) : prose.example;
+  if (prose?.example !== undefined) schema.examples = [example];
+  else if (example !== undefined) schema.examples ??= [example];
+}
+
+/** An example that follows from the schema itself. */
+function deriveExample(schema: SchemaObject): unknown {
+  return schema.default ?? schema.const ?? schema.enum?.[0];
+}
+
+/** Objects and lists of objects have the examples of their fields. */
+const isPlain = ({ $ref, type, items }: SchemaObject): boolean =>
+  $ref === undefined &&
+  type !== "object" &&
+  (items === undefined || items.type !== "object") &&
+  items?.$ref === undefined &&
+  items?.anyOf === undefined;
+
+/** Describes the parameters of an operation, and gives its body an example. */
+export function describeRequest({
+  operationId,
+  parameters = [],
+  requestBody,
+}: OperationObject): void {
+  const body = requestBody?.content["application/json"];
+  const example = REQUEST_EXAMPLES[operationId];
+  if (body !== undefined && example !== undefined) body.example = example;
+  for (const parameter of parameters) {
+    const prose = PARAMETERS[`${operationId}.${parameter.name}`] ?? PARAMETERS[parameter.name];
+    describeParameter(parameter, prose);
+  }
+}
+
+function describeParameter(parameter: ParameterObject, prose: Prose | undefined): void {
+  const { schema } = parameter;
+  if (schema === undefined) return;
+  addProse(schema, prose);
+  parameter.description ??= schema.description ?? "";
+  // Once is enough.
+  delete schema.description;
+}

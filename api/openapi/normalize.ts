@@ -1,0 +1,37 @@
+/** Writes what zod generates as people and generators expect it. */
+import { isDeepStrictEqual } from "node:util";
+
+import { ERROR_CODES } from "../http/errors.ts";
+import type { SchemaObject } from "./schema-object.ts";
+
+const INT32_MAX = 2 ** 31 - 1;
+
+/** Changes a schema in place. */
+export function normalizeSchema(schema: SchemaObject): void {
+  mergeNull(schema);
+  // Without bounds of our own, zod gives those of JavaScript. Nothing that the API counts is negative.
+  if (schema.type === "integer") {
+    if (schema.minimum === Number.MIN_SAFE_INTEGER) schema.minimum = 0;
+    schema.format = (schema.maximum ?? Infinity) <= INT32_MAX ? "int32" : "int64";
+  }
+  // New codes may be added, so that clients must expect others.
+  if (isDeepStrictEqual(schema.enum, ERROR_CODES)) {
+    delete schema.enum;
+    schema["x-extensible-enum"] = ERROR_CODES;
+  }
+  // The format says the same in one word.
+  if (schema.format === "date-time") delete schema.pattern;
+  if (schema.const !== undefined && schema.type === undefined) schema.type = typeof schema.const;
+}
+
+/** `anyOf: [X, null]` becomes X with null among its types. */
+function mergeNull(schema: SchemaObject): void {
+  const [first, second, ...others] = schema.anyOf ?? [];
+  if (second?.type !== "null" || others.length > 0) return;
+  if (first === undefined || typeof first.type !== "string" || first.enum !== undefined) return;
+  delete schema.anyOf;
+  const { description, ...rest } = first;
+  Object.assign(schema, rest, { type: [first.type, "null"] });
+  if (schema.description === undefined && description !== undefined)
+    schema.description = description;
+}

@@ -1,0 +1,22 @@
+/** Whole bodies of requests, by operation, which the page at `/docs` sends as they are. Others follow from the fields. */
+import { LINK_ID, LONG_URL } from "./examples.ts";
+
+export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
+  createLink: {
+    url: LONG_URL,
+    alias: "spring-sale",
+    title: "Spring sale",
+    tags: ["spring", "newsletter"],
+    utm_source: "newsletter",
+  },
+  createLinks: {
+    links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }],
+  },
+  upsertLink: { url: LONG_URL, title: "Spring sale" },
+  updateLinks: { links: [{ id: LINK_ID, title: "Spring sale, extended" }] },
+  updateDomain: {
+    root_url: "https://www.example.com/",
+    not_found_url: "https://www.example.com/not-found",
+  },
+  updateLink: { title: "Spring sale, extended", expires_at: "2030-01-01T00:00:00Z" },
+};

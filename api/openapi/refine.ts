@@ -1,0 +1,64 @@
+/** Makes the generated document readable: named schemas, open responses, descriptions and examples. */
+import { isDeepStrictEqual } from "node:util";
+
+import { describeRequest, describeSchema } from "./describing.ts";
+import { nameSchemas } from "./naming.ts";
+import { normalizeSchema } from "./normalize.ts";
+import {
+  type DocumentObject,
+  listOperations,
+  listRootSchemas,
+  type SchemaObject,
+  schemasOf,
+  visitSchema,
+} from "./schema-object.ts";
+
+const PREFIX = "#/components/schemas/";
+
+/** Changes a document in place. */
+export function refineDocument(document: DocumentObject): void {
+  for (const schema of listRootSchemas(document)) visitSchema(schema, normalizeSchema);
+  openResponses(document);
+  nameSchemas(document);
+  shareEqual(document.components.schemas);
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    describeSchema(name, schema);
+  }
+  for (const operation of listOperations(document)) describeRequest(operation);
+}
+
+/** Responses may gain fields; requests with unknown fields are rejected. */
+function openResponses(document: DocumentObject): void {
+  const { schemas } = document.components;
+  const requests = new Set<SchemaObject>();
+  const collect = (schema: SchemaObject): void =>
+    visitSchema(schema, (each) => {
+      const named = each.$ref === undefined ? undefined : schemas[each.$ref.slice(PREFIX.length)];
+      if (named !== undefined && !requests.has(named)) collect(named);
+      requests.add(each);
+    });
+  for (const { requestBody } of listOperations(document)) schemasOf(requestBody).forEach(collect);
+  for (const schema of listRootSchemas(document)) {
+    visitSchema(schema, (each) => {
+      if (each.additionalProperties === false && !requests.has(each))
+        delete each.additionalProperties;
+    });
+  }
+}
+
+/** Refers to a named schema wherever its content is repeated. */
+function shareEqual(schemas: Record<string, SchemaObject>): void {
+  const named = Object.entries(schemas);
+  const refer = (schema: SchemaObject): SchemaObject => {
+    const [name] =
+      schema.type === "object"
+        ? (named.find(([, each]) => isDeepStrictEqual(each, schema)) ?? [])
+        : [];
+    return name === undefined ? schema : { $ref: PREFIX + name };
+  };
+  for (const [, root] of named) {
+    visitSchema(root, (schema) => {
+      if (schema.items !== undefined) schema.items = refer(schema.items);
+    });
+  }
+}

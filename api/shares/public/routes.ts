@@ -1,0 +1,103 @@
+/** Routes of shared statistics, which need no account: `/v1/shared/:token` for programs, `/shared/:token` for people. */
+import { Elysia } from "elysia";
+
+import type { AuthPlugin } from "../../auth/plugin.ts";
+import { readBody } from "../../http/json-body.ts";
+import { accessBody, accessResponse, sharedParams, sharedQuery, sharedResponse } from "../model.ts";
+import type { SharedService } from "../reading.ts";
+import { createSharedPages, type Page } from "./pages.ts";
+
+type SharedRoutesDeps = {
+  auth: AuthPlugin;
+  shared: SharedService;
+  /** Whether the site is reached by https. */
+  secure: boolean;
+};
+
+/** Bytes of a posted form: a password of 128 characters, each of 12 bytes when it is percent-encoded. */
+const FORM_BYTES_MAX = 2_048;
+
+const UNREAD_BODY = Object.freeze({});
+
+export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
+  const pages = createSharedPages(shared, secure);
+  return new Elysia({ name: "shared", tags: ["Shares"] })
+    .use(auth)
+    .get(
+      "/v1/shared/:token",
+      ({ params, query, request, set }) => {
+        set.headers["x-robots-tag"] = "noindex, nofollow";
+        return shared.read(params.token, request.headers.get("x-share-access") ?? undefined, query);
+      },
+      {
+        access: "public",
+        errors: ["unauthorized"],
+        params: sharedParams,
+        query: sharedQuery,
+        response: { 200: sharedResponse },
+        detail: {
+          operationId: "getSharedStatistics",
+          summary: "Read shared statistics",
+          description:
+            "Needs no key. Figures are at most a minute old. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.",
+        },
+      },
+    )
+    .post(
+      "/v1/shared/:token/access",
+      async ({ call, params, body }) => {
+        const { access, expires } = await shared.unlock(
+          params.token,
+          body.password,
+          call?.address ?? "",
+        );
+        return { access_token: access, expires_at: new Date(expires * 1_000).toISOString() };
+      },
+      {
+        access: "public",
+        jsonBody: "required",
+        errors: ["forbidden"],
+        params: sharedParams,
+        body: accessBody,
+        response: { 200: accessResponse },
+        detail: {
+          operationId: "unlockSharedStatistics",
+          summary: "Exchange the password of shared statistics for access",
+          description:
+            "Needs no key. The access token is valid for an hour, or until the password changes.",
+        },
+      },
+    )
+    .get(
+      "/shared/:token",
+      async ({ params, query, request, set }) =>
+        send(await pages.show(params.token, request.headers.get("cookie") ?? "", query), set),
+      { access: "public", params: sharedParams, query: sharedQuery, detail: { hide: true } },
+    )
+    .post(
+      "/shared/:token",
+      async ({ call, params, request, set }) => {
+        const bytes = await readBody(request, FORM_BYTES_MAX);
+        const password = new URLSearchParams(new TextDecoder().decode(bytes)).get("password");
+        return send(await pages.unlock(params.token, password ?? "", call?.address ?? ""), set);
+      },
+      {
+        access: "public",
+        // The framework would read a body of any size.
+        parse: () => UNREAD_BODY,
+        params: sharedParams,
+        detail: { hide: true },
+      },
+    );
+};
+
+type ResponseSettings = { status?: number | string; headers: Record<string, string | number> };
+
+/** Sends a page with the headers that it needs instead of the site's. */
+function send({ status, headers, html }: Page, set: ResponseSettings): Response {
+  // The page's policy says who may frame it.
+  delete set.headers["x-frame-options"];
+  Object.assign(set.headers, headers);
+  set.status = status;
+  return new Response(html, { status });
+}

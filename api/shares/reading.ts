@@ -1,0 +1,123 @@
+/** Reads shared statistics, for people without an account. */
+import { LRUCache } from "lru-cache";
+
+import { COLUMN_FILTERS } from "../analytics/filters.ts";
+import type { AnalyticsService } from "../analytics/service.ts";
+import { createConcurrencyLimit } from "../concurrency-limit.ts";
+import { ApiError, notFound, unavailable } from "../http/errors.ts";
+import type { AccountScope } from "../http/principal.ts";
+import { createPasswordTryLimit } from "../limits/anonymous.ts";
+import { buildShortUrl } from "../links/model.ts";
+import type { LinkService } from "../links/service.ts";
+import type { PasswordHashing } from "../passwords/hashing.ts";
+import type { Sql } from "../postgres.ts";
+import type { SharedQuery, SharedStatistics, ShareRow } from "./model.ts";
+import { findSharedBy } from "./sql.ts";
+import { grantAccess, hasAccess, parseToken } from "./token.ts";
+
+type SharedServiceDeps = {
+  sql: Sql;
+  analytics: Pick<AnalyticsService, "overview">;
+  links: Pick<LinkService, "get">;
+  passwords: Pick<PasswordHashing, "verifyForAccount">;
+  /** The origin of short links, without a trailing slash. */
+  shortUrl: string;
+};
+
+export type SharedService = ReturnType<typeof createSharedService>;
+
+/** A share, with its owner. */
+type Shared = ShareRow & AccountScope;
+
+/** Rows of each breakdown. */
+const ROWS_MAX = 10;
+
+/** How long figures are served again: a page that many open costs one set of queries a minute in each process. */
+const FRESH_MS = 60_000;
+
+/** Figures kept, of about 10 KB each. */
+const FIGURES_MAX = 500;
+
+/** Figures that are read at once for everybody: fewer than the queries of ClickHouse, so that accounts keep their share. */
+const READS = { running: 2, waiting: 32, waitMs: 5_000 };
+
+export function createSharedService(deps: SharedServiceDeps) {
+  const { sql, analytics, links, passwords, shortUrl } = deps;
+  const limit = createConcurrencyLimit(READS, () =>
+    unavailable(new Error("Too many shared statistics are being read.")),
+  );
+  const figures = new LRUCache<string, Promise<SharedStatistics>>({
+    max: FIGURES_MAX,
+    ttl: FRESH_MS,
+  });
+  const tries = createPasswordTryLimit();
+
+  /** Finds the share of a token; throws `not_found`, also for one that was revoked or has expired. */
+  async function find(token: string): Promise<Shared> {
+    const hash = parseToken(token);
+    const share = hash === undefined ? undefined : await findSharedBy(sql, hash);
+    if (share === undefined) throw notFound("share");
+    return share;
+  }
+
+  /** Grants access to whoever knows the password, for an hour. Throws as {@link find}, `forbidden` and `rate_limited`. */
+  async function unlock(
+    token: string,
+    password: string,
+    address: string,
+  ): Promise<{ access: string; expires: number }> {
+    const share = await find(token);
+    const { password_hash } = share;
+    if (password_hash === null) {
+      throw new ApiError("invalid_request", "These statistics have no password.");
+    }
+    // The headers of the response are about the address's requests.
+    if (tries.exhausted(address)) tries.enforce(address, {});
+    if (!(await passwords.verifyForAccount(share.accountId, password, password_hash))) {
+      tries.consume(address);
+      throw new ApiError("forbidden", "The password is wrong.");
+    }
+    return grantAccess({ ...share, password_hash }, Date.now());
+  }
+
+  /**
+   * Returns what a share shows, at most a minute old. Throws as {@link find}, and `unauthorized` without the access that its
+   * password grants.
+   */
+  async function read(
+    token: string,
+    access: string | undefined,
+    query: SharedQuery,
+  ): Promise<SharedStatistics> {
+    const share = await find(token);
+    const { password_hash } = share;
+    if (
+      password_hash !== null &&
+      !hasAccess({ ...share, password_hash }, access ?? "", Date.now())
+    ) {
+      throw new ApiError("unauthorized", "These statistics need a password.");
+    }
+    const key = `${share.id} ${share.updated_at.getTime()} ${query.period ?? ""}`;
+    const known = figures.get(key);
+    if (known !== undefined) return await known;
+    const reading = limit(() => readFigures(share, query));
+    figures.set(key, reading);
+    // What failed is read again by the next request.
+    reading.catch(() => figures.delete(key));
+    return await reading;
+  }
+
+  async function readFigures(share: Shared, { period }: SharedQuery): Promise<SharedStatistics> {
+    const { link_id, name, timezone } = share;
+    const owner = { accountId: share.accountId, mode: share.mode };
+    const dimensions = COLUMN_FILTERS.filter((name) => share.breakdowns.includes(name));
+    const [link, overview] = await Promise.all([
+      link_id === null ? null : links.get(owner, link_id),
+      analytics.overview(owner, link_id, { period, timezone }, { dimensions, limit: ROWS_MAX }),
+    ]);
+    const short_url = link === null ? null : buildShortUrl(link, shortUrl);
+    return { name, short_url, timezone, ...overview };
+  }
+
+  return { find, unlock, read };
+}

@@ -1,0 +1,184 @@
+/** Goal: owners manage their shares, invalid requests change nothing, and others get nowhere. */
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { encodeId, newUuid } from "../../shared/ids.ts";
+import {
+  createFakeApi,
+  errorCodeOf,
+  type FakeApi,
+  type FakeKey,
+} from "../../test/harness/fake-api.ts";
+import { notFound } from "../http/errors.ts";
+import type { ShareRow } from "./model.ts";
+
+let api: FakeApi;
+let key: FakeKey;
+let owner: string;
+let changes: unknown[];
+
+const row: ShareRow = {
+  id: newUuid(),
+  link_id: newUuid(),
+  name: "Campaign",
+  password_hash: "$argon2id$secret",
+  breakdowns: ["country"],
+  timezone: "UTC",
+  embed_origins: ["https://www.example.com"],
+  expires_at: null,
+  created_at: new Date(0),
+  updated_at: new Date(0),
+};
+const path = `/v1/shares/${encodeId("shr", row.id)}`;
+
+beforeEach(() => {
+  changes = [];
+  const find = ({ accountId }: { accountId: string }) => {
+    if (accountId !== owner) throw notFound("share");
+    return row;
+  };
+  api = createFakeApi({
+    shares: {
+      create: async (_, id, body) => {
+        changes.push(body);
+        return { row: { ...row, id }, token: "t".repeat(43) };
+      },
+      get: async (scope) => find(scope),
+      update: async (scope, _, body) => {
+        const found = find(scope);
+        changes.push(body);
+        return found;
+      },
+      revoke: async (scope) => {
+        find(scope);
+        changes.push("revoked");
+      },
+      list: async () => ({ rows: [row], total: 1, next: null }),
+    },
+  });
+  key = api.addKey();
+  owner = key.accountId;
+});
+
+describe("POST /v1/shares", () => {
+  test("returns the URL, on the host that the client used, and no hash of the password", async () => {
+    const { status, headers, body, text } = await api.send("/v1/shares", {
+      key,
+      body: { password: "correct horse" },
+    });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({
+      url: `https://api.test/shared/${"t".repeat(43)}`,
+      has_password: true,
+    });
+    expect(headers.get("location")).toMatch(/^\/v1\/shares\/shr_/);
+    expect(text).not.toContain("argon2id");
+  });
+
+  test.each<[string, unknown]>([
+    ["an unknown dimension", { breakdowns: ["visitor"] }],
+    ["a dimension twice", { breakdowns: ["country", "country"] }],
+    [
+      "too many dimensions",
+      {
+        breakdowns: [
+          "country",
+          "region",
+          "city",
+          "continent",
+          "device",
+          "browser",
+          "os",
+          "referrer",
+          "host",
+        ],
+      },
+    ],
+    ["a short password", { password: "short" }],
+    ["an origin with a path", { embed_origins: ["https://example.com/page"] }],
+    ["an origin that ends the policy", { embed_origins: ["https://a;script-src *"] }],
+    ["an origin of another scheme", { embed_origins: ["javascript:alert(1)"] }],
+    ["all origins", { embed_origins: ["*"] }],
+    ["a control character in the name", { name: "a\nb" }],
+    ["an unknown field", { token: "mine" }],
+  ])("rejects %s", async (_, body) => {
+    const response = await api.send("/v1/shares", { key, body });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+    expect(changes).toEqual([]);
+  });
+});
+
+describe("the other endpoints of shares", () => {
+  test.each([
+    ["GET", undefined],
+    ["PATCH", { name: "Other" }],
+    ["DELETE", undefined],
+  ])(
+    "%s works for the owner and does not find the share of another account",
+    async (method, body) => {
+      expect((await api.send(path, { method, key, body })).status).toBe(200);
+      const before = changes.length;
+      const foreign = await api.send(path, { method, key: api.addKey(), body });
+      expect([foreign.status, errorCodeOf(foreign)]).toEqual([404, "not_found"]);
+      expect(changes).toHaveLength(before);
+    },
+  );
+
+  test.each([
+    ["GET", path, "shares:read"],
+    ["GET", "/v1/shares", "shares:read"],
+    ["POST", "/v1/shares", "shares:write"],
+    ["PATCH", path, "shares:write"],
+    ["DELETE", path, "shares:write"],
+  ])("%s %s needs the scope %s", async (method, route, scope) => {
+    const scopes = key.scopes.filter((each) => each !== scope);
+    const response = await api.send(route, {
+      method,
+      key: api.addKey({ scopes }),
+      ...(method === "POST" || method === "PATCH" ? { body: {} } : {}),
+    });
+    expect([response.status, errorCodeOf(response)]).toEqual([403, "forbidden"]);
+    expect(changes).toEqual([]);
+  });
+
+  test("a list and a share never contain the URL", async () => {
+    for (const route of ["/v1/shares", path]) {
+      const { status, text } = await api.send(route, { key });
+      expect(status).toBe(200);
+      expect(text).not.toMatch(/token|url|argon2id/);
+    }
+  });
+});
+
+describe("what needs no key", () => {
+  test.each(["GET", "POST"])(
+    "%s of a page that is no share's says so, without a secret",
+    async (method) => {
+      api = createFakeApi({
+        shared: {
+          find: async () => {
+            throw notFound("share");
+          },
+        },
+      });
+      const { status, headers, text } = await api.send("/shared/none", { method });
+      expect(status).toBe(404);
+      expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+      expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+      expect(text).toContain("There are no statistics at this address.");
+    },
+  );
+
+  test("rejects a filter, and a form that is too long", async () => {
+    const filtered = await api.send("/v1/shared/token?country=DE");
+    expect([filtered.status, errorCodeOf(filtered)]).toEqual([400, "invalid_request"]);
+    const long = await api.send("/shared/token", { body: "x".repeat(2_049) });
+    expect([long.status, errorCodeOf(long)]).toEqual([413, "payload_too_large"]);
+  });
+
+  test("is limited by address", async () => {
+    api = createFakeApi({ shared: { read: () => Promise.reject(notFound("share")) } });
+    const statuses = new Set<number>();
+    for (let i = 0; i < 61; i++) statuses.add((await api.send("/v1/shared/token")).status);
+    expect([...statuses]).toEqual([404, 429]);
+  });
+});

@@ -1,0 +1,130 @@
+/** Routes of `/v1/shares`: what owners do with their shares. */
+import { Elysia } from "elysia";
+
+import { decodeId } from "../../shared/ids.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { idParams, successResponse } from "../http/common-schemas.ts";
+import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { principalOf } from "../http/request-context.ts";
+import type { Idempotent } from "../idempotency/idempotent.ts";
+import {
+  createShareBody,
+  newShareResponse,
+  shareListResponse,
+  shareResponse,
+  toShareResponse,
+  updateShareBody,
+} from "./model.ts";
+import type { ShareService } from "./service.ts";
+
+type ShareRoutesDeps = {
+  auth: AuthPlugin;
+  idempotent: Idempotent;
+  shares: ShareService;
+  /** The origin, without a trailing slash, at which the client of a request reaches this site. */
+  originOf: (request: Request) => string;
+};
+
+/** The token must not be readable in the database, not even while its response is stored. */
+const SECRET = { secret: true };
+
+/** Names the list in its cursors. */
+const LIST = "shares";
+
+const READ_ACCESS = { scope: "shares:read", limit: null, cost: 1 } as const;
+
+const WRITE_ACCESS = { scope: "shares:write", limit: null, cost: 1 } as const;
+
+export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesDeps) =>
+  new Elysia({ name: "shares", prefix: "/v1/shares", tags: ["Shares"] })
+    .use(auth)
+    .post(
+      "",
+      async ({ call, request, body, set }) => {
+        const principal = principalOf(call);
+        const create = async (id: string) => {
+          const { row, token } = await shares.create(principal, id, body);
+          const share = toShareResponse(row);
+          return {
+            status: 201 as const,
+            headers: { location: `/v1/shares/${share.id}` },
+            body: { ...share, token, url: `${originOf(request)}/shared/${token}` },
+          };
+        };
+        return await idempotent({ principal, request, body, set }, create, SECRET);
+      },
+      {
+        access: WRITE_ACCESS,
+        jsonBody: "required",
+        idempotent: true,
+        errors: ["quota_exceeded", "not_found"],
+        body: createShareBody,
+        response: { 201: newShareResponse },
+        detail: {
+          operationId: "createShare",
+          summary: "Share statistics",
+          description:
+            "Makes the statistics of a link, or of all links, readable for people without an account. Only this response contains the URL; who has it can read them until the share expires or is revoked.",
+        },
+      },
+    )
+    .get(
+      "",
+      async ({ call, query }) => {
+        const wanted = readListRequest(query, LIST);
+        const part = await shares.list(principalOf(call), wanted);
+        return listResponse(wanted, part, LIST, toShareResponse);
+      },
+      {
+        access: READ_ACCESS,
+        query: listQuery,
+        response: { 200: shareListResponse },
+        detail: { operationId: "listShares", summary: "List shares" },
+      },
+    )
+    .get(
+      "/:id",
+      async ({ call, params }) =>
+        toShareResponse(await shares.get(principalOf(call), decodeId("shr", params.id))),
+      {
+        access: READ_ACCESS,
+        params: idParams,
+        response: { 200: shareResponse },
+        detail: { operationId: "getShare", summary: "Get a share" },
+      },
+    )
+    .patch(
+      "/:id",
+      async ({ call, params, body }) =>
+        toShareResponse(await shares.update(principalOf(call), decodeId("shr", params.id), body)),
+      {
+        access: WRITE_ACCESS,
+        jsonBody: "required",
+        params: idParams,
+        body: updateShareBody,
+        response: { 200: shareResponse },
+        detail: {
+          operationId: "updateShare",
+          summary: "Change a share",
+          description:
+            "Changes the fields that the body has. A new password ends all access by the old one.",
+        },
+      },
+    )
+    .delete(
+      "/:id",
+      async ({ call, params }) => {
+        await shares.revoke(principalOf(call), decodeId("shr", params.id));
+        return { success: true, message: "The share has been revoked." };
+      },
+      {
+        access: WRITE_ACCESS,
+        params: idParams,
+        response: { 200: successResponse },
+        detail: {
+          operationId: "revokeShare",
+          summary: "Revoke a share",
+          description: "Its URL stops working with the next request, permanently.",
+        },
+      },
+    );

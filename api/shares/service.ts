@@ -1,0 +1,134 @@
+/** The operations of owners on their shares. */
+import { decodeId, type Uuid } from "../../shared/ids.ts";
+import { parseZone } from "../analytics/period.ts";
+import { futureInstant } from "../http/common-schemas.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { LinkService } from "../links/service.ts";
+import type { PasswordHashing } from "../passwords/hashing.ts";
+import { isForeignKeyViolation, type Sql } from "../postgres.ts";
+import type { CreateShareBody, ShareFields, ShareRow, UpdateShareBody } from "./model.ts";
+import {
+  countShares,
+  deleteShare,
+  findShare,
+  insertShare,
+  listShares,
+  lockAndCountShares,
+  updateShare,
+} from "./sql.ts";
+import { createToken } from "./token.ts";
+
+type ShareServiceDeps = {
+  sql: Sql;
+  links: Pick<LinkService, "get">;
+  passwords: Pick<PasswordHashing, "hashForLink">;
+};
+
+export type ShareService = ReturnType<typeof createShareService>;
+
+/** Shares of an account and mode: far more than people manage by hand. */
+const SHARES_MAX = 1_000;
+
+const DEFAULTS: ShareFields = {
+  name: null,
+  password_hash: null,
+  breakdowns: ["country", "device", "referrer"],
+  timezone: "UTC",
+  embed_origins: [],
+  expires_at: null,
+};
+
+export function createShareService({ sql, links, passwords }: ShareServiceDeps) {
+  /** Converts the fields of a request. Throws `invalid_request`, and `unavailable` when too many passwords wait. */
+  async function prepareFields(
+    { accountId }: AccountScope,
+    { name, breakdowns, timezone, password, embed_origins, expires_at }: UpdateShareBody,
+  ): Promise<Partial<ShareFields>> {
+    const change: Partial<ShareFields> = {};
+    if (name !== undefined) change.name = name;
+    if (breakdowns !== undefined) change.breakdowns = breakdowns;
+    if (timezone !== undefined) change.timezone = parseZone(timezone);
+    if (embed_origins !== undefined) change.embed_origins = embed_origins;
+    if (expires_at !== undefined)
+      change.expires_at = futureInstant("expires_at", expires_at, new Date());
+    if (password !== undefined)
+      change.password_hash =
+        password === null ? null : await passwords.hashForLink(accountId, password);
+    return change;
+  }
+
+  /**
+   * Shares the statistics of a link, or of all links without one; only this returns the token. Throws `not_found`,
+   * `invalid_request` and `quota_exceeded`.
+   */
+  async function create(
+    owner: AccountScope,
+    id: Uuid,
+    { link_id, ...body }: CreateShareBody,
+  ): Promise<{ row: ShareRow; token: string }> {
+    const link =
+      typeof link_id === "string" ? await links.get(owner, decodeId("link", link_id)) : null;
+    const fields = { ...DEFAULTS, ...(await prepareFields(owner, body)) };
+    const { token, hash: token_hash } = createToken();
+    const share = { ...fields, id, link_id: link?.id ?? null, token_hash };
+    try {
+      const row = await sql.begin(async (transaction) => {
+        if ((await lockAndCountShares(transaction, owner)) >= SHARES_MAX) throw tooMany();
+        return await insertShare(transaction, owner, share);
+      });
+      return { row, token };
+    } catch (error) {
+      // The link has been deleted meanwhile.
+      throw isForeignKeyViolation(error) ? notFound("link") : error;
+    }
+  }
+
+  /** Finds one of the owner's shares; throws `not_found`. */
+  async function get(owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
+    return requireShare(id === undefined ? undefined : await findShare(sql, owner, id));
+  }
+
+  /** Changes what a body has; throws as {@link get}, and `invalid_request`. */
+  async function update(
+    owner: AccountScope,
+    id: Uuid | undefined,
+    body: UpdateShareBody,
+  ): Promise<ShareRow> {
+    const row = await get(owner, id);
+    const change = await prepareFields(owner, body);
+    if (Object.keys(change).length === 0) return row;
+    return requireShare(await updateShare(sql, owner, row.id, change));
+  }
+
+  /** Revokes a share, from the next request on, for good; throws as {@link get}. */
+  async function revoke(owner: AccountScope, id: Uuid | undefined): Promise<void> {
+    if (id === undefined || !(await deleteShare(sql, owner, id))) throw notFound("share");
+  }
+
+  return {
+    create,
+    get,
+    update,
+    revoke,
+    /** Lists the owner's shares, newest first. */
+    list: (owner: AccountScope, request: ListRequest): Promise<ListPart<ShareRow>> =>
+      readPart(
+        request,
+        (limit, start) => listShares(sql, owner, limit, start),
+        () => countShares(sql, owner),
+      ),
+  };
+}
+
+function requireShare(row: ShareRow | undefined): ShareRow {
+  if (row === undefined) throw notFound("share");
+  return row;
+}
+
+const tooMany = (): ApiError =>
+  new ApiError(
+    "quota_exceeded",
+    `The account has ${SHARES_MAX} shares already. Revoke one of them first.`,
+  );

@@ -1,0 +1,114 @@
+/** SQL statements on shares. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { ListStart } from "../http/pagination.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { ShareFields, ShareRow } from "./model.ts";
+
+type NewShare = ShareFields & { id: Uuid; link_id: Uuid | null; token_hash: Buffer };
+
+const columns = (sql: Sql | Transaction) => sql`
+  id, link_id, name, password_hash, breakdowns, timezone, embed_origins, expires_at, created_at, updated_at`;
+
+/**
+ * Inserts a share, or gives it a new token if an earlier attempt of the same request has inserted it. A link that is gone
+ * violates a foreign key.
+ */
+export async function insertShare(
+  transaction: Transaction,
+  { accountId, mode }: AccountScope,
+  share: NewShare,
+): Promise<ShareRow> {
+  const [row] = await transaction<[ShareRow]>`
+    insert into shares (id, account_id, mode, link_id, name, token_hash, password_hash, breakdowns, timezone,
+                        embed_origins, expires_at)
+    values (${share.id}, ${accountId}, ${mode}, ${share.link_id}, ${share.name}, ${share.token_hash},
+            ${share.password_hash}, ${[...share.breakdowns]}::text[], ${share.timezone},
+            ${[...share.embed_origins]}::text[], ${share.expires_at})
+    on conflict (id) do update set token_hash = excluded.token_hash
+    returning ${columns(transaction)}`;
+  return row;
+}
+
+/** Counts the owner's shares; until the transaction ends, nobody else adds one. */
+export async function lockAndCountShares(
+  transaction: Transaction,
+  owner: AccountScope,
+): Promise<number> {
+  const { accountId, mode } = owner;
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} shares`}, 2))`;
+  return await countShares(transaction, owner);
+}
+
+export async function countShares(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+): Promise<number> {
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::integer as total from shares where account_id = ${accountId} and mode = ${mode}`;
+  return total;
+}
+
+/** Finds one of the owner's shares by its primary key. */
+export async function findShare(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+): Promise<ShareRow | undefined> {
+  const [row] = await sql<ShareRow[]>`
+    select ${columns(sql)} from shares where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
+  return row;
+}
+
+/** Lists the owner's shares, newest first, from an offset or after a position. */
+export async function listShares(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  limit: number,
+  start: ListStart,
+): Promise<ShareRow[]> {
+  const after = "after" in start ? start.after : null;
+  return await sql<ShareRow[]>`
+    select ${columns(sql)} from shares
+     where account_id = ${accountId} and mode = ${mode}
+           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
+     order by created_at desc, id desc
+     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
+}
+
+/** Changes the fields of one of the owner's shares; undefined when there is none. */
+export async function updateShare(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+  change: Partial<ShareFields>,
+): Promise<ShareRow | undefined> {
+  const [row] = await sql<ShareRow[]>`
+    update shares set ${sql({ ...change, updated_at: new Date() })}
+     where id = ${id} and account_id = ${accountId} and mode = ${mode}
+    returning ${columns(sql)}`;
+  return row;
+}
+
+/** Deletes one of the owner's shares; returns false when there is none. */
+export async function deleteShare(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+): Promise<boolean> {
+  const rows = await sql`
+    delete from shares where id = ${id} and account_id = ${accountId} and mode = ${mode} returning id`;
+  return rows.length === 1;
+}
+
+/** Finds the share of a token, with its owner, unless it has expired or an operator has suspended the account. */
+export async function findSharedBy(
+  sql: Sql,
+  tokenHash: Buffer,
+): Promise<(ShareRow & AccountScope) | undefined> {
+  const [row] = await sql<(ShareRow & AccountScope)[]>`
+    select ${columns(sql)}, account_id as "accountId", mode from shares
+     where token_hash = ${tokenHash} and (expires_at is null or expires_at > clock_timestamp())
+       and not exists (select from accounts where id = account_id and suspended_until = 'infinity')`;
+  return row;
+}

@@ -1,0 +1,49 @@
+/** The secrets of shares: the token in a share's URL, and the access tokens that its password grants. */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+import type { Uuid } from "../../shared/ids.ts";
+
+const TOKEN_BYTES = 32;
+
+const TOKEN_FORM = /^[\w-]{43}$/;
+
+/** How long an access token is valid. */
+const ACCESS_SECONDS = 3_600;
+
+const ACCESS_FORM = /^(?<expires>\d{1,12})\.(?<signature>[\w-]{43})$/;
+
+/** Creates the token of a URL; only its hash is stored. */
+export function createToken(): { token: string; hash: Buffer } {
+  const token = randomBytes(TOKEN_BYTES).toString("base64url");
+  return { token, hash: hashToken(token) };
+}
+
+const hashToken = (token: string): Buffer =>
+  Buffer.from(new Bun.CryptoHasher("sha256").update(token).digest());
+
+/** The hash by which the share of a token is found; undefined for a text that is no token. */
+export const parseToken = (token: string): Buffer | undefined =>
+  TOKEN_FORM.test(token) ? hashToken(token) : undefined;
+
+type Protected = { id: Uuid; password_hash: string };
+
+/** Signed with the password's hash, which only the database has: another password makes another key. */
+const sign = ({ id, password_hash }: Protected, expires: number): Buffer =>
+  createHmac("sha256", password_hash).update(`${id}\n${expires}`).digest();
+
+/** Grants access to a share to whoever knows its password. `now` is Unix milliseconds, `expires` Unix seconds. */
+export function grantAccess(share: Protected, now: number): { access: string; expires: number } {
+  const expires = Math.floor(now / 1_000) + ACCESS_SECONDS;
+  return { access: `${expires}.${sign(share, expires).toString("base64url")}`, expires };
+}
+
+/** Whether an access token is one of this share with its present password, and has not expired. */
+export function hasAccess(share: Protected, access: string, now: number): boolean {
+  const { expires, signature } = ACCESS_FORM.exec(access)?.groups ?? {};
+  if (expires === undefined || signature === undefined || Number(expires) * 1_000 <= now) {
+    return false;
+  }
+  const given = Buffer.from(signature, "base64url");
+  const expected = sign(share, Number(expires));
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}

@@ -1,0 +1,5 @@
+/** What can be taken down as a whole. */
+export type TakedownKind = "account" | "host";
+
+/** A takedown, and when it was ordered. The subject of an account is its UUID, that of a host the host in lower case. */
+export type Takedown = { kind: TakedownKind; subject: string; created_at: Date };

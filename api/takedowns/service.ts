@@ -1,0 +1,100 @@
+/** Takedowns of accounts and destination hosts: an operator's list, which all redirectors hold. */
+import { type TakedownList, takedownNotice } from "../../shared/contracts/feed-notices.ts";
+import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { compileTakedowns, type Covers } from "../../shared/takedowns/covers.ts";
+import type { Sql } from "../postgres.ts";
+import type { Takedown, TakedownKind } from "./model.ts";
+import {
+  deleteTakedown,
+  hasAccount,
+  insertTakedown,
+  insertTakedownNotice,
+  isPending,
+  listTakedowns,
+  lockTakedowns,
+  selectTakedowns,
+} from "./sql.ts";
+
+/** How long an API process shows a list that has changed meanwhile. */
+const STALE_MS = 1_000;
+
+/** How long a command waits for a change to be published: the relays poll every half second. */
+const PUBLISHED_WITHIN_MS = 5_000;
+const POLL_MS = 50;
+
+/**
+ * Creates a function that returns what the list covers now, undefined when it is empty. Concurrent calls share a query. It
+ * never fails a request: while the list cannot be read, the last one counts.
+ */
+export function createTakedownReader(sql: Sql): () => Promise<Covers | undefined> {
+  let covers: Covers | undefined;
+  let readAt = -Infinity;
+  let reading: Promise<void> | undefined;
+
+  async function read(): Promise<void> {
+    const list = await selectTakedowns(sql);
+    const isEmpty = list.accounts.length === 0 && list.hosts.length === 0;
+    covers = isEmpty ? undefined : compileTakedowns(list);
+    readAt = Date.now();
+  }
+
+  return async () => {
+    if (Date.now() - readAt >= STALE_MS) {
+      reading ??= read()
+        .catch(() => undefined)
+        .finally(() => (reading = undefined));
+      await reading;
+    }
+    return covers;
+  };
+}
+
+/**
+ * Takes an account (by its UUID) or a host down, or lifts that. Returns the id of the notice in the outbox; undefined when
+ * there is no such account, or nothing to lift. Throws when the list would not fit into a message.
+ */
+export async function changeTakedowns(
+  sql: Sql,
+  kind: TakedownKind,
+  subject: string,
+  down: boolean,
+): Promise<string | undefined> {
+  return await sql.begin(async (transaction) => {
+    await lockTakedowns(transaction);
+    if (down) {
+      if (kind === "account" && !(await hasAccount(transaction, subject))) return undefined;
+      await insertTakedown(transaction, kind, subject);
+    } else if (!(await deleteTakedown(transaction, kind, subject))) return undefined;
+    const list = await selectTakedowns(transaction);
+    requireFits(list);
+    return await insertTakedownNotice(transaction, takedownNotice(0, list));
+  });
+}
+
+/** Adds the list to the outbox again, for a feed that was lost. */
+export const resyncTakedowns = async (sql: Sql): Promise<void> =>
+  await sql.begin(async (transaction) => {
+    await lockTakedowns(transaction);
+    await insertTakedownNotice(transaction, takedownNotice(0, await selectTakedowns(transaction)));
+  });
+
+function requireFits(list: TakedownList): void {
+  const { length } = encodeLinkMessage(takedownNotice(0, list));
+  if (length <= ENCODED_LINK_BYTES_MAX) return;
+  throw new Error(
+    `The list of accounts and hosts would take ${length} bytes; at most ${ENCODED_LINK_BYTES_MAX} are possible. Lift some, or take down single links.`,
+  );
+}
+
+/** Waits until an outbox entry is published; false when that takes too long, as without a running API process. */
+export async function waitUntilPublished(sql: Sql, outboxId: string): Promise<boolean> {
+  const deadline = Date.now() + PUBLISHED_WITHIN_MS;
+  while (await isPending(sql, outboxId)) {
+    if (Date.now() >= deadline) return false;
+    await Bun.sleep(POLL_MS);
+  }
+  return true;
+}
+
+/** All takedowns of accounts and hosts, the newest first. */
+export const findTakedowns = async (sql: Sql): Promise<Takedown[]> => await listTakedowns(sql);

@@ -1,0 +1,73 @@
+/** SQL statements on takedowns of accounts and hosts. */
+import type { TakedownList, TakedownNotice } from "../../shared/contracts/feed-notices.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { Takedown, TakedownKind } from "./model.ts";
+
+/** Reads all takedowns. */
+export async function selectTakedowns(sql: Sql | Transaction): Promise<TakedownList> {
+  const [row] = await sql<[{ accounts: string[]; hosts: string[] }]>`
+    select coalesce(array_agg(subject order by subject) filter (where kind = 'account'), '{}') as accounts,
+           coalesce(array_agg(subject order by subject) filter (where kind = 'host'), '{}') as hosts
+      from takedowns`;
+  return row;
+}
+
+/** Lists takedowns with their times, the newest first. */
+export const listTakedowns = async (sql: Sql): Promise<Takedown[]> =>
+  await sql<Takedown[]>`
+    select kind, subject, created_at from takedowns order by created_at desc, kind, subject`;
+
+/** Keeps other changes of the list waiting until the transaction ends. */
+export async function lockTakedowns(transaction: Transaction): Promise<void> {
+  await transaction`lock table takedowns in share row exclusive mode`;
+}
+
+/** Adds a takedown; one that is there already stays. */
+export async function insertTakedown(
+  transaction: Transaction,
+  kind: TakedownKind,
+  subject: string,
+): Promise<void> {
+  await transaction`
+    insert into takedowns (kind, subject) values (${kind}, ${subject}) on conflict do nothing`;
+}
+
+/** Removes a takedown; returns whether there was one. */
+export async function deleteTakedown(
+  transaction: Transaction,
+  kind: TakedownKind,
+  subject: string,
+): Promise<boolean> {
+  const { count } = await transaction`
+    delete from takedowns where kind = ${kind} and subject = ${subject}`;
+  return count > 0;
+}
+
+/**
+ * Adds a notice to the outbox under a new version, and returns the row's id. It is as old as those that the relays of all
+ * API processes publish at their next poll, because no process publishes it directly.
+ */
+export async function insertTakedownNotice(
+  transaction: Transaction,
+  draft: TakedownNotice,
+): Promise<string> {
+  const [row] = await transaction<[{ id: string }]>`
+    with drawn as (select nextval('link_version') as version)
+    insert into link_outbox (version, record, created_at)
+    select version, ${transaction.json(draft)}::jsonb || jsonb_build_object('version', version), now() - interval '1 minute'
+      from drawn
+    returning id`;
+  return row.id;
+}
+
+/** Whether an account exists. */
+export async function hasAccount(sql: Sql | Transaction, id: string): Promise<boolean> {
+  const rows = await sql`select from accounts where id = ${id}`;
+  return rows.length > 0;
+}
+
+/** Whether an outbox row is still to be published. */
+export async function isPending(sql: Sql, outboxId: string): Promise<boolean> {
+  const rows = await sql`select from link_outbox where id = ${outboxId}`;
+  return rows.length > 0;
+}

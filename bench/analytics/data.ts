@@ -1,0 +1,172 @@
+/** Stacks with millions of clicks, generated inside ClickHouse; kept on disk, they are measured again without generating. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { setPriority } from "node:os";
+import { join } from "node:path";
+
+import postgres from "postgres";
+
+import { decodeId } from "../../shared/ids.ts";
+import { createAccount } from "../../test/harness/admin.ts";
+import { call, linkSchema } from "../../test/harness/api.ts";
+import { type Stack, startStack } from "../../test/harness/stack.ts";
+
+const LINKS = 100_000;
+const MEDIAN_RANK = LINKS / 2;
+const TAGGED_LINKS = 10_000;
+/** Ids of links are this and their rank by clicks. */
+const RANK_ID_PREFIX = "01900000-0000-7000-8000-";
+const DAYS = 90;
+const DAY_MS = 86_400_000;
+const MERGED_MS = 600_000;
+
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  day: 10_000_000,
+  endpoints: { "GET /v1/analytics/*": 1_000_000 },
+};
+
+/** What a data directory contains, in its file `bench.json`. */
+type Contents = {
+  account: { id: string; key: string };
+  /** The link with more than a tenth of the clicks, and the median one. */
+  hot: BenchLink;
+  median: BenchLink;
+  /** Days since 1970 on which the generated clicks end, and how many days have been generated. */
+  endDay: number;
+  days: number;
+};
+
+type BenchLink = { id: string; uuid: string };
+
+export type Data = { stack: Stack; contents: Contents };
+
+/** Runs a statement in ClickHouse and returns the response's text. */
+export async function runQuery({ stack }: Pick<Data, "stack">, query: string): Promise<string> {
+  const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text.trim();
+}
+
+/**
+ * Starts a stack with that many clicks of the last 90 days. With a directory, what it contains is reused and completed;
+ * clicks that end before yesterday are too old for the period of 24 hours.
+ */
+export async function openData(clicks: number, dir: string | undefined): Promise<Data> {
+  if (dir !== undefined) mkdirSync(dir, { recursive: true });
+  const stack = await startStack(dir === undefined ? {} : { dataDir: join(dir, "data") });
+  const path = join(dir ?? stack.dataDir, "bench.json");
+  const contents: Contents = existsSync(path)
+    ? JSON.parse(readFileSync(path, "utf8"))
+    : await createContents(stack);
+  const data = { stack, contents };
+  const today = Math.floor(Date.now() / DAY_MS);
+  if (contents.endDay < today - 1)
+    throw new Error(`The clicks in ${dir} are too old: remove them.`);
+  if (contents.days === DAYS) return data;
+  const save = () => writeFileSync(path, JSON.stringify(contents));
+  save();
+  await generate(data, clicks, save);
+  return data;
+}
+
+async function createContents(stack: Stack): Promise<Contents> {
+  const account = await createAccount(stack, "enterprise", UNLIMITED);
+  return {
+    account,
+    hot: await createLink(stack, account.key, "hot", 1e7),
+    median: await createLink(stack, account.key, "median", 0),
+    endDay: Math.floor(Date.now() / DAY_MS),
+    days: 0,
+  };
+}
+
+/** Creates a link with the click count that the worker would have stored in PostgreSQL. */
+async function createLink(
+  stack: Stack,
+  key: string,
+  name: string,
+  clicks: number,
+): Promise<BenchLink> {
+  const { api_url, database_url } = stack.info();
+  const created = await call(`${api_url}/v1/links`, {
+    key,
+    body: { url: `https://example.com/${name}` },
+  });
+  const { id } = linkSchema.parse(created.body);
+  const uuid = decodeId("link", id) ?? "";
+  const sql = postgres(database_url, { max: 1 });
+  await sql`update links set created_at = now() - interval '100 days' where id = ${uuid}`;
+  await sql`update link_counters set clicks = ${clicks} where link_id = ${uuid}`;
+  await sql.end();
+  return { id, uuid };
+}
+
+/** Gives the tag `campaign` to the 10,000 links after the first, which have most of the other clicks. */
+export async function tagLinks({ stack, contents }: Data): Promise<void> {
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  await sql`
+    insert into links (id, account_id, mode, alias, original_url, target_url, tags, version,
+                       created_at, updated_at)
+    select concat(${RANK_ID_PREFIX}::text, lpad(to_hex(rank), 12, '0'))::uuid, ${decodeId("acct", contents.account.id) ?? ""}::uuid,
+           'live', 'rank-' || rank, 'https://example.com/', 'https://example.com/', array['campaign'],
+           nextval('link_version'), now() - interval '100 days', now()
+      from generate_series(2, ${TAGGED_LINKS + 1}::integer) rank
+        on conflict do nothing`;
+  await sql.end();
+}
+
+/** Inserts clicks one day at a time; the views fill the rollups. Then waits until parts are merged. */
+async function generate(data: Data, clicks: number, save: () => void): Promise<void> {
+  const { contents, stack } = data;
+  const { clickhouse } = stack.info().pids;
+  if (clickhouse !== null) setPriority(clickhouse, 15);
+  while (contents.days < DAYS) {
+    await runQuery(data, insertDay(contents, Math.ceil(clicks / DAYS)));
+    contents.days++;
+    save();
+    if (contents.days % 10 === 0) console.log(`${contents.days} of ${DAYS} days`);
+  }
+  const { hot, median } = contents;
+  const counts = await runQuery(
+    data,
+    `SELECT count(), countIf(link_id = '${hot.uuid}'), countIf(link_id = '${median.uuid}') FROM clicks`,
+  );
+  console.log(`clicks: total, hot link, median link: ${counts.replaceAll("\t", ", ")}`);
+  if (clickhouse !== null) setPriority(clickhouse, 0);
+  // Ninety days were inserted within minutes: wait until the merges have caught up.
+  const deadline = Date.now() + MERGED_MS;
+  while (
+    (await runQuery(data, "SELECT count() FROM system.merges")) !== "0" &&
+    Date.now() < deadline
+  )
+    await Bun.sleep(1_000);
+}
+
+function insertDay({ account, hot, median, endDay, days }: Contents, clicks: number): string {
+  const start = new Date((endDay - days - 1) * DAY_MS).toISOString().slice(0, 10);
+  return `
+    INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, continent, country, region,
+                        region_name, city, browser, os, device, referrer, language, journal_id, segment, idx)
+    SELECT toDateTime64('${start} 00:00:00', 3, 'UTC') + toIntervalMillisecond(intDiv(number * ${DAY_MS}, ${clicks})),
+           multiIf(rank = 1, toUUID('${hot.uuid}'), rank = ${MEDIAN_RANK}, toUUID('${median.uuid}'),
+                   toUUID(concat('${RANK_ID_PREFIX}', leftPad(lower(hex(rank)), 12, '0')))),
+           toUUID('${decodeId("acct", account.id)}'), 'live',
+           if(r1 % 10 = 0, 'bot', 'human'), sipHash64(rank, r1 % 5000000), 'EU',
+           -- Each city is in one region, and each region in one country.
+           ['DE','US','FR','GB','IN','BR','JP','ES','IT','PL','NL','SE'][1 + city % 40 % 12],
+           concat('R', toString(city % 40)), concat('Region ', toString(city % 40)),
+           concat('City ', toString(city)),
+           ['Chrome','Safari','Firefox','Edge','Samsung Internet'][1 + r2 % 5],
+           ['Windows','iOS','Android','macOS','Linux'][1 + r1 % 5],
+           ['mobile','desktop','tablet'][1 + r1 % 3],
+           concat('site-', toString(least(intDiv(r2, 7) % 300, r1 % 300)), '.example'), 'en',
+           '01900000-0000-7000-8000-000000000002', ${days}, number % 60000
+      FROM (SELECT number, rand(1) AS r1, rand(2) AS r2, least(r2 % 400, r1 % 400) AS city,
+                   -- Zipf's law over all links, with an extra share for the first.
+                   if(rand(3) % 20 = 0, 1, toUInt32(pow(${LINKS}, rand(4) / 4294967295))) AS rank
+              FROM numbers(${clicks}))
+    SETTINGS max_insert_threads = 2, max_block_size = 1000000, min_insert_block_size_rows = 1000000,
+             insert_deduplicate = 0, deduplicate_blocks_in_dependent_materialized_views = 0`;
+}

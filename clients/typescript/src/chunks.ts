@@ -1,0 +1,60 @@
+/** Splits long lists into requests that the API accepts. */
+
+/** The most links of one request. */
+export const LINKS_MAX = 100;
+
+/** The most links with a password of one request that creates links. */
+export const PASSWORDS_MAX = 10;
+
+/** Splits a list into parts, in order, of at most `max` entries, and at most `costlyMax` for which `isCostly` holds. */
+export function splitIntoChunks<Item>(
+  items: readonly Item[],
+  max: number,
+  isCostly: (item: Item) => boolean = () => false,
+  costlyMax = max,
+): Item[][] {
+  const chunks: Item[][] = [];
+  let costly = 0;
+  for (const item of items) {
+    const cost = isCostly(item) ? 1 : 0;
+    const last = chunks.at(-1);
+    if (last === undefined || last.length >= max || costly + cost > costlyMax) {
+      chunks.push([item]);
+      costly = cost;
+    } else {
+      last.push(item);
+      costly += cost;
+    }
+  }
+  return chunks;
+}
+
+/** Whether a link is created or changed with a password. */
+export const hasPassword = (link: { password?: string | null }): boolean =>
+  typeof link.password === "string";
+
+/** An answer about many links: an entry for each by its position in the request, and counts. */
+type ManyAnswer = { data: { index: number }[] };
+
+/**
+ * Sends chunks one after another, and puts their answers together: positions are those in the whole list, and counts
+ * are added. An empty list is sent as one empty chunk, so that the API says what is wrong with it.
+ */
+export async function inChunks<Item, Answer extends ManyAnswer>(
+  chunks: readonly Item[][],
+  send: (chunk: Item[], i: number) => Promise<Answer>,
+): Promise<Answer> {
+  const [first = [], ...others] = chunks;
+  const whole = await send(first, 0);
+  let sent = first.length;
+  for (const [i, chunk] of others.entries()) {
+    const { data, ...counts } = await send(chunk, i + 1);
+    for (const item of data) whole.data.push({ ...item, index: item.index + sent });
+    for (const [name, count] of Object.entries(counts)) {
+      if (typeof count === "number")
+        Reflect.set(whole, name, Number(Reflect.get(whole, name)) + count);
+    }
+    sent += chunk.length;
+  }
+  return whole;
+}

@@ -1,0 +1,246 @@
+import { describe, expect, test } from "bun:test";
+
+import { createClient } from "./client.ts";
+import { ShorthopError } from "./errors.ts";
+import type { LiveClick } from "./live.ts";
+
+type Reply = (request: Request) => Response | Promise<Response>;
+
+/** A client of a fake API, and the requests that it has sent. */
+function createFake(reply: Reply) {
+  const requests: Request[] = [];
+  const fetchFake = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const address = url instanceof Request ? url.url : String(url);
+    const request = new Request(address, init);
+    requests.push(new Request(address, init));
+    return await reply(request);
+  };
+  const client = createClient({
+    baseUrl: "http://localhost",
+    apiKey: "sk_test_x",
+    fetch: Object.assign(fetchFake, { preconnect: () => undefined }),
+  });
+  return { client, requests };
+}
+
+const ok: Reply = () => Response.json({ data: [], next_cursor: null, created: 0, failed: 0 });
+
+const codeOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => "no error",
+    (error: unknown) => (error instanceof ShorthopError ? error.code : error),
+  );
+
+describe("ids", () => {
+  test("are one segment of the path, whatever they contain", async () => {
+    const { client, requests } = createFake(ok);
+    await client.links.get("../keys");
+    await client.links.delete("a/b?c#d");
+    await client.keys.rotate("%2e%2e");
+    await client.analytics.csv.geo("ü");
+    expect(requests.map(({ url }) => new URL(url).pathname)).toEqual([
+      "/v1/links/..%2Fkeys",
+      "/v1/links/a%2Fb%3Fc%23d",
+      "/v1/keys/%252e%252e/rotate",
+      "/v1/analytics/%C3%BC/geo",
+    ]);
+  });
+
+  test.each(["", ".", ".."])("%p is refused before a request is sent", async (id) => {
+    const { client, requests } = createFake(ok);
+    const { links, analytics, domains, keys } = client;
+    const calls = [
+      links.get(id),
+      links.update(id, {}),
+      links.delete(id),
+      links.qr(id),
+      analytics.summary(id),
+      analytics.geo(id),
+      analytics.devices(id),
+      analytics.referrers(id),
+      analytics.csv.summary(id),
+      analytics.stream(id).next(),
+      domains.get(id),
+      domains.verify(id),
+      domains.delete(id),
+      keys.get(id),
+      keys.revoke(id),
+      keys.rotate(id),
+    ];
+    for (const call of calls) expect(await codeOf(call)).toBe("invalid_argument");
+    expect(requests).toEqual([]);
+  });
+});
+
+describe("lists", () => {
+  const entries = Array.from({ length: 5 }, (_, i) => ({ id: `link_${i}` }));
+
+  test("are followed by cursor", async () => {
+    const { client, requests } = createFake(({ url }) => {
+      const after = new URL(url).searchParams.get("starting_after") ?? "missing";
+      const start = Number(after === "" ? 0 : after);
+      const next = start + 2 < entries.length ? String(start + 2) : null;
+      return Response.json({ data: entries.slice(start, start + 2), next_cursor: next });
+    });
+    const all = await Array.fromAsync(client.links.all({ tag: ["a", "b"] }));
+    expect(all.map(({ id }) => id)).toEqual(entries.map(({ id }) => id));
+    expect(requests.map(({ url }) => new URL(url).search)).toEqual([
+      "?tag=a&tag=b&starting_after=&limit=100",
+      "?tag=a&tag=b&starting_after=2&limit=100",
+      "?tag=a&tag=b&starting_after=4&limit=100",
+    ]);
+  });
+
+  test("are followed by page where the API has no cursors", async () => {
+    const { client } = createFake(({ url }) => {
+      const page = Number(new URL(url).searchParams.get("page") ?? 1);
+      const data = entries.slice(2 * (page - 1), 2 * page);
+      return Response.json({ data, pagination: { page, total_pages: 3 } });
+    });
+    const all = await Array.fromAsync(client.keys.all());
+    expect(all.map(({ id }) => id)).toEqual(entries.map(({ id }) => id));
+  });
+});
+
+describe("long lists", () => {
+  test("of links are created in requests that the API accepts, with positions in the whole", async () => {
+    const { client, requests } = createFake(async (request) => {
+      const { links } = (await request.json()) as { links: { url: string }[] };
+      const data = links.map((link, index) => ({ index, link }));
+      return Response.json({ data, created: links.length - 1, failed: 1 });
+    });
+    const links = Array.from({ length: 230 }, (_, i) => ({
+      url: `https://example.com/${i}`,
+      ...(i < 12 ? { password: "secret" } : {}),
+    }));
+    const result = await client.links.createMany(links, { idempotencyKey: "import" });
+    expect(result.data.map(({ index }) => index)).toEqual(links.map((_, i) => i));
+    expect([result.created, result.failed]).toEqual([226, 4]);
+    expect(requests.map(({ headers }) => headers.get("idempotency-key"))).toEqual([
+      "import-0",
+      "import-1",
+      "import-2",
+      "import-3",
+    ]);
+  });
+
+  test("of ids are asked for in several requests", async () => {
+    const { client, requests } = createFake(async (request) => {
+      const { link_ids } = (await request.json()) as { link_ids: string[] };
+      const [first = "", ...others] = link_ids;
+      return Response.json({
+        data: others.map((link_id) => ({ link_id, clicks: 1 })),
+        errors: [{ link_id: first, code: "not_found", message: "m" }],
+      });
+    });
+    const link_ids = Array.from({ length: 150 }, (_, i) => `link_${i}`);
+    const { data, errors } = await client.analytics.bulk({ link_ids });
+    expect([data.length, errors?.length, requests.length]).toEqual([148, 2, 2]);
+  });
+});
+
+const click = (id: string): string => `${JSON.stringify({ id, city: "Köln" })}\n`;
+
+describe("single clicks", () => {
+  test("are followed by cursor, in pages of 1,000", async () => {
+    const { client, requests } = createFake(({ url }) => {
+      const after = new URL(url).searchParams.get("starting_after");
+      const [id, next_cursor] = after === null ? ["2", "x"] : ["1", null];
+      return Response.json({ data: [{ id }], next_cursor });
+    });
+    const all = await Array.fromAsync(client.clicks.all({ country: "DE" }));
+    expect(all.map(({ id }) => id)).toEqual(["2", "1"]);
+    expect(requests.map(({ url }) => new URL(url).search)).toEqual([
+      "?limit=1000&country=DE",
+      "?limit=1000&country=DE&starting_after=x",
+    ]);
+  });
+
+  test("are exported line by line, however the lines are cut into pieces", async () => {
+    const bytes = new TextEncoder().encode(click("1") + click("2"));
+    const pieces = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    const { client } = createFake(() => new Response(pieces));
+    const all = await Array.fromAsync(client.clicks.export());
+    expect(all.map(({ id, city }) => [id, city])).toEqual([
+      ["1", "Köln"],
+      ["2", "Köln"],
+    ]);
+  });
+
+  test("whose export breaks off are an error, not the end", async () => {
+    const brokenLine = click("1") + click("2").slice(0, -1);
+    const brokenBody = () =>
+      new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(new TextEncoder().encode(click("1"))),
+        pull: (controller) => controller.error(new Error("The connection was closed.")),
+      });
+    for (const body of [() => brokenLine, brokenBody]) {
+      const { client } = createFake(() => new Response(body()));
+      expect(await codeOf(Array.fromAsync(client.clicks.export()))).toBe("network");
+    }
+  });
+
+  test("are not exported any further after an abort", async () => {
+    const stop = new AbortController();
+    const { client } = createFake(({ signal }) => {
+      const pieces = new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(click("1")));
+          signal.addEventListener("abort", () => controller.error(signal.reason));
+        },
+      });
+      return new Response(pieces);
+    });
+    const clicks = client.clicks.export({}, { signal: stop.signal });
+    expect((await clicks.next()).value?.id).toBe("1");
+    stop.abort();
+    expect(await codeOf(clicks.next())).toBe("aborted");
+  });
+});
+
+const createEvent = (id: string): string => `id: ${id}\nevent: click\ndata: {"country":"DE"}\n\n`;
+
+describe("the stream of clicks", () => {
+  test("resumes after the last click when the connection ends, and ends with the signal", async () => {
+    const { client, requests } = createFake(({ headers }) => {
+      const last = headers.get("last-event-id");
+      return new Response(last === null ? `: hello\n\n${createEvent("1")}` : createEvent("2"));
+    });
+    const stop = new AbortController();
+    const seen: LiveClick[] = [];
+    const reading = (async () => {
+      for await (const click of client.analytics.stream("link_1", { signal: stop.signal })) {
+        seen.push(click);
+        if (click.id === "2") stop.abort();
+      }
+    })();
+    expect(await codeOf(reading)).toBe("aborted");
+    expect(seen.map(({ id, country }) => [id, country])).toEqual([
+      ["1", "DE"],
+      ["2", "DE"],
+    ]);
+    expect(requests[1]?.headers.get("last-event-id")).toBe("1");
+  });
+
+  test("reads events however they are cut into pieces", async () => {
+    const bytes = new TextEncoder().encode(
+      'id: 1\r\nevent: click\r\ndata: {"city":"Köln"}\r\n\r\nid: 2\nevent: other\ndata: x\n\nid: 3\nevent: click\ndata: {"city":"Łódź"}\n\n',
+    );
+    const pieces = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    const { client } = createFake(() => new Response(pieces));
+    const stream = client.analytics.stream("link_1");
+    const cities = [(await stream.next()).value?.city, (await stream.next()).value?.city];
+    await stream.return();
+    expect(cities).toEqual(["Köln", "Łódź"]);
+  });
+});

@@ -1,0 +1,51 @@
+/** `/v1/keys`. */
+import type { CallOptions, Calls } from "./calls.ts";
+import { path } from "./path.ts";
+import type { ApiKey, Body, ResponseBody } from "./types.ts";
+
+/** Creates the functions for API keys. */
+export const createKeys = ({ get, create, remove, list }: Calls) => ({
+  /**
+   * Creates an API key. Its value is in this response only: it cannot be read later.
+   *
+   * @throws ShorthopError `forbidden` for scopes that the calling key lacks, `invalid_request`.
+   * @example
+   * const { key } = await shorthop.keys.create({ name: "CI", scopes: ["links:write"] });
+   */
+  create: (key: Body<"createApiKey">, options?: CallOptions) =>
+    create<ResponseBody<"createApiKey">>("/v1/keys", key, options),
+  /**
+   * Returns one API key, without its value.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { last_used_at } = await shorthop.keys.get(key.id);
+   */
+  get: async (id: string, options?: CallOptions) =>
+    get<ResponseBody<"getApiKey">>(path`/v1/keys/${id}`, undefined, options),
+  /**
+   * Iterates over every API key of the account.
+   *
+   * @throws ShorthopError From the iteration: `forbidden` without the scope `keys:read`.
+   * @example
+   * for await (const { name, prefix } of shorthop.keys.all()) console.log(name, prefix);
+   */
+  all: (options?: CallOptions) => list<ApiKey>("/v1/keys", {}, options),
+  /**
+   * Revokes an API key at once, in every API process.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * await shorthop.keys.revoke(key.id);
+   */
+  revoke: async (id: string, options?: CallOptions) => remove(path`/v1/keys/${id}`, options),
+  /**
+   * Replaces an API key by a new one of the same scopes. The old one works for another `grace_seconds`.
+   *
+   * @throws ShorthopError `not_found`, `invalid_request` for a key that is revoked or rotated already.
+   * @example
+   * const { key } = await shorthop.keys.rotate(old.id, { grace_seconds: 3600 });
+   */
+  rotate: async (id: string, body: Body<"rotateApiKey"> = {}, options?: CallOptions) =>
+    create<ResponseBody<"rotateApiKey">>(path`/v1/keys/${id}/rotate`, body, options),
+});

@@ -1,0 +1,205 @@
+/** `/v1/links`. */
+import type { CallOptions, Calls, ChangeOptions } from "./calls.ts";
+import { hasPassword, inChunks, LINKS_MAX, PASSWORDS_MAX, splitIntoChunks } from "./chunks.ts";
+import { path } from "./path.ts";
+import type { Body, ListedLink, PageBody, Query, ResponseBody } from "./types.ts";
+
+type ListQuery = Query<"listLinks">;
+
+/** Creates the functions for links. */
+export const createLinks = ({ send, json, get, create, remove, list }: Calls) => ({
+  /**
+   * Creates a link, which redirects as soon as the call returns.
+   *
+   * @throws ShorthopError `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request`, `rate_limited`.
+   * @example
+   * const link = await shorthop.links.create({ url: "https://example.com/", alias: "hello" });
+   */
+  create: (link: Body<"createLink">, options?: CallOptions) =>
+    create<ResponseBody<"createLink">>("/v1/links", link, options),
+  /**
+   * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests of up to 100 links
+   * (10 with a password), one after another.
+   *
+   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result. Links of
+   * earlier requests exist then: call again with the same `idempotencyKey` and links to continue.
+   * @example
+   * const { data } = await shorthop.links.createMany([{ url: "https://example.com/a" }]);
+   * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
+   */
+  createMany: async (
+    links: Body<"createLinks">["links"],
+    options: CallOptions = {},
+  ): Promise<ResponseBody<"createLinks">> => {
+    const key = options.idempotencyKey ?? crypto.randomUUID();
+    const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
+    return await inChunks(chunks, (chunk, i) =>
+      create<ResponseBody<"createLinks">>(
+        "/v1/links/bulk",
+        { links: chunk },
+        { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
+      ),
+    );
+  },
+  /**
+   * Returns one link; with `include: "settings"` also its UTM parameters and `forward_query`.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { clicks, utm_source } = await shorthop.links.get(link.id, { include: "settings" });
+   */
+  get: async (id: string, { include, ...options }: CallOptions & Query<"getLink"> = {}) =>
+    get<ResponseBody<"getLink">>(path`/v1/links/${id}`, { include }, options),
+  /**
+   * Returns one link with the `ETag` of its version, so that a change or deletion can be refused if another came first.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { link, etag } = await shorthop.links.getWithEtag(id);
+   * await shorthop.links.update(id, { title: `${link.title}!` }, { ifMatch: etag });
+   */
+  getWithEtag: async (id: string, { include, signal }: CallOptions & Query<"getLink"> = {}) => {
+    const request = { path: path`/v1/links/${id}`, query: { include }, signal };
+    const response = await send({ method: "GET", ...request });
+    const link = (await response.json()) as ResponseBody<"getLink">;
+    return { link, etag: response.headers.get("etag") ?? "" };
+  },
+  /**
+   * Returns the link of an alias, on the service's own domain unless you name another one.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const link = await shorthop.links.lookUp({ alias: "hello" });
+   */
+  lookUp: async (query: Query<"lookUpLink">, options?: CallOptions) =>
+    get<ResponseBody<"lookUpLink">>("/v1/links/lookup", query, options),
+  /**
+   * Returns one page of links, with the total.
+   *
+   * @throws ShorthopError `invalid_request` for a parameter out of range.
+   * @example
+   * const { data, pagination } = await shorthop.links.list({ search: "spring", limit: 50 });
+   */
+  list: (query: Omit<ListQuery, "starting_after"> = {}, options?: CallOptions) =>
+    get<PageBody<"listLinks">>("/v1/links", query, options),
+  /**
+   * Iterates over every matching link. None is skipped or repeated while others are created and deleted.
+   *
+   * @throws ShorthopError From the iteration, as `list` does.
+   * @example
+   * for await (const link of shorthop.links.all({ tag: "spring" })) console.log(link.short_url);
+   */
+  all: (query: Omit<ListQuery, "page" | "starting_after"> = {}, options?: CallOptions) =>
+    list<ListedLink>("/v1/links", query, options),
+  /**
+   * Changes the given fields of a link; `null` clears one.
+   *
+   * @throws ShorthopError `not_found`, `alias_taken`, `invalid_url`, `invalid_request`, `precondition_failed`.
+   * @example
+   * await shorthop.links.update(link.id, { url: "https://example.com/new", expires_at: null });
+   */
+  update: async (id: string, change: Body<"updateLink">, { signal, ifMatch }: ChangeOptions = {}) =>
+    json<ResponseBody<"updateLink">>({
+      method: "PATCH",
+      path: path`/v1/links/${id}`,
+      body: change,
+      headers: { "if-match": ifMatch },
+      signal,
+    }),
+  /**
+   * Changes any number of links, each on its own, in requests of up to 100 links (10 with a password).
+   *
+   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result.
+   * @example
+   * const { failed } = await shorthop.links.updateMany([{ id: link.id, tags: ["spring"] }]);
+   */
+  updateMany: (changes: Body<"updateLinks">["links"], { signal }: CallOptions = {}) =>
+    inChunks(splitIntoChunks(changes, LINKS_MAX, hasPassword, PASSWORDS_MAX), (links) =>
+      json<ResponseBody<"updateLinks">>({
+        method: "PATCH",
+        path: "/v1/links/bulk",
+        body: { links },
+        signal,
+      }),
+    ),
+  /**
+   * Creates the link with your own id of it, or changes the given fields of it.
+   *
+   * @throws ShorthopError `invalid_url`, `alias_taken`, `invalid_request`, `rate_limited`.
+   * @example
+   * await shorthop.links.upsert("order-4711", { url: "https://example.com/orders/4711" });
+   */
+  upsert: async (externalId: string, link: Body<"upsertLink">, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"upsertLink">>({
+      method: "PUT",
+      path: path`/v1/links/external/${externalId}`,
+      body: link,
+      signal,
+    }),
+  /**
+   * Deletes any number of links permanently, each on its own, in requests of up to 100 links.
+   *
+   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result.
+   * @example
+   * const { data } = await shorthop.links.deleteMany([first.id, second.id]);
+   */
+  deleteMany: (ids: readonly string[], { signal }: CallOptions = {}) =>
+    inChunks(splitIntoChunks(ids, LINKS_MAX), (chunk) =>
+      json<ResponseBody<"deleteLinks">>({
+        method: "POST",
+        path: "/v1/links/bulk/delete",
+        body: { ids: chunk },
+        signal,
+      }),
+    ),
+  /**
+   * Deletes a link permanently.
+   *
+   * @throws ShorthopError `not_found`, also on a retry after the first response was lost; `precondition_failed`.
+   * @example
+   * await shorthop.links.delete(link.id);
+   */
+  delete: async (id: string, options?: ChangeOptions) => remove(path`/v1/links/${id}`, options),
+  /**
+   * Explains where a request for a link would lead, and why.
+   *
+   * @throws ShorthopError `not_found`, `invalid_request`.
+   * @example
+   * const { target } = await shorthop.links.explain(link.id, { country: "DE", language: "de" });
+   */
+  explain: async (id: string, request: Body<"explainLink"> = {}, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"explainLink">>({
+      method: "POST",
+      path: path`/v1/links/${id}/explain`,
+      body: request,
+      signal,
+    }),
+  /**
+   * Counts the clicks of a period that each of some rules would have decided, without setting them.
+   *
+   * @throws ShorthopError `not_found`, `invalid_url`, `invalid_request`.
+   * @example
+   * const { rules } = await shorthop.links.backtest(link.id, {
+   *   rules: [{ url: "https://example.com/de", conditions: [{ type: "country", in: ["DE"] }] }],
+   *   period: "7d",
+   * });
+   */
+  backtest: async (id: string, query: Body<"backtestLink">, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"backtestLink">>({
+      method: "POST",
+      path: path`/v1/links/${id}/backtest`,
+      body: query,
+      signal,
+    }),
+  /**
+   * Returns the image of a link's QR code.
+   *
+   * @throws ShorthopError `not_found`, or `invalid_request` for a parameter out of range.
+   * @example
+   * const svg = await (await shorthop.links.qr(link.id, { format: "svg" })).text();
+   */
+  qr: async (id: string, query: Query<"getLinkQr"> = {}, { signal }: CallOptions = {}) => {
+    const response = await send({ method: "GET", path: path`/v1/links/${id}/qr`, query, signal });
+    return await response.blob();
+  },
+});

@@ -1,0 +1,160 @@
+/** All values of a dimension with clicks and visitors: searched, broken down by a second one, and saved as CSV. */
+import { Download } from "lucide-react";
+import { useState } from "react";
+
+import { Button } from "../../../ui/button.tsx";
+import { Dialog } from "../../../ui/dialog.tsx";
+import { SelectField, TextField } from "../../../ui/field.tsx";
+import { formatCount, formatPercent, pluralize } from "../../../ui/format.ts";
+import { QueryBoundary } from "../../../ui/states.tsx";
+import { Table } from "../../../ui/table.tsx";
+import { describePlace, describeValue, type Dimension, dimensionLabel } from "../dimensions.ts";
+import { type CountedValues, useAllValues } from "./all-values.ts";
+import { ValueName } from "./value-list.tsx";
+
+/** Dimensions that can be combined with another one; of a place, only what it lies in is. */
+const SECOND: readonly Dimension[] = [
+  "country",
+  "device",
+  "browser",
+  "os",
+  "language",
+  "referrer",
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+];
+
+/** Dimensions that the API breaks down on their own only. */
+const ALONE: ReadonlySet<Dimension> = new Set(["tag", "domain"]);
+
+export function AllValuesDialog({
+  dimension,
+  onClose,
+}: {
+  dimension: Dimension;
+  onClose: () => void;
+}) {
+  const [text, setText] = useState("");
+  const [second, setSecond] = useState<Dimension>();
+  const dimensions = second === undefined ? [dimension] : [dimension, second];
+  const values = useAllValues(dimensions);
+  const loaded = values.data?.pages.flatMap(({ data }) => data);
+  const rows = (loaded ?? []).filter((row) => matches(row, text));
+  return (
+    <Dialog title={dimensions.map(dimensionLabel).join(" and ")} onClose={onClose} wide>
+      <div className="stack">
+        <div className="columns">
+          <TextField
+            label="Search"
+            type="search"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          {!ALONE.has(dimension) && (
+            <SelectField
+              label="And by"
+              value={second ?? ""}
+              onChange={(event) =>
+                setSecond(SECOND.find((candidate) => candidate === event.target.value))
+              }
+              options={[
+                { value: "", label: "nothing else" },
+                ...SECOND.filter((name) => name !== dimension).map((name) => ({
+                  value: name,
+                  label: dimensionLabel(name),
+                })),
+              ]}
+            />
+          )}
+        </div>
+        <QueryBoundary
+          query={{ data: loaded, error: values.error, refetch: values.refetch }}
+          label="values"
+          lines={8}
+        >
+          {() => <ValueTable rows={rows} dimensions={dimensions} />}
+        </QueryBoundary>
+      </div>
+      <footer>
+        <span className="dialog-note" role="status">
+          {pluralize(rows.length, "value")}
+          {values.hasNextPage && " so far"}
+        </span>
+        {values.hasNextPage && (
+          <Button loading={values.isFetchingNextPage} onClick={() => void values.fetchNextPage()}>
+            Load more
+          </Button>
+        )}
+        <Button onClick={() => void saveRows(rows, dimensions)}>
+          <Download aria-hidden /> Save as CSV
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}
+
+function ValueTable({
+  rows,
+  dimensions,
+}: {
+  rows: readonly CountedValues[];
+  dimensions: readonly Dimension[];
+}) {
+  if (rows.length === 0) return <p className="no-data">No values.</p>;
+  return (
+    <Table
+      label="Values"
+      tall
+      className="values"
+      head={[...dimensions.map(dimensionLabel), "Clicks", "Visitors", "Share"]}
+    >
+      {rows.map(({ values, clicks, unique_clicks, percentage }) => (
+        <tr key={JSON.stringify(values)}>
+          {dimensions.map((dimension) => (
+            <td key={dimension}>
+              <ValueName row={{ values: valuesOf(values, dimension) }} dimension={dimension} />
+            </td>
+          ))}
+          <td className="number">{formatCount(clicks)}</td>
+          <td className="number">{formatCount(unique_clicks)}</td>
+          <td className="number">{formatPercent(percentage)}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** The columns of a row that belong to a dimension: of a region and a city, also what they lie in. */
+function valuesOf(values: CountedValues["values"], dimension: Dimension): CountedValues["values"] {
+  const outer = { region: ["country"], city: ["country", "region"] };
+  const names: readonly string[] =
+    dimension === "region" || dimension === "city" ? [...outer[dimension], dimension] : [dimension];
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
+}
+
+/** Whether the text is in a value, as it is shown or as it is stored. */
+function matches({ values }: CountedValues, text: string): boolean {
+  const wanted = text.trim().toLowerCase();
+  const shown = Object.entries(values).map(([name, value]) =>
+    describeValue(name as Dimension, value),
+  );
+  return [...shown, ...Object.values(values), describePlace(values)].some((candidate) =>
+    candidate.toLowerCase().includes(wanted),
+  );
+}
+
+async function saveRows(
+  rows: readonly CountedValues[],
+  dimensions: readonly Dimension[],
+): Promise<void> {
+  // Loaded on demand: most visits save nothing.
+  const { saveCsv } = await import("../../../data/csv.ts");
+  const table = rows.map(({ values, clicks, unique_clicks, percentage }) => ({
+    ...values,
+    clicks,
+    unique_clicks,
+    percentage,
+  }));
+  saveCsv(table, `${dimensions.join("-")}.csv`);
+}

@@ -1,0 +1,70 @@
+/** A card of related dimensions: one at a time, its first values, all of them in a dialog, and CSV. */
+import { List } from "lucide-react";
+import { type ReactNode, useState } from "react";
+
+import { IconButton } from "../../../ui/button.tsx";
+import { Card } from "../../../ui/page.tsx";
+import { QueryBoundary } from "../../../ui/states.tsx";
+import { CsvButton } from "../csv-button.tsx";
+import type { Dimension } from "../dimensions.ts";
+import { AllValuesDialog } from "./all-values-dialog.tsx";
+import { SegmentedControl } from "./segmented-control.tsx";
+import { useTopValues } from "./top-values.ts";
+import { ValueList } from "./value-list.tsx";
+
+type BreakdownCardProps = {
+  title: string;
+  /** The dimensions by name, with the labels of their lists. */
+  tabs: Partial<Record<Dimension, string>>;
+  /** What is shown first, instead of the first of the tabs. */
+  initial?: Dimension | undefined;
+  className?: string;
+  /** Shown beside the list. */
+  aside?: ReactNode;
+};
+
+export function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCardProps) {
+  const names = Object.keys(tabs) as Dimension[];
+  const [selected, setSelected] = useState<Dimension>();
+  const [showAll, setShowAll] = useState(false);
+  const dimension = selected ?? initial ?? names[0] ?? "country";
+  const label = tabs[dimension] ?? "";
+  const { query, csvPath } = useTopValues(dimension);
+  const list = (
+    <QueryBoundary query={query} label={title.toLowerCase()} lines={6}>
+      {(rows) => <ValueList rows={rows} dimension={dimension} label={label} />}
+    </QueryBoundary>
+  );
+  return (
+    <Card
+      title={title}
+      {...(className === undefined ? {} : { className })}
+      actions={
+        <>
+          {names.length > 1 && (
+            <SegmentedControl
+              label={`${title} by`}
+              options={tabs}
+              selected={dimension}
+              onSelect={setSelected}
+            />
+          )}
+          <IconButton label={`All ${label.toLowerCase()}`} onClick={() => setShowAll(true)}>
+            <List aria-hidden />
+          </IconButton>
+          <CsvButton path={csvPath} name={label.toLowerCase()} />
+        </>
+      }
+    >
+      {aside === undefined ? (
+        list
+      ) : (
+        <div className="map-and-list">
+          {aside}
+          {list}
+        </div>
+      )}
+      {showAll && <AllValuesDialog dimension={dimension} onClose={() => setShowAll(false)} />}
+    </Card>
+  );
+}

@@ -1,0 +1,118 @@
+/** The values with the most clicks of a dimension, from whichever endpoint answers fastest. */
+import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
+import type { Dimension, Values } from "../dimensions.ts";
+import {
+  type Question,
+  summaryParams,
+  toQuery,
+  toSearch,
+  useAnalytics,
+  useQuestion,
+} from "../question.ts";
+
+/** Values shown on a card. */
+const SHOWN_MAX = 10;
+
+export type ValueRow = {
+  values: Values;
+  /** Shown instead of the value. */
+  name?: string;
+  clicks: number;
+  percentage: number;
+};
+
+type Geo = ResponseBody<"getAccountGeo">;
+type Devices = ResponseBody<"getAccountDevices">;
+
+type Body =
+  | ResponseBody<"getAccountAnalytics">
+  | Geo
+  | Devices
+  | ResponseBody<"getAccountReferrers">
+  | ResponseBody<"getAccountBreakdown">;
+
+/** Returns the first rows of a dimension, and the path of the same rows as CSV. */
+export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
+  const question = useQuestion();
+  const { subpath, params } = requestOf(dimension, limit, question);
+  const { query, csvPath } = useAnalytics<Body>(subpath, params);
+  const { data, error, refetch } = query;
+  return {
+    csvPath:
+      dimension === "link"
+        ? `${question.path}/breakdown?${toSearch({ ...toQuery(question), by: "link" })}`
+        : csvPath,
+    query: {
+      data: data === undefined ? undefined : readRows(dimension, data).slice(0, limit),
+      error,
+      refetch,
+    },
+  };
+}
+
+/** Places, devices, referrers and links are in responses that rollups answer. */
+function requestOf(
+  dimension: Dimension,
+  count: number,
+  question: Question,
+): { subpath: string; params: Record<string, string> } {
+  const limit = String(count);
+  switch (dimension) {
+    case "link":
+      // The same request as that of the clicks over time.
+      return { subpath: "", params: summaryParams(question) };
+    case "country":
+    case "region":
+    case "city":
+      return { subpath: "/geo", params: { group_by: dimension, limit } };
+    case "device":
+    case "browser":
+    case "os":
+      return { subpath: "/devices", params: {} };
+    case "referrer":
+      return { subpath: "/referrers", params: { limit } };
+    default:
+      return { subpath: "/breakdown", params: { by: dimension, limit } };
+  }
+}
+
+function readRows(dimension: Dimension, body: Body): ValueRow[] {
+  if ("top_links" in body) {
+    const total = body.summary.total_clicks;
+    return body.top_links.map(({ link_id, clicks }) => ({
+      values: { link: link_id },
+      clicks,
+      percentage: (clicks / total) * 100,
+    }));
+  }
+  if ("group_by" in body) return body.data.map(readPlace);
+  if ("devices" in body) return readAgents(dimension, body);
+  if ("referrers" in body) {
+    return body.referrers.map(({ source, ...counts }) => ({
+      values: { referrer: source },
+      ...counts,
+    }));
+  }
+  return body.data;
+}
+
+function readPlace(row: Geo["data"][number]): ValueRow {
+  const { clicks, percentage, country } = row;
+  if ("city" in row) {
+    const { region, city } = row;
+    return { values: { country, region, city }, clicks, percentage };
+  }
+  if ("region_name" in row) {
+    const { region, region_name: name } = row;
+    return { values: { country, region }, name, clicks, percentage };
+  }
+  return { values: { country }, clicks, percentage };
+}
+
+function readAgents(dimension: Dimension, { devices, browsers, os }: Devices): ValueRow[] {
+  if (dimension === "device") {
+    return devices.map(({ type, ...counts }) => ({ values: { device: type }, ...counts }));
+  }
+  const named = dimension === "browser" ? browsers : os;
+  return named.map(({ name, ...counts }) => ({ values: { [dimension]: name }, ...counts }));
+}

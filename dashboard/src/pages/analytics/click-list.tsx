@@ -1,0 +1,51 @@
+/** A list of single clicks, newest first. */
+import type { ReactNode } from "react";
+
+import { countryName } from "../../ui/format.ts";
+import { capitalize } from "../../ui/validation.ts";
+
+export type Click = {
+  time: string;
+  class: string;
+  country: string;
+  city: string;
+  browser: string;
+  os: string;
+  referrer: string;
+};
+
+export function ClickList<Item extends Click>({
+  clicks,
+  empty,
+  nameOf,
+}: {
+  clicks: readonly Item[];
+  /** Shown when there are none. */
+  empty: string;
+  /** What a click is of, shown before the place. */
+  nameOf?: (click: Item) => ReactNode;
+}) {
+  if (clicks.length === 0) return <p className="no-data">{empty}</p>;
+  return (
+    <ul className="rows live-list">
+      {clicks.map((click, i) => (
+        <li key={`${click.time} ${i}`}>
+          <span>
+            {nameOf !== undefined && <span className="live-link">{nameOf(click)}</span>}
+            {describePlace(click)}
+            <span className="hint">
+              {[click.browser, click.os, click.referrer].filter(Boolean).join(" · ")}
+              {click.class !== "human" && ` · ${capitalize(click.class)}, not counted`}
+            </span>
+          </span>
+          <time dateTime={click.time}>{new Date(click.time).toLocaleTimeString("en")}</time>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const describePlace = ({ city, country }: Click): string =>
+  [city, country === "ZZ" ? "" : countryName(country)]
+    .filter((name) => name !== "" && name !== "Unknown")
+    .join(", ") || "Unknown location";

@@ -1,0 +1,57 @@
+/** The dimensions that clicks are broken down by: what they are called, and how their values are shown and filtered. */
+import { countryName } from "../../ui/format.ts";
+import { capitalize } from "../../ui/validation.ts";
+import { type Filter, FILTER_LABELS, type FilterName, only } from "./filters.ts";
+
+/** A filter's name; or `link`, which is none. */
+export type Dimension = Exclude<FilterName, "class"> | "link";
+
+export const dimensionLabel = (dimension: Dimension): string =>
+  dimension === "link" ? "Link" : FILTER_LABELS[dimension];
+
+const CONTINENTS: Readonly<Record<string, string>> = {
+  AF: "Africa",
+  AN: "Antarctica",
+  AS: "Asia",
+  EU: "Europe",
+  NA: "North America",
+  OC: "Oceania",
+  SA: "South America",
+};
+
+const CLASSES: Readonly<Record<string, string>> = {
+  human: "people",
+  bot: "bots",
+  prefetch: "prefetches",
+};
+
+/** Returns the text that a value is shown as. */
+export function describeValue(name: FilterName | "link", value: string): string {
+  if (name === "class") return CLASSES[value] ?? value;
+  if (value === "") return name.startsWith("utm_") || name === "referrer_path" ? "None" : "Unknown";
+  if (name === "country") return value === "ZZ" ? "Unknown" : countryName(value);
+  if (name === "continent") return CONTINENTS[value] ?? value;
+  if (name === "device") return capitalize(value);
+  return name === "referrer" && value === "direct" ? "Direct" : value;
+}
+
+/** The values of a row by column; those of regions and cities say what they lie in. */
+export type Values = Readonly<Record<string, string>>;
+
+/** The filters that select the clicks of a row; none for links, which have a page of their own. */
+export const filtersOf = (values: Values): Filter[] =>
+  Object.entries(values).flatMap(([name, value]) =>
+    isFilterName(name) ? [only(name, value)] : [],
+  );
+
+/** Whether a name is that of a filter. */
+export const isFilterName = (name: string): name is FilterName => name in FILTER_LABELS;
+
+/** What a region or city lies in. */
+export function describePlace(values: Values): string {
+  const { country, region, city } = values;
+  if (country === undefined || (region === undefined && city === undefined)) return "";
+  return [city === undefined ? "" : (region ?? ""), describeValue("country", country)]
+    .filter(Boolean)
+    .join(", ");
+}

@@ -1,0 +1,146 @@
+/** Requests that led nowhere: why, of which links, for which unknown aliases, and when. */
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { FAILURE_REASONS } from "../../../../shared/contracts/failure-reasons.ts";
+import { getBasePath, getJson } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { formatCount } from "../../ui/format.ts";
+import { Card } from "../../ui/page.tsx";
+import { QueryBoundary } from "../../ui/states.tsx";
+import { Table } from "../../ui/table.tsx";
+import { LinkName } from "./breakdowns/link-name.tsx";
+import { SegmentedControl } from "./breakdowns/segmented-control.tsx";
+import { CsvButton } from "./csv-button.tsx";
+import { type Question, toSearch, useQuestion } from "./question.ts";
+import { toRangeQuery } from "./range.ts";
+
+type Failures = ResponseBody<"getFailures">;
+
+const REASON_NAMES: Readonly<Record<(typeof FAILURE_REASONS)[number], string>> = {
+  unknown_alias: "Unknown alias",
+  expired: "Expired link",
+  limit_reached: "Click limit reached",
+  wrong_password: "Wrong password",
+  disabled: "Disabled link",
+  not_started: "Before the link's start",
+};
+
+const TABS = { reasons: "Reasons", links: "Links", aliases: "Unknown aliases", days: "Over time" };
+
+type Tab = keyof typeof TABS;
+
+/** What the page is about, as far as it matters here. Other filters are of clicks, which these are not. */
+const toQuery = ({ range, link, subject }: Question) => ({
+  ...toRangeQuery(range),
+  link_id: link,
+  domain: subject?.name === "domain" ? subject.value : undefined,
+});
+
+export function FailuresCard() {
+  const { scope } = useAccountContext();
+  const question = useQuestion();
+  const [tab, setTab] = useState<Tab>("reasons");
+  const path = `${getBasePath(scope)}/v1/analytics/failures?${toSearch(toQuery(question))}`;
+  const query = useQuery({
+    queryKey: ["failures", scope, path],
+    queryFn: ({ signal }) => getJson<Failures>(path, { signal }),
+  });
+  const { aliases, links, ...common } = TABS;
+  const tabs = question.link === undefined ? { ...common, links, aliases } : common;
+  return (
+    <Card
+      title="What did not work"
+      className="span-2"
+      actions={
+        <>
+          <SegmentedControl
+            label="What did not work by"
+            options={tabs}
+            selected={tab}
+            onSelect={setTab}
+          />
+          <CsvButton path={path} name="failures" />
+        </>
+      }
+    >
+      <QueryBoundary query={query} label="what did not work" lines={4}>
+        {(failures) => <FailureList failures={failures} tab={tab} />}
+      </QueryBoundary>
+      {question.filters.length > 0 && (
+        <p className="hint">Filters are of clicks, and do not apply to what did not work.</p>
+      )}
+    </Card>
+  );
+}
+
+function FailureList({ failures, tab }: { failures: Failures; tab: Tab }) {
+  const { summary, top_links, unknown_aliases, failures_over_time } = failures;
+  if (summary.total === 0) return <p className="no-data">Every request led somewhere.</p>;
+  if (tab === "days") return <DayTable days={failures_over_time} />;
+  if (tab === "links") {
+    const rows = top_links.map(({ link_id, total }) => ({
+      key: link_id,
+      name: <LinkName id={link_id} />,
+      count: total,
+    }));
+    return <CountList label="Links that failed" rows={rows} />;
+  }
+  if (tab === "aliases") {
+    const rows = unknown_aliases.map(({ domain, alias, requests }) => ({
+      key: `${domain}/${alias}`,
+      name: `${domain}/${alias}`,
+      count: requests,
+    }));
+    return <CountList label="Unknown aliases" rows={rows} />;
+  }
+  const rows = FAILURE_REASONS.map((reason) => ({
+    key: reason,
+    name: REASON_NAMES[reason],
+    count: summary[reason],
+  })).toSorted((a, b) => b.count - a.count);
+  return <CountList label="Reasons" rows={rows} />;
+}
+
+const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
+  <Table
+    label="What did not work over time"
+    head={["Date", ...FAILURE_REASONS.map((reason) => REASON_NAMES[reason])]}
+    tall
+  >
+    {days
+      .filter(({ total }) => total > 0)
+      .map(({ date, ...counts }) => (
+        <tr key={date}>
+          <td>{date.replace("T", " ")}</td>
+          {FAILURE_REASONS.map((reason) => (
+            <td key={reason}>{formatCount(counts[reason])}</td>
+          ))}
+        </tr>
+      ))}
+  </Table>
+);
+
+type CountRow = { key: string; name: ReactNode; count: number };
+
+function CountList({ label, rows }: { label: string; rows: readonly CountRow[] }) {
+  const shown = rows.filter(({ count }) => count > 0);
+  if (shown.length === 0) return <p className="no-data">None in this period.</p>;
+  const most = Math.max(...shown.map(({ count }) => count));
+  return (
+    <ol className="breakdown" aria-label={label}>
+      {shown.map(({ key, name, count }) => (
+        <li key={key}>
+          <span
+            className="breakdown-bar"
+            style={{ width: `${(count / most) * 100}%` }}
+            aria-hidden
+          />
+          <span className="breakdown-name">{name}</span>
+          <span className="breakdown-clicks">{formatCount(count)}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import {
+  type Filter,
+  FILTER_NAMES,
+  only,
+  readFilters,
+  toFilterQuery,
+  toggleFilters,
+} from "./filters.ts";
+
+const filter: fc.Arbitrary<Filter> = fc.record({
+  name: fc.constantFrom(...FILTER_NAMES),
+  value: fc.oneof(fc.string(), fc.constantFrom("", "-x", "\\x", "-\\", "--", "a,b", "a&b=c")),
+  negated: fc.boolean(),
+});
+
+const toParams = (filters: readonly Filter[]): URLSearchParams =>
+  new URLSearchParams(
+    Object.entries(toFilterQuery(filters)).flatMap(([name, values]) =>
+      values.map((value) => [name, value]),
+    ),
+  );
+
+const byName = (list: readonly Filter[]): Filter[] =>
+  FILTER_NAMES.flatMap((name) => list.filter((each) => each.name === name));
+
+test("filters survive the URL, whatever their values are", () => {
+  fc.assert(
+    fc.property(fc.array(filter), (filters) => {
+      expect(readFilters(toParams(filters))).toEqual(byName(filters));
+    }),
+  );
+});
+
+test("a second click on a value undoes the first, and leaves other filters", () => {
+  const others = [only("device", "mobile")];
+  const city = [only("country", "DE"), only("city", "Berlin")];
+  const once = toggleFilters(others, city);
+  expect(once).toEqual([...others, ...city]);
+  expect(toggleFilters(once, city)).toEqual(others);
+});

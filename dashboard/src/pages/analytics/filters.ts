@@ -1,0 +1,70 @@
+/** Filters of analytics: which clicks are counted. They are in the URL as the API's own parameters. */
+
+/** Names of the filters, by parameter. */
+export const FILTER_LABELS = {
+  country: "Country",
+  region: "Region",
+  city: "City",
+  continent: "Continent",
+  device: "Device",
+  browser: "Browser",
+  os: "System",
+  language: "Language",
+  referrer: "Referrer",
+  referrer_path: "Referring page",
+  host: "Visited host",
+  utm_source: "UTM source",
+  utm_medium: "UTM medium",
+  utm_campaign: "UTM campaign",
+  utm_term: "UTM term",
+  utm_content: "UTM content",
+  tag: "Tag",
+  domain: "Domain",
+  class: "Visitors",
+} as const;
+
+export type FilterName = keyof typeof FILTER_LABELS;
+
+export const FILTER_NAMES = Object.keys(FILTER_LABELS) as FilterName[];
+
+/** Counts clicks with the value, or only others. Several values of one name are alternatives. */
+export type Filter = { name: FilterName; value: string; negated: boolean };
+
+/** The filter of clicks with a value. */
+export const only = (name: FilterName, value: string): Filter => ({ name, value, negated: false });
+
+export const isSameFilter = (a: Filter, b: Filter): boolean =>
+  a.name === b.name && a.value === b.value && a.negated === b.negated;
+
+/** Reads the filters in the URL's query. */
+export const readFilters = (params: URLSearchParams): Filter[] =>
+  FILTER_NAMES.flatMap((name) => params.getAll(name).map((text) => ({ name, ...parse(text) })));
+
+/** A leading `-` excludes; a backslash makes the character after it an ordinary one. */
+function parse(text: string): Pick<Filter, "value" | "negated"> {
+  const negated = text.startsWith("-");
+  const value = negated ? text.slice(1) : text;
+  return { value: value.startsWith("\\") ? value.slice(1) : value, negated };
+}
+
+/** The filters as query parameters, of the API and of the page's URL. */
+export function toFilterQuery(filters: readonly Filter[]): Partial<Record<FilterName, string[]>> {
+  const query: Partial<Record<FilterName, string[]>> = {};
+  for (const { name, value, negated } of filters) {
+    const escaped = /^[-\\]/.test(value) ? `\\${value}` : value;
+    (query[name] ??= []).push(negated ? `-${escaped}` : escaped);
+  }
+  return query;
+}
+
+/**
+ * Adds filters. Of a name that already has one, the values become alternatives; adding those that are all there removes
+ * them, so that a second click undoes the first.
+ */
+export function toggleFilters(before: readonly Filter[], toggled: readonly Filter[]): Filter[] {
+  const isIn = (list: readonly Filter[], filter: Filter) =>
+    list.some((each) => isSameFilter(each, filter));
+  return toggled.every((filter) => isIn(before, filter))
+    ? before.filter((filter) => !isIn(toggled, filter))
+    : [...before, ...toggled.filter((filter) => !isIn(before, filter))];
+}

@@ -1,0 +1,80 @@
+/** Clicks by weekday and hour, with the first and the last click. */
+import { scaleQuantile } from "d3-scale";
+
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { formatCount, formatDateTime } from "../../ui/format.ts";
+import { Card } from "../../ui/page.tsx";
+import { QueryBoundary } from "../../ui/states.tsx";
+import { CsvButton } from "./csv-button.tsx";
+import { useAnalytics } from "./question.ts";
+
+const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const SHADES = [1, 2, 3, 4, 5];
+/** Hours with a label of their own. */
+const LABELLED_EVERY = 6;
+
+type Times = ResponseBody<"getAccountTimes">;
+
+export function HeatMap() {
+  const { query, csvPath } = useAnalytics<Times>("/times");
+  return (
+    <Card
+      title="Weekdays and hours"
+      className="span-2"
+      actions={<CsvButton path={csvPath} name="weekdays and hours" />}
+    >
+      <QueryBoundary query={query} label="weekdays and hours" lines={6}>
+        {({ heatmap, first_click_at, last_click_at }) => (
+          <>
+            <Grid heatmap={heatmap} />
+            {first_click_at !== null && last_click_at !== null && (
+              <p className="hint centred">
+                First click {formatDateTime(first_click_at)}, last click{" "}
+                {formatDateTime(last_click_at)}
+              </p>
+            )}
+          </>
+        )}
+      </QueryBoundary>
+    </Card>
+  );
+}
+
+function Grid({ heatmap }: Pick<Times, "heatmap">) {
+  const shadeOf = scaleQuantile()
+    .domain(heatmap.flat().filter((clicks) => clicks > 0))
+    .range(SHADES);
+  return (
+    <table className="heat-map">
+      <caption className="visually-hidden">Clicks by weekday and hour</caption>
+      <thead>
+        <tr>
+          <td />
+          {Array.from({ length: 24 }, (_, hour) => (
+            <th key={hour} scope="col">
+              <span className={hour % LABELLED_EVERY === 0 ? "" : "visually-hidden"}>{hour}</span>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {heatmap.map((hours, day) => (
+          <tr key={WEEKDAYS[day]}>
+            <th scope="row">
+              <abbr title={WEEKDAYS[day]}>{WEEKDAYS[day]?.slice(0, 2)}</abbr>
+            </th>
+            {hours.map((clicks, hour) => (
+              <td
+                key={hour}
+                className={`heat shade-${clicks === 0 ? 0 : shadeOf(clicks)}`}
+                title={`${WEEKDAYS[day]} ${hour}:00: ${formatCount(clicks)} clicks`}
+              >
+                <span className="visually-hidden">{formatCount(clicks)}</span>
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

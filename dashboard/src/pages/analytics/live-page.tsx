@@ -1,0 +1,77 @@
+/** The clicks of the whole account as they happen: the latest, and the figures of the last half hour. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { getBasePath, getJson } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { Card, Page } from "../../ui/page.tsx";
+import { QueryBoundary } from "../../ui/states.tsx";
+import { LinkName } from "./breakdowns/link-name.tsx";
+import { ClickList } from "./click-list.tsx";
+import { FilterBar } from "./filter-bar.tsx";
+import { toFilterQuery } from "./filters.ts";
+import { type Question, QuestionContext, useReadQuestion } from "./question.ts";
+import { StatCards } from "./stat-cards.tsx";
+
+const REFRESH_MS = 3_000;
+const WINDOW_MS = 30 * 60_000;
+const LATEST_MAX = 30;
+
+export function LivePage() {
+  const question = useReadQuestion();
+  return (
+    <Page title="Live" intro="All links of this account in the last 30 minutes.">
+      <QuestionContext value={question}>
+        <FilterBar />
+        <Figures question={question} />
+        <Latest question={question} />
+      </QuestionContext>
+    </Page>
+  );
+}
+
+function Figures({ question }: { question: Question }) {
+  const query = useLive<ResponseBody<"getAccountAnalytics">>("/analytics", question, {});
+  return (
+    <Card title="Last 30 minutes">
+      <QueryBoundary query={query} label="figures" lines={2}>
+        {({ summary }) => (
+          <StatCards totals={summary} names={["total_clicks", "unique_clicks", "bot_clicks"]} />
+        )}
+      </QueryBoundary>
+    </Card>
+  );
+}
+
+function Latest({ question }: { question: Question }) {
+  const query = useLive<ResponseBody<"listClicks">>("/clicks", question, { limit: LATEST_MAX });
+  return (
+    <Card title="Latest clicks">
+      <QueryBoundary query={query} label="clicks" lines={8}>
+        {({ data }) => (
+          <ClickList
+            clicks={data}
+            empty="No clicks in the last 30 minutes. New ones appear here within seconds."
+            nameOf={({ link_id }) => <LinkName id={link_id} />}
+          />
+        )}
+      </QueryBoundary>
+    </Card>
+  );
+}
+
+/** Asks again and again for the last half hour, while the page is visible. */
+function useLive<Data>(path: string, { filters }: Question, params: { limit?: number }) {
+  const { scope } = useAccountContext();
+  return useQuery({
+    queryKey: ["live", scope, path, filters],
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => {
+      const start_date = new Date(Date.now() - WINDOW_MS).toISOString();
+      const end_date = new Date().toISOString();
+      const query = { ...toFilterQuery(filters), ...params, start_date, end_date };
+      return getJson<Data>(`${getBasePath(scope)}/v1${path}`, { query, signal });
+    },
+  });
+}

@@ -1,0 +1,119 @@
+/** What an analytics page asks: its period, filters and comparison, read from the URL and shared by all of its cards. */
+import { useQuery } from "@tanstack/react-query";
+import { createContext, useContext } from "react";
+
+import { type AccountScope, getBasePath, getJson } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { useSearchState } from "../../ui/search-state.ts";
+import { type Filter, FILTER_NAMES, readFilters, toFilterQuery, toggleFilters } from "./filters.ts";
+import { type Range, readRange, toRangeQuery } from "./range.ts";
+
+/** What the figures are compared with. */
+export const COMPARISONS = {
+  previous: "Previous period",
+  year: "Year before",
+  none: "No comparison",
+} as const;
+
+type Comparison = keyof typeof COMPARISONS;
+
+export type Question = {
+  /** Path of the analytics in the API. */
+  path: string;
+  /** The link that the page is about. */
+  link: string | undefined;
+  range: Range;
+  compare: Comparison;
+  /** The filters that the user can change. */
+  filters: readonly Filter[];
+  /** A filter that the page is about, such as its tag. */
+  subject: Filter | undefined;
+};
+
+const analyticsPath = (scope: AccountScope, link?: string): string =>
+  `${getBasePath(scope)}/v1/analytics${link === undefined ? "" : `/${encodeURIComponent(link)}`}`;
+
+/** Reads the question from the URL; of one link, or of all. */
+export function useReadQuestion(link?: string, subject?: Filter): Question {
+  const { scope } = useAccountContext();
+  const [params] = useSearchState();
+  return {
+    path: analyticsPath(scope, link),
+    link,
+    range: readRange(params),
+    compare: readComparison(params.get("compare")),
+    filters: readFilters(params),
+    subject,
+  };
+}
+
+const readComparison = (text: string | null): Comparison =>
+  text === "year" || text === "none" ? text : "previous";
+
+type Params = Record<string, string>;
+
+export const QuestionContext = createContext<Question | undefined>(undefined);
+
+/** Returns the page's question. Throws outside of an analytics page. */
+export function useQuestion(): Question {
+  const question = useContext(QuestionContext);
+  if (question === undefined) throw new Error("There is no question.");
+  return question;
+}
+
+/** The period and all filters as query parameters. */
+export const toQuery = ({ range, filters, subject }: Question) => ({
+  ...toRangeQuery(range),
+  ...toFilterQuery(subject === undefined ? filters : [subject, ...filters]),
+});
+
+/** Parameters of the figures over time. All time has no period before. */
+export const summaryParams = ({ range, compare }: Question): Params =>
+  compare === "none" || range.period === "all" ? {} : { compare };
+
+/** The view as query parameters of the page's own URL, without the filters that do not suit a single link. */
+export const useViewSearch = (): string => {
+  const [params] = useSearchState();
+  const kept = new URLSearchParams(params);
+  kept.delete("tag");
+  kept.delete("domain");
+  return kept.size === 0 ? "" : `?${kept.toString()}`;
+};
+
+/** Returns functions that change the filters in the URL. */
+export function useFilterActions() {
+  const { filters } = useQuestion();
+  const [, setParams] = useSearchState();
+  const set = (next: readonly Filter[]): void => {
+    const removed = Object.fromEntries(FILTER_NAMES.map((name) => [name, undefined]));
+    setParams({ ...removed, ...toFilterQuery(next) });
+  };
+  return { set, toggle: (toggled: readonly Filter[]) => set(toggleFilters(filters, toggled)) };
+}
+
+/** Queries one view of the question's clicks, and returns the path of the same data as CSV. */
+export function useAnalytics<Data>(subpath: string, params: Params = {}) {
+  const { scope } = useAccountContext();
+  const question = useQuestion();
+  const path = question.path + subpath;
+  const search = toSearch({ ...toQuery(question), ...params });
+  const view = `${path}?${toSearch(params)}`;
+  const query = useQuery({
+    queryKey: ["analytics", scope, view, search],
+    queryFn: ({ signal }) => getJson<Data>(`${path}?${search}`, { signal }),
+    // Until the answer to another period or filter is there, the old one of the same view is shown.
+    placeholderData: (data, previous) => (previous?.queryKey[2] === view ? data : undefined),
+  });
+  return { query, csvPath: `${path}?${search}` };
+}
+
+/** Writes query parameters; a list repeats one. */
+export function toSearch(query: Readonly<Record<string, string | readonly string[] | undefined>>) {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const text of typeof value === "object" ? value : [value]) {
+      if (text !== undefined) search.append(name, text);
+    }
+  }
+  return search.toString();
+}

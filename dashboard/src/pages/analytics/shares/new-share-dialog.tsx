@@ -1,0 +1,141 @@
+/** The form of a new share: what it shows, and to whom. */
+import { useForm } from "react-hook-form";
+
+import {
+  shareBreakdowns,
+  shareName,
+  shareOrigin,
+  sharePassword,
+} from "../../../../../shared/contracts/share-schemas.ts";
+import { getClient } from "../../../data/http.ts";
+import { useApiMutation } from "../../../data/mutation.ts";
+import { useAccountContext } from "../../../data/session.ts";
+import { Dialog, DialogForm } from "../../../ui/dialog.tsx";
+import { Disclosure } from "../../../ui/disclosure.tsx";
+import { CheckField, TextField } from "../../../ui/field.tsx";
+import { validateWith } from "../../../ui/validation.ts";
+import { FILTER_LABELS, type FilterName } from "../filters.ts";
+import { readRange } from "../range.ts";
+import type { NewShare } from "./share-button.tsx";
+
+/** What a share can break clicks down by: columns of clicks. */
+const BREAKDOWNS = (Object.keys(FILTER_LABELS) as FilterName[]).filter(
+  (name) => name !== "tag" && name !== "domain" && name !== "class",
+);
+
+type Breakdown = (typeof BREAKDOWNS)[number];
+
+type Values = {
+  name: string;
+  breakdowns: Breakdown[];
+  password: string;
+  expires_at: string;
+  embed_origins: string;
+};
+
+const splitOrigins = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
+
+/** A field that may be left empty is judged once it has text. */
+const optional = (judge: (text: string) => true | string) => (text: string) =>
+  text === "" || judge(text);
+
+export function NewShareDialog({
+  link,
+  onCreated,
+  onClose,
+}: {
+  link: string | null;
+  onCreated: (share: NewShare) => void;
+  onClose: () => void;
+}) {
+  const { scope } = useAccountContext();
+  const { timezone } = readRange(new URLSearchParams(location.search));
+  const form = useForm<Values>({
+    mode: "onChange",
+    defaultValues: {
+      name: "",
+      breakdowns: ["country", "device", "referrer"],
+      password: "",
+      expires_at: "",
+      embed_origins: "",
+    },
+  });
+  const { errors } = form.formState;
+  const create = useApiMutation(
+    ({ name, breakdowns, password, expires_at, embed_origins }: Values) =>
+      getClient(scope).shares.create({
+        link_id: link,
+        timezone,
+        breakdowns,
+        name: name.trim() === "" ? null : name.trim(),
+        password: password === "" ? null : password,
+        expires_at: expires_at === "" ? null : new Date(expires_at).toISOString(),
+        embed_origins: splitOrigins(embed_origins),
+      }),
+    { invalidate: [["shares", scope]], onSuccess: onCreated },
+  );
+  return (
+    <Dialog title="New share" onClose={onClose} wide>
+      <DialogForm
+        action="Create share"
+        onSubmit={(event) => void form.handleSubmit((values) => create.mutate(values))(event)}
+        onCancel={onClose}
+        loading={create.isPending}
+        error={create.error}
+      >
+        <TextField
+          label="Name"
+          hint="The title of the page that readers see; may be left empty."
+          error={errors.name?.message}
+          {...form.register("name", { validate: optional(validateWith(shareName)) })}
+        />
+        <fieldset>
+          <legend>Readers see clicks, and clicks by</legend>
+          <div className="columns">
+            {BREAKDOWNS.map((name) => (
+              <CheckField
+                key={name}
+                label={FILTER_LABELS[name]}
+                value={name}
+                {...form.register("breakdowns", { validate: validateWith(shareBreakdowns) })}
+              />
+            ))}
+          </div>
+          {errors.breakdowns !== undefined && (
+            <small className="field-error" role="alert">
+              Choose up to eight
+            </small>
+          )}
+        </fieldset>
+        <TextField
+          label="Password"
+          type="password"
+          autoComplete="new-password"
+          hint="Leave empty for everybody who has the URL."
+          error={errors.password?.message}
+          {...form.register("password", { validate: optional(validateWith(sharePassword)) })}
+        />
+        <TextField
+          label="Expires"
+          type="datetime-local"
+          hint="Leave empty for a share that works until it is revoked."
+          {...form.register("expires_at")}
+        />
+        <Disclosure title="Embedding" hasError={errors.embed_origins !== undefined}>
+          <TextField
+            label="Sites that may embed the page"
+            placeholder="https://www.example.com"
+            hint="Origins, separated by spaces. Other sites cannot show the page in a frame."
+            error={errors.embed_origins?.message}
+            {...form.register("embed_origins", {
+              validate: (text) =>
+                splitOrigins(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
+            })}
+          />
+        </Disclosure>
+      </DialogForm>
+    </Dialog>
+  );
+}
+
+const isProblem = (judged: true | string): judged is string => judged !== true;

@@ -1,0 +1,40 @@
+/** Opens the dialog in which statistics are shared with people without an account. */
+import { Share2 } from "lucide-react";
+import { useState } from "react";
+
+import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
+import { Button } from "../../../ui/button.tsx";
+import { NewShareDialog } from "./new-share-dialog.tsx";
+import { ShareListDialog } from "./share-list-dialog.tsx";
+import { ShareUrlDialog } from "./share-url-dialog.tsx";
+
+export type NewShare = ResponseBody<"createShare">;
+
+/** What the dialog shows: the shares, a form for another one, or the URL of a new one. */
+type View = { kind: "list" } | { kind: "new" } | { kind: "url"; share: NewShare };
+
+/** Shares the statistics of a link, or of all links when `link` is null. */
+export function ShareButton({ link }: { link: string | null }) {
+  const [view, setView] = useState<View>();
+  const close = () => setView(undefined);
+  return (
+    <>
+      <Button onClick={() => setView({ kind: "list" })}>
+        <Share2 aria-hidden /> Share
+      </Button>
+      {view?.kind === "list" && (
+        <ShareListDialog link={link} onNew={() => setView({ kind: "new" })} onClose={close} />
+      )}
+      {view?.kind === "new" && (
+        <NewShareDialog
+          link={link}
+          onCreated={(share) => setView({ kind: "url", share })}
+          onClose={() => setView({ kind: "list" })}
+        />
+      )}
+      {view?.kind === "url" && (
+        <ShareUrlDialog share={view.share} onClose={() => setView({ kind: "list" })} />
+      )}
+    </>
+  );
+}

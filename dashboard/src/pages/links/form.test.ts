@@ -1,0 +1,92 @@
+import { describe, expect, test } from "bun:test";
+
+import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { getChanges, toFormValues, toRequestBody, validateLink } from "./form.ts";
+
+const NOW = Date.parse("2026-11-22T12:00:00Z");
+
+/** Rules and split have a page of their own, whose tests are in `rules/draft.test.ts`. */
+const ON_OWN_PAGE = ["rules", "split"];
+
+const SET = {
+  alias: "spring",
+  domain: "go.example.com",
+  title: "Spring sale",
+  tags: ["a", "b"],
+  expires_at: "2030-01-01T00:00:00.000Z",
+  starts_at: "2029-01-01T00:00:00.000Z",
+  external_id: "order-1",
+  disabled: true,
+  archived: true,
+  expired_url: "https://example.com/over",
+  max_clicks: 100,
+  limit_counts: "human",
+  confirm: true,
+  preview: { title: "Card", description: "Text", image: "https://example.com/card.png" },
+  forward_path: "append",
+  forward_query: true,
+  utm_source: "s",
+  utm_medium: "m",
+  utm_campaign: "c",
+  utm_term: "t",
+  utm_content: "o",
+} as const;
+
+const LINK: FullLink = {
+  id: "link_01k9z3v6x7e8w9r0t1y2n3h4m5",
+  short_url: "https://go.example.com/spring",
+  original_url: "https://example.com/",
+  clicks: 3,
+  unique_clicks: 2,
+  created_at: "2026-01-01T00:00:00.000Z",
+  updated_at: "2026-01-01T00:00:00.000Z",
+  has_password: true,
+  ...SET,
+  tags: [...SET.tags],
+};
+
+describe("the form of a link", () => {
+  test("has every field that the API sets, but those of the rules page", () => {
+    const fields = Object.keys(toRequestBody(toFormValues()));
+    const settable = Object.keys(createLinkBody.shape);
+    expect([...fields, ...ON_OWN_PAGE].toSorted()).toEqual(settable.toSorted());
+  });
+
+  test("shows each setting of a link, and changes none that stays as it is", () => {
+    const values = toFormValues(LINK);
+    expect(toRequestBody(values)).toEqual({
+      ...SET,
+      tags: [...SET.tags],
+      url: LINK.original_url,
+      password: null,
+    });
+    expect(getChanges(values, values)).toEqual({});
+    expect(validateLink(values, NOW, values)).toEqual({});
+  });
+
+  test("switches off what is emptied", () => {
+    const values = toFormValues(LINK);
+    const emptied = { ...values, max_clicks: "", preview_title: "", preview_description: "" };
+    expect(getChanges(values, { ...emptied, preview_image: " ", forward_path: "" })).toEqual({
+      max_clicks: null,
+      preview: null,
+      forward_path: null,
+    });
+  });
+
+  test.each([
+    ["a limit of none", { max_clicks: "0" }, "max_clicks"],
+    ["half a click", { max_clicks: "1.5" }, "max_clicks"],
+    ["a limit in words", { max_clicks: "many" }, "max_clicks"],
+    ["a card without a title", { preview_title: "" }, "preview_title"],
+    ["a long description", { preview_description: "x".repeat(1_001) }, "preview_description"],
+    ["an image by http", { preview_image: "http://example.com/card.png" }, "preview_image"],
+    ["an image without a host", { preview_image: "card.png" }, "preview_image"],
+    ["a long id", { external_id: "x".repeat(256) }, "external_id"],
+    ["a fallback that is no page", { expired_url: "ftp://example.com" }, "expired_url"],
+  ])("rejects %s at its field", (_name, change, field) => {
+    const values = { ...toFormValues(LINK), ...change };
+    expect(Object.keys(validateLink(values, NOW))).toEqual([field]);
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { ListedLink, NewLink } from "../../../../clients/typescript/src/index.ts";
+import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { parseCsv, printCsv } from "../../data/csv.ts";
+import { planImport } from "./import-formats.ts";
+import { toCsvRow } from "./link-csv.ts";
+
+/** A link as a list returns it that was created with these fields. */
+function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword = false) {
+  const { title = null, tags = [], expires_at = null, external_id = null, ...settings } = fields;
+  const link: Omit<ListedLink, keyof typeof settings> = {
+    id: "link_01k9z3v6x7e8w9r0t1y2n3h4m5",
+    short_url: "https://sho.rt/a",
+    original_url: url,
+    alias: alias ?? "a",
+    domain,
+    title,
+    tags,
+    expires_at,
+    external_id,
+    clicks: 7,
+    created_at: "2026-01-01T00:00:00.000Z",
+    has_password: hasPassword,
+  };
+  // A response has the settings that a request set, as far as they are on.
+  return { ...settings, ...link } as ListedLink;
+}
+
+/** Exports links to a file and reads it as an import does. */
+function exportAndRead(links: readonly ListedLink[]) {
+  const { columns, records } = parseCsv(printCsv(links.map(toCsvRow)));
+  return planImport(columns, records)?.rows ?? [];
+}
+
+const FULL: NewLink = {
+  url: 'https://example.com/?a=1,2&b="c"',
+  alias: "spring",
+  domain: "go.example.com",
+  title: "Spring, sale",
+  tags: ["a", "b"],
+  external_id: "order-1",
+  starts_at: "2029-01-01T00:00:00.000Z",
+  expires_at: "2030-01-01T00:00:00.000Z",
+  expired_url: "https://example.com/over",
+  disabled: true,
+  archived: true,
+  max_clicks: 100,
+  limit_counts: "human",
+  confirm: true,
+  rules: [
+    {
+      id: "rule_01k9z3v6x7e8w9r0t1y2n3h4m5",
+      url: "https://example.com/de",
+      conditions: [
+        { type: "country", in: ["DE", "AT"], not: true },
+        { type: "query", name: "a;b", in: ['"', ","] },
+      ],
+    },
+  ],
+  split: {
+    arms: [{ id: "arm_01k9z3v6x7e8w9r0t1y2n3h4m5", url: "https://example.com/b", weight: 30 }],
+    until: null,
+  },
+  preview: { title: "Card", description: null, image: "https://example.com/card.png" },
+  forward_path: "append",
+  forward_query: true,
+  utm_source: "s",
+  utm_medium: "m",
+  utm_campaign: "c",
+  utm_term: "t",
+  utm_content: "o",
+};
+
+/** Text that an API accepts, with what spreadsheets and CSV find special. */
+const text = fc
+  .string({
+    unit: fc.constantFrom(...Array.from("aB1 ='\"+-@,;|[]{}\\＝ü%#")),
+    minLength: 1,
+    maxLength: 12,
+  })
+  .filter((value) => value.trim() === value);
+
+describe("links that are exported and imported again", () => {
+  test("have every setting that creates a link, but their password", () => {
+    const { password: _, ...settable } = createLinkBody.shape;
+    expect(Object.keys(FULL).toSorted()).toEqual(Object.keys(settable).toSorted());
+    expect(exportAndRead([listed(FULL)])).toEqual([{ row: 2, link: FULL }]);
+  });
+
+  test("are the same links, whatever text they hold", () => {
+    const link = fc.record(
+      {
+        url: fc.constant("https://example.com/"),
+        alias: fc.constant("a"),
+        title: text,
+        external_id: text,
+        tags: fc.uniqueArray(text, { minLength: 1, maxLength: 4 }),
+        utm_source: text,
+        preview: fc.record({ title: text, description: text, image: fc.constant(null) }),
+      },
+      { requiredKeys: ["url", "alias"] },
+    );
+    fc.assert(
+      fc.property(fc.array(link, { minLength: 1, maxLength: 5 }), (links) => {
+        const read = exportAndRead(links.map((one) => listed(one)));
+        expect(read).toEqual(links.map((one, i) => ({ row: i + 2, link: one })));
+      }),
+    );
+  });
+
+  test("are not opened without the password that they had", () => {
+    const [row] = exportAndRead([listed({ url: "https://example.com/" }, true)]);
+    expect(row?.problem).toContain("password");
+    const [given] =
+      planImport(
+        ["short_url", "original_url", "alias", "domain", "has_password", "password"],
+        [{ original_url: "https://example.com/", has_password: "TRUE", password: "secret" }],
+      )?.rows ?? [];
+    expect(given).toEqual({ row: 2, link: { url: "https://example.com/", password: "secret" } });
+  });
+
+  test("are reported, with the column, where somebody wrote nonsense", () => {
+    for (const [column, value] of [
+      ["rules", "[{"],
+      ["max_clicks", "many"],
+      ["disabled", "constructor"],
+      ["expires_at", "soon"],
+      ["limit_counts", "cats"],
+    ] as const) {
+      const row = { ...toCsvRow(listed(FULL)), [column]: value };
+      const { columns, records } = parseCsv(printCsv([row]));
+      expect(planImport(columns, records)?.rows[0]?.problem).toStartWith(column);
+    }
+  });
+});

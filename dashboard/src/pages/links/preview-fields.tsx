@@ -1,0 +1,123 @@
+/** The fields of a link's preview, with the card as chats and social networks show it. */
+import { ImageIcon } from "lucide-react";
+import { useEffect, useState } from "react";
+import type { UseFormReturn } from "react-hook-form";
+
+import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { Disclosure } from "../../ui/disclosure.tsx";
+import { TextField } from "../../ui/field.tsx";
+import type { LinkValues } from "./form.ts";
+
+/** How long an image's URL stays as it is before the image is fetched: half-typed hosts are not asked for it. */
+const SETTLED_MS = 700;
+
+/** A card has a title: whether it is there is asked again when another field changes. */
+const NEEDS_TITLE: { deps: "preview_title" } = { deps: "preview_title" };
+
+export function PreviewFields({
+  form: { register, watch, formState },
+  hasPassword,
+}: {
+  form: UseFormReturn<LinkValues>;
+  hasPassword: boolean;
+}) {
+  const { session } = useAccountContext();
+  const { preview_title, preview_description, preview_image } = formState.errors;
+  const [title, description, image, domain, password, removed] = watch([
+    "preview_title",
+    "preview_description",
+    "preview_image",
+    "domain",
+    "password",
+    "removePassword",
+  ]);
+  const isProtected = password !== "" || (hasPassword && !removed);
+  return (
+    <Disclosure
+      title="Preview"
+      hasError={[preview_title, preview_description, preview_image].some(Boolean)}
+    >
+      <div className="stack">
+        <p className="hint">
+          The card that chats and social networks show of the link. Without one, they show the
+          destination’s own.
+          {isProtected && " Links with a password show no card."}
+        </p>
+        <TextField
+          label="Card title"
+          placeholder="Spring sale"
+          error={preview_title?.message}
+          {...register("preview_title")}
+        />
+        <TextField
+          label="Card description"
+          placeholder="Everything must go."
+          error={preview_description?.message}
+          {...register("preview_description", NEEDS_TITLE)}
+        />
+        <TextField
+          label="Card image"
+          type="url"
+          inputMode="url"
+          placeholder="https://example.com/spring.png"
+          hint="Its URL, by https. 1200 × 630 pixels suit most networks."
+          error={preview_image?.message}
+          {...register("preview_image", NEEDS_TITLE)}
+        />
+        {title.trim() !== "" && (
+          <SocialCard
+            host={domain === "" ? new URL(session.short_url).host : domain}
+            title={title}
+            description={description}
+            image={preview_image === undefined ? image : ""}
+          />
+        )}
+      </div>
+    </Disclosure>
+  );
+}
+
+type SocialCardProps = { host: string; title: string; description: string; image: string };
+
+const SocialCard = ({ host, title, description, image }: SocialCardProps) => (
+  <figure className="social">
+    <div className="social-card">
+      <CardImage key={image} url={image.trim()} />
+      <div className="social-text">
+        <span className="social-host">{host}</span>
+        <strong>{title}</strong>
+        {description.trim() !== "" && <span className="social-description">{description}</span>}
+      </div>
+    </div>
+    <figcaption className="hint">About as the card will look; each network has its own.</figcaption>
+  </figure>
+);
+
+/** The card's image, once its URL has been left as it is for a moment. */
+function CardImage({ url }: { url: string }) {
+  const [state, setState] = useState<"waiting" | "shown" | "failed">("waiting");
+  useEffect(() => {
+    const timer = setTimeout(() => setState("shown"), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const parsed = parseWebUrl(url);
+  if (state === "shown" && "url" in parsed && parsed.url.protocol === "https:") {
+    return (
+      <img
+        className="social-image"
+        src={parsed.url.href}
+        alt="The card’s image"
+        // Not before the section is open.
+        loading="lazy"
+        onError={() => setState("failed")}
+      />
+    );
+  }
+  return (
+    <div className="social-image social-empty">
+      <ImageIcon aria-hidden />
+      <span>{state === "failed" ? "The image cannot be loaded." : "No image"}</span>
+    </div>
+  );
+}

@@ -1,0 +1,25 @@
+import { describeState } from "./state.ts";
+
+type Stateful = Parameters<typeof describeState>[0];
+
+/** The state of a link as labels, whose meaning is their tooltip. */
+export const StateBadges = ({ link }: { link: Stateful }) => (
+  <span className="badges">
+    {describeState(link).map(({ label, meaning, bad }) => (
+      <span key={label} className={bad === true ? "badge badge-bad" : "badge"} title={meaning}>
+        {label}
+      </span>
+    ))}
+  </span>
+);
+
+/** What the state of a link means for its visitors, one line for each. */
+export const StateMeanings = ({ link }: { link: Stateful }) =>
+  describeState(link).map(
+    ({ label, meaning, bad }) =>
+      meaning !== undefined && (
+        <p key={label} className={bad === true ? "alert" : "warning"}>
+          <strong>{label}.</strong> {meaning}
+        </p>
+      ),
+  );

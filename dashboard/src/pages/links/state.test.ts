@@ -1,0 +1,38 @@
+import { describe, expect, test } from "bun:test";
+
+import { describeState } from "./state.ts";
+
+const NOW = Date.parse("2026-11-22T12:00:00Z");
+const NONE = { expires_at: null };
+
+const labels = (link: Parameters<typeof describeState>[0]) =>
+  describeState(link, NOW).map(({ label }) => label);
+
+describe("the state of a link", () => {
+  test("is nothing for a link that leads on", () => {
+    expect(labels(NONE)).toEqual([]);
+    expect(labels({ ...NONE, status: "active" })).toEqual([]);
+  });
+
+  test("says what visitors get where they are not led on", () => {
+    for (const status of ["taken_down", "disabled", "expired", "limit_reached"] as const) {
+      const [state] = describeState({ ...NONE, status }, NOW);
+      expect(state?.bad).toBe(true);
+      expect(state?.meaning?.toLowerCase()).toContain("visitors");
+    }
+    const over = { ...NONE, expired_url: "https://example.com/over" };
+    for (const status of ["expired", "limit_reached"] as const) {
+      expect(describeState({ ...over, status }, NOW)[0]?.meaning).toContain(over.expired_url);
+    }
+  });
+
+  test("is expired for a plain link whose expiry has passed, and names one to come", () => {
+    expect(labels({ expires_at: "2026-11-22T11:00:00Z" })).toEqual(["Expired"]);
+    expect(labels({ expires_at: "2026-12-24T11:00:00Z" })).toEqual(["Until Dec 24, 2026"]);
+  });
+
+  test("names the clicks that are left, and an archived link as such", () => {
+    const link = { ...NONE, status: "active", clicks_left: 1, archived: true } as const;
+    expect(labels(link)).toEqual(["1 click left", "Archived"]);
+  });
+});

@@ -1,0 +1,72 @@
+/** What a link is for its visitors now, in the words of people. */
+import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { formatDate, formatDateTime, pluralize } from "../../ui/format.ts";
+
+export type LinkState = {
+  /** A word or two. */
+  label: string;
+  /** What that means; absent where the label says it all. */
+  meaning?: string;
+  /** Visitors are not led on. */
+  bad?: true;
+};
+
+type State = Pick<
+  ListedLink,
+  "status" | "archived" | "starts_at" | "expires_at" | "expired_url" | "clicks_left"
+>;
+
+/** The state by the link's status; undefined for one that simply leads on. */
+const STATES: Readonly<
+  Record<NonNullable<State["status"]>, (link: State) => LinkState | undefined>
+> = {
+  taken_down: () => ({
+    label: "Taken down",
+    meaning:
+      "The operator of this service has taken down this link, or a site that it leads to. Visitors see a page that says so. Only the operator can lift this.",
+    bad: true,
+  }),
+  disabled: () => ({
+    label: "Disabled",
+    meaning: "For visitors, the link does not exist.",
+    bad: true,
+  }),
+  scheduled: ({ starts_at = "" }) => ({
+    label: `From ${formatDate(starts_at)}`,
+    meaning: `Until ${formatDateTime(starts_at)} the link does not exist for visitors.`,
+  }),
+  expired: ({ expired_url }) => ({
+    label: "Expired",
+    meaning:
+      expired_url === undefined
+        ? "Visitors see a page that says so, or get to where the domain’s settings say."
+        : `Visitors are led to ${expired_url}.`,
+    bad: true,
+  }),
+  limit_reached: ({ expired_url }) => ({
+    label: "Limit reached",
+    meaning:
+      expired_url === undefined
+        ? "Visitors see a page that says so."
+        : `Visitors are led to ${expired_url}.`,
+    bad: true,
+  }),
+  active: ({ expires_at }) =>
+    expires_at === null ? undefined : { label: `Until ${formatDate(expires_at)}` },
+};
+
+/** Describes the state of a link, the most important first; nothing for one that simply leads on. */
+export function describeState(link: State, now = Date.now()): LinkState[] {
+  const { archived, clicks_left, expires_at } = link;
+  const isExpired = expires_at !== null && Date.parse(expires_at) <= now;
+  const status = link.status ?? (isExpired ? "expired" : "active");
+  const state = STATES[status](link);
+  const isLimited = status === "active" && clicks_left !== undefined;
+  return [
+    ...(state === undefined ? [] : [state]),
+    ...(isLimited ? [{ label: `${pluralize(clicks_left, "click")} left` }] : []),
+    ...(archived === true
+      ? [{ label: "Archived", meaning: "Lists leave it out unless asked. It leads on as before." }]
+      : []),
+  ];
+}

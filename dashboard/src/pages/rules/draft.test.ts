@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+
+import { moveEntry, newArm, newCondition, newRule, readDraft, toDraft } from "./draft.ts";
+
+const URL = "https://example.com/";
+const FIELDS = {
+  id: "link_x",
+  short_url: "https://sho.rt/x",
+  original_url: URL,
+  alias: "x",
+  domain: null,
+  title: null,
+  tags: [],
+  clicks: 0,
+  unique_clicks: 0,
+  created_at: "2030-01-01T00:00:00.000Z",
+  updated_at: "2030-01-01T00:00:00.000Z",
+  expires_at: null,
+  external_id: null,
+  has_password: false,
+};
+
+test("what the API returns survives editing without a change", () => {
+  const rules = [
+    {
+      id: "rule_a",
+      url: `${URL}a`,
+      conditions: [
+        { type: "country" as const, in: ["DE", "AT"] },
+        { type: "language" as const, in: ["de"], not: true },
+        { type: "query" as const, name: "beta" },
+        { type: "time" as const, from: "2030-01-01T08:00:00.000Z" },
+        {
+          type: "schedule" as const,
+          time_zone: "Europe/Berlin",
+          days: [1, 7],
+          from: "22:00",
+          to: "02:00",
+        },
+      ],
+    },
+  ];
+  const split = { arms: [{ id: "arm_a", url: `${URL}b`, weight: 30 }], until: null };
+  expect(readDraft(toDraft({ ...FIELDS, rules, split }))).toEqual({ change: { rules, split } });
+  expect(readDraft(toDraft(FIELDS))).toEqual({ change: { rules: [], split: null } });
+});
+
+test("what is wrong is said at its place", () => {
+  const rule = {
+    ...newRule(),
+    url: "ftp://x",
+    conditions: [newCondition("device"), { ...newCondition("country"), values: "DE, Austria" }],
+  };
+  const arms = [
+    { ...newArm(), url: URL, weight: "60" },
+    { ...newArm(), url: URL, weight: "50" },
+  ];
+  const read = readDraft({ rules: [rule], arms, until: "" });
+  const errors = "errors" in read ? read.errors : {};
+  expect(Object.keys(errors).toSorted()).toEqual([
+    "arms",
+    "rules.0.conditions.0",
+    "rules.0.conditions.1",
+    "rules.0.url",
+  ]);
+});
+
+test("an entry moves up and down", () => {
+  expect(moveEntry(["a", "b", "c"], 2, 0)).toEqual(["c", "a", "b"]);
+  expect(moveEntry(["a", "b", "c"], 0, 1)).toEqual(["b", "a", "c"]);
+});

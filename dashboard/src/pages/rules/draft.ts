@@ -1,0 +1,198 @@
+/** Rules and split while they are edited: texts as they are typed, and their conversion from and to the API. */
+import type * as z from "zod";
+
+import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { rulesField } from "../../../../shared/contracts/link-rules.ts";
+import { splitField } from "../../../../shared/contracts/link-split.ts";
+import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { toInstant, toLocalTime } from "../../ui/local-time.ts";
+import { capitalize, describeIssue } from "../../ui/validation.ts";
+
+type ApiRule = NonNullable<FullLink["rules"]>[number];
+type ApiCondition = ApiRule["conditions"][number];
+
+export type ConditionType = ApiCondition["type"];
+
+/** A condition of any type; which fields count depends on the type. */
+export type ConditionDraft = {
+  /** Identifies it on the page. */
+  key: string;
+  type: ConditionType;
+  not: boolean;
+  /** Values, separated by commas. */
+  values: string;
+  /** Of a query parameter. */
+  name: string;
+  /** Of an instant, the value of a `datetime-local` input; of a schedule, a time of day. */
+  from: string;
+  until: string;
+  timeZone: string;
+  days: readonly number[];
+};
+
+export type RuleDraft = {
+  key: string;
+  id?: string;
+  url: string;
+  conditions: readonly ConditionDraft[];
+};
+
+export type ArmDraft = { key: string; id?: string; url: string; weight: string };
+
+export type Draft = {
+  rules: readonly RuleDraft[];
+  arms: readonly ArmDraft[];
+  /** The value of a `datetime-local` input. */
+  until: string;
+};
+
+const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+export const newCondition = (type: ConditionType): ConditionDraft => ({
+  key: crypto.randomUUID(),
+  type,
+  not: false,
+  values: "",
+  name: "",
+  from: type === "schedule" ? "09:00" : "",
+  until: type === "schedule" ? "17:00" : "",
+  timeZone: localZone(),
+  days: [1, 2, 3, 4, 5],
+});
+
+export const newRule = (): RuleDraft => ({
+  key: crypto.randomUUID(),
+  url: "",
+  conditions: [newCondition("device")],
+});
+
+export const newArm = (): ArmDraft => ({ key: crypto.randomUUID(), url: "", weight: "10" });
+
+export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
+  rules: rules.map(({ id, url, conditions }) => ({
+    key: id,
+    id,
+    url,
+    conditions: conditions.map(toConditionDraft),
+  })),
+  arms: (split?.arms ?? []).map(({ id, url, weight }) => ({
+    key: id,
+    id,
+    url,
+    weight: String(weight),
+  })),
+  until: toLocalTime(split?.until ?? null),
+});
+
+function toConditionDraft(condition: ApiCondition): ConditionDraft {
+  const draft = { ...newCondition(condition.type), not: condition.not ?? false };
+  switch (condition.type) {
+    case "time":
+      return {
+        ...draft,
+        from: toLocalTime(condition.from ?? null),
+        until: toLocalTime(condition.until ?? null),
+      };
+    case "schedule": {
+      const { from, to, days, time_zone } = condition;
+      return { ...draft, from, until: to, days, timeZone: time_zone };
+    }
+    case "query":
+      return { ...draft, name: condition.name, values: (condition.in ?? []).join(", ") };
+    default:
+      return { ...draft, values: condition.in.join(", ") };
+  }
+}
+
+const splitValues = (text: string): string[] =>
+  text
+    .split(",")
+    .map((value) => value.trim())
+    .filter((value) => value !== "");
+
+/** Converts a condition to what the API takes; whether it is valid, the schema says. */
+function toCondition(draft: ConditionDraft): Record<string, unknown> {
+  const { type, not, values, name, from, until, timeZone, days } = draft;
+  const common = { type, ...(not ? { not } : {}) };
+  const list = splitValues(values);
+  switch (type) {
+    case "time":
+      return {
+        ...common,
+        ...(from === "" ? {} : { from: toInstant(from) }),
+        ...(until === "" ? {} : { until: toInstant(until) }),
+      };
+    case "schedule":
+      return { ...common, time_zone: timeZone, days, from, to: until };
+    case "query":
+      return { ...common, name: name.trim(), ...(list.length === 0 ? {} : { in: list }) };
+    default:
+      return { ...common, in: list };
+  }
+}
+
+const withId = (id: string | undefined) => (id === undefined ? {} : { id });
+
+/** Messages by the place in the draft: `rules.0.url`, `rules.0.conditions.1`, `arms.2.weight`, `until`. */
+export type DraftErrors = Readonly<Record<string, string>>;
+
+/** The fields of a PATCH. */
+export type RulesChange = {
+  rules: z.output<typeof rulesField>;
+  split: z.output<typeof splitField> | null;
+};
+
+/** Returns the request body that a draft makes, or what is wrong with it by the API's rules. */
+export function readDraft({
+  rules,
+  arms,
+  until,
+}: Draft): { change: RulesChange } | { errors: DraftErrors } {
+  const errors: Record<string, string> = {};
+  const note = (place: string, message: string) => {
+    errors[place] ??= capitalize(message);
+  };
+  for (const [list, entries] of Object.entries({ rules, arms })) {
+    for (const [i, { url }] of entries.entries()) {
+      const parsed = parseWebUrl(url);
+      if ("problem" in parsed) note(`${list}.${i}.url`, url === "" ? "Required" : parsed.problem);
+    }
+  }
+  const parsedRules = rulesField.safeParse(
+    rules.map(({ id, url, conditions }) => ({
+      ...withId(id),
+      url: url.trim(),
+      conditions: conditions.map(toCondition),
+    })),
+    { error: describeIssue },
+  );
+  for (const { path, message } of parsedRules.error?.issues ?? []) {
+    note(["rules", ...path].slice(0, 4).join("."), message);
+  }
+  const parsedSplit = splitField.nullable().safeParse(
+    arms.length === 0
+      ? null
+      : {
+          arms: arms.map(({ id, url, weight }) => ({
+            ...withId(id),
+            url: url.trim(),
+            weight: Number(weight),
+          })),
+          until: until === "" ? null : toInstant(until),
+        },
+    { error: describeIssue },
+  );
+  for (const { path, message } of parsedSplit.error?.issues ?? []) {
+    note(path.slice(0, 3).join("."), message);
+  }
+  if (parsedRules.data === undefined || parsedSplit.data === undefined) return { errors };
+  if (Object.keys(errors).length > 0) return { errors };
+  return { change: { rules: parsedRules.data, split: parsedSplit.data } };
+}
+
+/** Returns the list with an entry moved to another place. */
+export function moveEntry<Entry>(list: readonly Entry[], from: number, to: number): Entry[] {
+  const moved = [...list];
+  moved.splice(to, 0, ...moved.splice(from, 1));
+  return moved;
+}

@@ -1,0 +1,71 @@
+/** The head of a rule: its place, which dragging and buttons change, and its figures. */
+import { ArrowDown, ArrowUp, GripVertical, Trash2 } from "lucide-react";
+import type { DragEvent, MouseEvent, ReactNode } from "react";
+
+import { useCanWrite } from "../../data/session.ts";
+import { IconButton } from "../../ui/button.tsx";
+
+type RuleHeadProps = {
+  /** Its place, from 1. */
+  number: number;
+  isLast: boolean;
+  figures: ReactNode;
+  onDragStart: () => void;
+  onDragEnd: () => void;
+  /** By how many places: -1 or 1. */
+  onMove: (by: number) => void;
+  onRemove: () => void;
+};
+
+export function RuleHead(props: RuleHeadProps) {
+  const { number, isLast, figures, onDragStart, onDragEnd, onMove, onRemove } = props;
+  const canWrite = useCanWrite();
+  function startDrag({ dataTransfer }: DragEvent): void {
+    // Firefox drags nothing without data.
+    dataTransfer.setData("text/plain", `Rule ${number}`);
+    dataTransfer.effectAllowed = "move";
+    onDragStart();
+  }
+  function move({ currentTarget: button }: MouseEvent<HTMLButtonElement>, by: number): void {
+    onMove(by);
+    // A button that is moved on the page, or disabled at an end of the list, loses the focus.
+    requestAnimationFrame(() => {
+      const usable = button.parentElement?.querySelector<HTMLElement>("button:not(:disabled)");
+      (button.disabled ? usable : button)?.focus();
+    });
+  }
+  return (
+    <header className="rule-head">
+      <span
+        className="rule-handle"
+        title="Drag to reorder"
+        draggable={canWrite}
+        onDragStart={startDrag}
+        onDragEnd={onDragEnd}
+      >
+        <GripVertical aria-hidden />
+        <strong>Rule {number}</strong>
+      </span>
+      {figures}
+      <span>
+        <IconButton
+          label={`Move rule ${number} up`}
+          disabled={number === 1}
+          onClick={(event) => move(event, -1)}
+        >
+          <ArrowUp aria-hidden />
+        </IconButton>
+        <IconButton
+          label={`Move rule ${number} down`}
+          disabled={isLast}
+          onClick={(event) => move(event, 1)}
+        >
+          <ArrowDown aria-hidden />
+        </IconButton>
+        <IconButton label={`Remove rule ${number}`} onClick={onRemove}>
+          <Trash2 aria-hidden />
+        </IconButton>
+      </span>
+    </header>
+  );
+}

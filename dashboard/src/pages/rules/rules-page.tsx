@@ -1,0 +1,140 @@
+/** The rules and the split of a link, edited together, with a trial of what is saved. */
+import { useQuery } from "@tanstack/react-query";
+import { ChartSpline } from "lucide-react";
+import { useState } from "react";
+import { Link as PageLink } from "wouter";
+
+import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getBasePath, getClient, getJson } from "../../data/http.ts";
+import { useApiMutation } from "../../data/mutation.ts";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { type Draft, readDraft, type RulesChange, toDraft } from "./draft.ts";
+import { RuleList } from "./rule-list.tsx";
+import { SplitEditor } from "./split-editor.tsx";
+import { findFigures } from "./target-figures.tsx";
+import { TryAs } from "./try-as.tsx";
+
+export function RulesPage({ id }: { id: string }) {
+  const { scope } = useAccountContext();
+  const link = useQuery({
+    queryKey: ["link", scope, id],
+    // The editor must start from what is saved, and keep what is typed.
+    staleTime: 0,
+    refetchOnReconnect: false,
+    queryFn: ({ signal }) => getClient(scope).links.get(id, { signal }),
+  });
+  return (
+    <QueryBoundary query={link} label="the link" lines={8}>
+      {(data) => (
+        <Page
+          title={`Rules of ${data.short_url.replace(/^https?:\/\//, "")}`}
+          intro="The first rule that matches decides. Without one, the split does; then the link’s own destination."
+          actions={
+            <PageLink href={`/links/${id}`} className="button button-plain">
+              <ChartSpline aria-hidden /> Analytics
+            </PageLink>
+          }
+        >
+          <RulesEditor link={data} />
+        </Page>
+      )}
+    </QueryBoundary>
+  );
+}
+
+function RulesEditor({ link }: { link: FullLink }) {
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
+  const [initial, setInitial] = useState(() => toDraft(link));
+  const [draft, setDraft] = useState<Draft>(initial);
+  const [tried, setTried] = useState(false);
+  const read = readDraft(draft);
+  const errors = tried && "errors" in read ? read.errors : {};
+  const targets = useQuery({
+    queryKey: ["targets", scope, link.id],
+    queryFn: ({ signal }) => getClient(scope).analytics.targets(link.id, {}, { signal }),
+  });
+  const figuresOf = findFigures(targets.data?.data ?? []);
+  const save = useApiMutation(
+    (body: RulesChange) =>
+      getJson<FullLink>(`${getBasePath(scope)}/v1/links/${link.id}`, { method: "PATCH", body }),
+    {
+      invalidate: [
+        ["link", scope],
+        ["targets", scope],
+      ],
+      successMessage: "The rules have been saved.",
+      onSuccess: (saved) => restart(toDraft(saved)),
+    },
+  );
+  /** Starts anew from what is saved. */
+  const restart = (saved: Draft) => {
+    setInitial(saved);
+    setDraft(saved);
+    setTried(false);
+  };
+  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  const dirty = draft !== initial;
+  return (
+    <div className="rules-page">
+      {/* A disabled fieldset disables all of its fields. */}
+      <fieldset className="stack" disabled={!canWrite}>
+        <legend className="visually-hidden">Rules and split</legend>
+        <Card title="Rules">
+          <RuleList
+            rules={draft.rules}
+            errors={errors}
+            figuresOf={figuresOf}
+            onChange={(rules) => change({ rules })}
+          />
+        </Card>
+        <Card title="Split">
+          <SplitEditor
+            draft={draft}
+            destination={link.original_url}
+            errors={errors}
+            figuresOf={figuresOf}
+            onChange={change}
+          />
+        </Card>
+        {canWrite && dirty && (
+          <SaveBar
+            problem={
+              Object.keys(errors).length > 0
+                ? "Some fields are not valid."
+                : save.error !== null && getErrorMessage(save.error)
+            }
+            saving={save.isPending}
+            onDiscard={() => restart(initial)}
+            onSave={() => {
+              setTried(true);
+              if ("change" in read) save.mutate(read.change);
+            }}
+          />
+        )}
+      </fieldset>
+      <TryAs link={link.id} version={link.updated_at} dirty={dirty} />
+    </div>
+  );
+}
+
+type SaveBarProps = {
+  problem: string | false;
+  saving: boolean;
+  onDiscard: () => void;
+  onSave: () => void;
+};
+
+const SaveBar = ({ problem, saving, onDiscard, onSave }: SaveBarProps) => (
+  <footer className="save-bar">
+    {problem !== false && <Alert>{problem}</Alert>}
+    <Button onClick={onDiscard}>Discard</Button>
+    <Button variant="primary" loading={saving} onClick={onSave}>
+      Save
+    </Button>
+  </footer>
+);

@@ -1,0 +1,97 @@
+/** Goal: each process has the grants in ClickHouse that it needs, and the checks name those that are missing. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { checks as apiChecks } from "../../api/checks.ts";
+import { configSchema as apiSchema } from "../../api/config.ts";
+import { loadConfig } from "../../shared/env.ts";
+import { createLog } from "../../shared/log.ts";
+import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
+import { checks as workerChecks, migrateChecks } from "../../worker/checks.ts";
+import { openClickHouse } from "../../worker/clickhouse.ts";
+import { configSchema as workerSchema } from "../../worker/config.ts";
+import { createDatabaseIfMissing } from "../../worker/migrations/create-database.ts";
+import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
+import { setRetention } from "../../worker/migrations/retention.ts";
+import { confine } from "../local/clickhouse/confinement.ts";
+import { openEngine } from "../local/clickhouse/engine.ts";
+import { startGateway } from "../local/clickhouse/server.ts";
+
+const SHIPPED = readFileSync(join(import.meta.dir, "users.xml"), "utf8");
+const CREDENTIALS = { user: "shorthop", password: "password of this test" };
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-grants-"));
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+/** The grants of a user in the shipped file. */
+function grantsOf(user: string): string[] {
+  const [, block = ""] = new RegExp(`<${user}>([^]*?)</${user}>`).exec(SHIPPED) ?? [];
+  return [...block.matchAll(/<query>(.*?)<\/query>/g)].map(([, grant = ""]) => grant);
+}
+
+/** Starts the engine with these grants on the same tables, and passes the URL of its database. */
+async function withGrants<T>(
+  grants: readonly string[],
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const engine = await openEngine(join(dir, "data"), confine(join(dir, "configuration"), grants));
+  const gateway = startGateway({ host: "127.0.0.1", port: 0, credentials: CREDENTIALS, engine });
+  try {
+    const url = new URL("/shorthop", gateway.url);
+    url.username = CREDENTIALS.user;
+    url.password = CREDENTIALS.password;
+    return await work(url.href);
+  } finally {
+    await gateway.stop();
+    await engine.close();
+  }
+}
+
+async function migrate(url: string): Promise<void> {
+  await createDatabaseIfMissing(url);
+  const client = openClickHouse(url);
+  await migrateClickHouse(client, createLog("test", "silent"));
+  await setRetention(client, { clicksDays: 30, rollupsDays: 0 });
+  await client.close();
+}
+
+/** Runs those checks that are about ClickHouse. */
+const examine = (checks: readonly Check[]): Promise<Finding[]> =>
+  runChecks(checks.filter(({ name }) => /clickhouse/i.test(name)));
+
+/** The configuration of a process on this ClickHouse; its other stores are not asked. */
+const environment = (url: string) => ({
+  CLICKHOUSE_URL: url,
+  DATABASE_URL: "postgres://localhost/none",
+  NATS_URL: "nats://localhost",
+  SHORT_URL: "http://localhost",
+  VISITOR_HASH_SECRET: "secret of this test",
+});
+const workerConfig = (url: string) => loadConfig(workerSchema, environment(url));
+const apiConfig = (url: string) => loadConfig(apiSchema, environment(url));
+
+test("the shipped grants suffice to migrate, store and read, and a missing one is named", async () => {
+  await withGrants(grantsOf("worker"), async (url) => {
+    const config = workerConfig(url);
+    const [, before] = await examine(migrateChecks.required(config));
+    expect(before).toMatchObject({ status: "failed", mend: "Run shorthop migrate." });
+    await migrate(url);
+    for (const checks of [
+      migrateChecks.required(config),
+      workerChecks.required(config),
+      workerChecks.thorough?.(config) ?? [],
+    ])
+      for (const finding of await examine(checks)) expect(finding).toMatchObject({ status: "ok" });
+  });
+  await withGrants(grantsOf("api"), async (url) => {
+    const [api] = await examine(apiChecks.required(apiConfig(url)));
+    expect(api).toEqual({ check: "CLICKHOUSE_URL", status: "ok" });
+    const [worker] = await examine(workerChecks.required(workerConfig(url)));
+    expect(worker).toMatchObject({ status: "failed", detail: "lacks INSERT on shorthop" });
+  });
+});

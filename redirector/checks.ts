@@ -1,0 +1,48 @@
+/** What `shorthop config check` and `shorthop doctor` check of a redirector. */
+import { accessSync, constants, mkdirSync } from "node:fs";
+
+import type * as z from "zod";
+
+import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { probeNats } from "../shared/nats.ts";
+import type { Checks } from "../shared/preflight.ts";
+import { checkStreams } from "../shared/stream-checks.ts";
+import { type configSchema, loadErrorPages } from "./config.ts";
+import { openRuleGeo } from "./geo.ts";
+
+export const checks: Checks<z.output<typeof configSchema>> = {
+  required: (config) => [
+    {
+      name: "NATS_URL",
+      mend: "Start NATS with JetStream and the users of nats/users.conf.",
+      run: probeNats(config.NATS_URL),
+    },
+    {
+      name: "JOURNAL_DIR",
+      mend: "Make it a directory that the process may write to.",
+      run() {
+        mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
+        accessSync(config.JOURNAL_DIR, constants.W_OK);
+      },
+    },
+    {
+      name: "PAGE_TEMPLATE_FILE",
+      mend: "Correct the template, or leave the variable empty.",
+      run: async () => void (await loadErrorPages(config)),
+    },
+    {
+      name: "GEOIP_DATABASES",
+      mend: "Put an MMDB file there (shorthop geoip update), or leave the variable empty.",
+      run: async () =>
+        void (await openRuleGeo(config.GEOIP_DATABASES, (path, cause) => {
+          throw new Error(`${path} cannot be read`, { cause });
+        })),
+    },
+  ],
+  thorough: ({ NATS_URL, NATS_REPLICAS }) =>
+    checkStreams({
+      url: NATS_URL,
+      streams: [LINKS_STREAM, CLICKS_STREAM, LIMITS_STREAM],
+      replicas: NATS_REPLICAS,
+    }),
+};

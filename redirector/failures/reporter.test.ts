@@ -1,0 +1,115 @@
+/** Goal: sums of failed requests arrive once, however often they are sent, and an outage keeps few of them in memory. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import {
+  type FailureReport,
+  failureReport,
+  FAILURES_SUBJECT,
+  REPORTED_LINKS_MAX,
+} from "../../shared/contracts/failures.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { startFailureReporter } from "./reporter.ts";
+
+// A server is started, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const TIMEOUT_MS = 10_000;
+const QUARTER_MS = 900_000;
+
+let server: TestNats;
+beforeAll(async () => void (server = await startNats()));
+afterAll(async () => await server[Symbol.asyncDispose]());
+
+/** A reporter, and what arrives of it; `isStored` decides which reports are acknowledged. */
+async function start(isStored: (report: FailureReport) => boolean) {
+  const log = createLog("redirector", "silent");
+  const nats = openNats({ url: server.url, name: "redirector", log });
+  const worker = await server.connect();
+  const arrived: FailureReport[] = [];
+  worker.subscribe(FAILURES_SUBJECT, {
+    callback: (_, message) => {
+      const report = failureReport.parse(message.json());
+      arrived.push(report);
+      if (isStored(report)) message.respond(report.id);
+    },
+  });
+  await worker.flush();
+  let now = 10 * QUARTER_MS;
+  const reporter = startFailureReporter({ nats, log, now: () => now, intervalMs: 20 });
+  return {
+    reporter,
+    arrived,
+    advance: (ms: number) => void (now += ms),
+    async [Symbol.asyncDispose]() {
+      await reporter.stop();
+      await nats.close();
+      await worker.close();
+    },
+  };
+}
+
+const failureOf = (link_id: string) => ({
+  account_id: link_id,
+  mode: "live" as const,
+  domain: "",
+  link_id,
+  reason: "expired" as const,
+});
+
+const sumOf = (reports: Iterable<FailureReport>): number =>
+  [...reports]
+    .flatMap(({ links, domains }) => [...links, ...domains])
+    .reduce((sum, { requests }) => sum + requests, 0);
+
+test("a report is sent again, unchanged, until it is stored, and then the next one", async () => {
+  let isUp = false;
+  await using started = await start(() => isUp);
+  const { reporter, arrived, advance } = started;
+  reporter.countUnknownAlias("go.example.com", "sale");
+  await eventually(async () => expect(arrived.length).toBeGreaterThan(2), TIMEOUT_MS);
+  reporter.countLink(failureOf(newUuid()));
+  advance(QUARTER_MS);
+  reporter.countUnknownAlias("go.example.com", "sale");
+  await eventually(async () => expect(reporter.stats().pending).toBe(2), TIMEOUT_MS);
+  isUp = true;
+  await eventually(
+    async () => expect(reporter.stats()).toEqual({ pending: 0, entries: 0, dropped: 0 }),
+    TIMEOUT_MS,
+  );
+  const byId = new Map(arrived.map((report) => [report.id, report]));
+  for (const report of arrived) expect(report).toEqual(byId.get(report.id) ?? report);
+  expect([...byId.values()].map(({ bucket }) => bucket)).toEqual([9_000, 9_000, 9_900]);
+  expect(sumOf(byId.values())).toBe(3);
+});
+
+test("links beyond those of one report are in the next, and in an outage the oldest reports are dropped", async () => {
+  let isUp = false;
+  await using started = await start(() => isUp);
+  const { reporter, arrived } = started;
+  const count = 18 * REPORTED_LINKS_MAX;
+  for (let i = 0; i < count; i++) reporter.countLink(failureOf(newUuid()));
+  const { pending, dropped } = reporter.stats();
+  expect(pending).toBe(16);
+  expect(dropped).toBe(REPORTED_LINKS_MAX);
+  isUp = true;
+  await eventually(async () => {
+    const stored = new Map(arrived.map((report) => [report.id, report]));
+    expect(sumOf(stored.values()) + reporter.stats().dropped).toBe(count);
+  }, TIMEOUT_MS);
+});
+
+test("what is left is stored when the redirector stops", async () => {
+  const started = await start(() => true);
+  await eventually(async () => {
+    started.reporter.countUnknownAlias("go.example.com", "sale");
+    await Bun.sleep(50);
+    expect(started.arrived.length).toBeGreaterThan(0);
+  }, TIMEOUT_MS);
+  started.reporter.countUnknownAlias("go.example.com", "last");
+  await started[Symbol.asyncDispose]();
+  expect(started.arrived.at(-1)?.aliases.map(({ alias }) => alias)).toContain("last");
+});

@@ -1,0 +1,131 @@
+/**
+ * Reports failed requests to a worker. A report is sent again until the worker says that it is stored, so an outage of NATS,
+ * the workers or ClickHouse delays figures and a crash of the redirector loses those that are not stored yet: failures are
+ * not journalled as clicks are.
+ */
+import type { NatsConnection } from "nats";
+
+import {
+  FAILURE_BUCKET_SECONDS,
+  type FailureReport,
+  FAILURES_SUBJECT,
+  failuresAckSubject,
+} from "../../shared/contracts/failures.ts";
+import { newUuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Nats } from "../../shared/nats.ts";
+import { createFailureCounts } from "./counts.ts";
+
+/** Reports that wait, of up to 1 MiB each: without a flood, an outage of four hours. */
+const REPORTS_MAX = 16;
+
+/** How long a stop waits for reports to be stored. */
+const STOP_MS = 1_000;
+
+type Pending = { id: string; data: string; total: number };
+
+export type FailureReporter = {
+  /** Counts a failure of a link. */
+  countLink(failure: Omit<FailureReport["links"][number], "requests">): void;
+  /** Counts a request for an alias of a custom domain that no link has. */
+  countUnknownAlias(domain: string, alias: string): void;
+  /** Reports that are not stored yet, sums of the next one, and failed requests not counted because of a bound. */
+  stats(): { pending: number; entries: number; dropped: number };
+  /** Sends what is left; what is not stored within a second is lost. */
+  stop(): Promise<void>;
+};
+
+type ReporterDeps = {
+  nats: Pick<Nats, "connection" | "connected">;
+  log: Log;
+  /** Time between two reports, and until one that is not acknowledged is sent again. */
+  intervalMs: number;
+  now?: () => number;
+};
+
+export function startFailureReporter({
+  nats,
+  log,
+  intervalMs,
+  now = Date.now,
+}: ReporterDeps): FailureReporter {
+  const id = newUuid();
+  const counts = createFailureCounts();
+  const queue: Pending[] = [];
+  let connection: NatsConnection | undefined;
+  let bucket = 0;
+  let dropped = 0;
+
+  const currentBucket = (): number =>
+    Math.floor(now() / 1_000 / FAILURE_BUCKET_SECONDS) * FAILURE_BUCKET_SECONDS;
+
+  /** Makes a report of what has been counted. */
+  function seal(): void {
+    const total = counts.total();
+    if (total === 0) return;
+    const report: FailureReport = { id: newUuid(), bucket, ...counts.drain() };
+    queue.push({ id: report.id, data: JSON.stringify(report), total });
+    if (queue.length > REPORTS_MAX) dropped += queue.shift()?.total ?? 0;
+  }
+
+  /** Begins another report when a quarter hour begins. */
+  function turn(): void {
+    const current = currentBucket();
+    if (current !== bucket) seal();
+    bucket = current;
+  }
+
+  function send(): void {
+    const [next] = queue;
+    // Without a connection, what is published would be kept in memory again.
+    if (next === undefined || connection === undefined || !nats.connected()) return;
+    connection.publish(FAILURES_SUBJECT, next.data, { reply: failuresAckSubject(id) });
+  }
+
+  function acknowledge(stored: string): void {
+    if (queue[0]?.id !== stored) return;
+    queue.shift();
+    send();
+  }
+
+  async function listen(): Promise<void> {
+    const opened = await nats.connection;
+    opened.subscribe(failuresAckSubject(id), {
+      callback: (error, message) => {
+        if (error === null) acknowledge(message.string());
+        else log.warn({ error }, "failures_not_acknowledged");
+      },
+    });
+    connection = opened;
+  }
+
+  listen().catch((error: unknown) => log.warn({ error }, "failures_not_reported"));
+  const timer = setInterval(() => {
+    turn();
+    if (queue.length === 0) seal();
+    send();
+  }, intervalMs);
+
+  return {
+    countLink(failure) {
+      turn();
+      if (counts.addLink(failure)) return;
+      seal();
+      counts.addLink(failure);
+    },
+    countUnknownAlias(domain, alias) {
+      turn();
+      // A report for each flood of made-up hosts would be a flood of reports.
+      if (!counts.addUnknownAlias(domain, alias)) dropped++;
+    },
+    stats: () => ({ pending: queue.length, entries: counts.entries(), dropped }),
+    async stop() {
+      clearInterval(timer);
+      seal();
+      send();
+      const deadline = Date.now() + STOP_MS;
+      while (queue.length > 0 && connection !== undefined && Date.now() < deadline)
+        await Bun.sleep(10);
+    },
+  };
+}

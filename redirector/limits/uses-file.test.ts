@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { newUuid } from "../../shared/ids.ts";
+import { openUsesFile } from "./uses-file.ts";
+
+const BOOT = newUuid();
+const LIMIT = newUuid();
+
+let dir: string;
+let path: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-uses-"));
+  path = join(dir, "click-limits");
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const fail = (kept: string): never => {
+  throw new Error(`${kept} should be readable.`);
+};
+
+const open = (boot = BOOT) => openUsesFile(path, fail, boot);
+
+test("what was used, the redirector's id and the stream's position are there after a restart", () => {
+  const first = open();
+  const other = newUuid();
+  first.write(other, { used: 7, state: "settled" });
+  first.write(LIMIT, { used: 1, state: "open" });
+  first.write(LIMIT, { used: 2, state: "open" });
+  first.writePosition({ stream: other, sequence: 42 });
+  // No close: the process was killed.
+  const second = open();
+  expect(second.holder).toBe(first.holder);
+  expect([...second.loaded]).toEqual([
+    [other, { used: 7, state: "settled" }],
+    [LIMIT, { used: 2, state: "open" }],
+  ]);
+  expect(second.position).toEqual({ stream: other, sequence: 42 });
+});
+
+test("open leases are doubtful once the machine was started again, and stay so", () => {
+  open().write(LIMIT, { used: 2, state: "open" });
+  for (let i = 0; i < 2; i++) {
+    expect(open("0190a5a2-0000-7000-8000-000000000009").loaded.get(LIMIT)).toEqual({
+      used: 2,
+      state: "doubtful",
+    });
+  }
+});
+
+test("a record that was being written is left out", () => {
+  const file = open();
+  file.write(LIMIT, { used: 2, state: "open" });
+  file.write(LIMIT, { used: 3, state: "open" });
+  truncateSync(path, statSync(path).size - 5);
+  expect(open().loaded.get(LIMIT)?.used).toBe(2);
+  appendFileSync(path, Buffer.alloc(32));
+  expect(open().loaded.get(LIMIT)?.used).toBe(2);
+});
+
+test("a file that is none is kept, and this redirector becomes another one", () => {
+  const { holder } = open();
+  writeFileSync(path, "something else, ".repeat(10));
+  let kept = "";
+  const next = openUsesFile(path, (name) => (kept = name), BOOT);
+  expect(next.holder).not.toBe(holder);
+  expect(readdirSync(dir)).toContain(kept.slice(dir.length + 1));
+});
+
+test("written anew, it has one record of each limit", () => {
+  const file = open();
+  for (let used = 1; used <= 100; used++) file.write(LIMIT, { used, state: "open" });
+  const before = file.size();
+  file.compact(new Map([[LIMIT, { used: 100, state: "open" }]]));
+  expect(file.size()).toBeLessThan(before / 10);
+  file.write(LIMIT, { used: 101, state: "open" });
+  expect(open().loaded).toEqual(new Map([[LIMIT, { used: 101, state: "open" }]]));
+});

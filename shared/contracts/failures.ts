@@ -1,0 +1,69 @@
+/**
+ * Failed requests: those that did not get to a destination. Redirectors sum them up, and report the sums to a worker every
+ * minute (docs/decisions/0026-failed-requests.md).
+ */
+import * as z from "zod";
+
+import type { Uuid } from "../ids.ts";
+import { ALIAS_PATTERN } from "./alias.ts";
+import { LINK_FAILURES } from "./failure-reasons.ts";
+
+/** Subject of the reports; one worker takes each (deploy/nats/users.conf says who may send). */
+export const FAILURES_SUBJECT = "failures.report";
+
+/** Workers share the reports as members of this queue group. */
+export const FAILURES_QUEUE = "workers";
+
+/** Where a redirector is told, by a report's id, that the report is stored. */
+export const failuresAckSubject = (redirector: Uuid): string => `failures.ack.${redirector}`;
+
+/** Sums are stored by quarter hours, as the offset of every time zone is a multiple of 15 minutes. */
+export const FAILURE_BUCKET_SECONDS = 900;
+
+/** Links with a reason, in one report: more are in the next one. */
+export const REPORTED_LINKS_MAX = 1_000;
+
+/** Domains with unknown aliases in one report: requests for those of others are not counted. */
+export const REPORTED_DOMAINS_MAX = 500;
+
+/** Unknown aliases that a report names: the others are counted for their domain. */
+export const REPORTED_ALIASES_MAX = 500;
+
+/** As long as the host of a request may be (redirector/http/host.ts), which need not be one that exists. */
+export const DOMAIN_LENGTH_MAX = 260;
+
+const domain = z.string().max(DOMAIN_LENGTH_MAX);
+const requests = z.int().min(1);
+
+/** In place of account and link of an unknown alias, which has neither: its domain's owner may change. */
+export const NO_OWNER = "00000000-0000-0000-0000-000000000000";
+
+/** By which a report that is sent twice is stored once. */
+export const reportId = z.object({ id: z.guid() });
+
+/** A report. With the bounds above it takes less than 1 MiB, the most that nats-server accepts by default. */
+export const failureReport = z.object({
+  ...reportId.shape,
+  /** Start of the quarter hour, in Unix seconds. */
+  bucket: z.int().min(0),
+  links: z
+    .array(
+      z.object({
+        account_id: z.guid(),
+        mode: z.enum(["live", "test"]),
+        domain,
+        link_id: z.guid(),
+        reason: z.enum(LINK_FAILURES),
+        requests,
+      }),
+    )
+    .max(REPORTED_LINKS_MAX),
+  /** Requests for unknown aliases of a custom domain. */
+  domains: z.array(z.object({ domain, requests })).max(REPORTED_DOMAINS_MAX),
+  /** Those of them that are named. */
+  aliases: z
+    .array(z.object({ domain, alias: z.string().regex(ALIAS_PATTERN), requests }))
+    .max(REPORTED_ALIASES_MAX),
+});
+
+export type FailureReport = z.output<typeof failureReport>;

@@ -1,0 +1,62 @@
+/**
+ * What the links feed says beside links: which accounts and hosts are taken down, and the settings of domains. A notice has
+ * the form of a deleted link under an alias that no link can have, so that processes of earlier versions, which know none,
+ * read nothing else in it. `version` orders the notices of a subject as it does links.
+ */
+import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
+
+/** Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it. */
+export type TakedownList = { accounts: readonly string[]; hosts: readonly string[] };
+
+/** What a custom domain answers where it has no link; every member is absent when it is off. */
+export type DomainSettings = {
+  /** Where `/` leads. */
+  root_url?: string;
+  /** Where an alias without a link leads. */
+  not_found_url?: string;
+  /** Where an expired link leads that has no URL of its own for that. */
+  expired_url?: string;
+  /** Aliases are in lower case: all of them, or still some under both cases while the domain switches. */
+  fold?: "all" | "switching";
+  /** Files for apps, as JSON values. */
+  apple_app_site_association?: unknown;
+  assetlinks?: unknown;
+};
+
+/** The alias of each kind of notice. */
+export const TAKEDOWNS_ALIAS = "@takedowns";
+export const DOMAIN_ALIAS = "@domain";
+
+type Notice<Alias extends string, Content> = {
+  state: "deleted";
+  version: number;
+  domain: string;
+  alias: Alias;
+} & Content;
+
+export type TakedownNotice = Notice<typeof TAKEDOWNS_ALIAS, { takedowns: TakedownList }>;
+export type DomainNotice = Notice<typeof DOMAIN_ALIAS, { settings: DomainSettings }>;
+
+/** The notice of all takedowns, on the default domain. */
+export const takedownNotice = (version: number, takedowns: TakedownList): TakedownNotice => ({
+  state: "deleted",
+  version,
+  domain: DEFAULT_DOMAIN,
+  alias: TAKEDOWNS_ALIAS,
+  takedowns,
+});
+
+export const domainNotice = (
+  version: number,
+  domain: string,
+  settings: DomainSettings,
+): DomainNotice => ({ state: "deleted", version, domain, alias: DOMAIN_ALIAS, settings });
+
+/** Whether a record of the feed is a notice, of whatever kind; never a link. */
+export const isNotice = ({ alias }: Pick<LinkRecord, "alias">): boolean => alias.startsWith("@");
+
+export const isTakedownNotice = (record: LinkRecord | TakedownNotice): record is TakedownNotice =>
+  record.alias === TAKEDOWNS_ALIAS && "takedowns" in record;
+
+export const isDomainNotice = (record: LinkRecord | DomainNotice): record is DomainNotice =>
+  record.alias === DOMAIN_ALIAS && "settings" in record;

@@ -1,0 +1,170 @@
+/** Schemas of rules, as requests set them and as the API returns them. */
+import * as z from "zod";
+
+import { plainText } from "./text.ts";
+
+/** Most rules of a link, conditions of a rule, and values of a condition. */
+const RULES_MAX = 20;
+const CONDITIONS_MAX = 10;
+const VALUES_MAX = 50;
+
+/** Most characters of an id, of a name, and of a value. */
+const ID_LENGTH_MAX = 40;
+const NAME_LENGTH_MAX = 100;
+const VALUE_LENGTH_MAX = 255;
+/** A tag of BCP 47 that browsers send has few of its subtags. */
+const LANGUAGE_LENGTH_MAX = 35;
+
+const not = z
+  .boolean()
+  .optional()
+  .meta({ description: "Whether the condition is reversed.", examples: [true] });
+
+const listOf = <Value extends z.ZodType>(value: Value) => z.array(value).min(1).max(VALUES_MAX);
+
+const text = plainText(VALUE_LENGTH_MAX).trim().min(1);
+
+const country = z
+  .string()
+  .regex(/^[A-Za-z]{2}$/, "expected an ISO 3166-1 code of two letters")
+  .overwrite((code) => code.toUpperCase());
+
+const language = z
+  .string()
+  .max(LANGUAGE_LENGTH_MAX)
+  .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/, "expected a language tag such as de or pt-BR")
+  .overwrite((tag) => tag.toLowerCase());
+
+const referrer = text.overwrite((host) => host.toLowerCase().replace(/^www\./, ""));
+
+const block = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+const address = plainText(VALUE_LENGTH_MAX).refine(
+  (value) => block.safeParse(value).success,
+  "expected an IP address or a CIDR block",
+);
+
+const instant = z.iso.datetime({ offset: true });
+
+const timeZone = plainText(NAME_LENGTH_MAX).refine(
+  isTimeZone,
+  "expected a time zone such as Europe/Berlin",
+);
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+const time = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, "expected a time such as 09:00");
+
+const endTime = z
+  .string()
+  .regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, "expected a time such as 17:30 or 24:00");
+
+const listed = <Type extends string, Value extends z.ZodType>(
+  type: Type,
+  value: Value,
+  ...examples: string[]
+) =>
+  z.strictObject({
+    type: z.literal(type),
+    in: listOf(value).meta({
+      description: "The condition matches when the value is one of these.",
+      examples: [examples],
+    }),
+    not,
+  });
+
+const condition = z
+  .discriminatedUnion("type", [
+    listed("country", country, "DE", "AT"),
+    listed("continent", z.enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"]), "EU"),
+    listed("device", z.enum(["mobile", "desktop", "tablet", "other"]), "mobile"),
+    listed("os", text, "iOS"),
+    listed("browser", text, "Firefox"),
+    listed("language", language, "de", "pt-br"),
+    listed("referrer", referrer, "example.com", "direct"),
+    listed("ip", address, "203.0.113.0/24"),
+    z.strictObject({
+      type: z.literal("query"),
+      name: plainText(NAME_LENGTH_MAX).min(1),
+      in: listOf(plainText(VALUE_LENGTH_MAX))
+        .optional()
+        .meta({ description: "Its values; any when left out.", examples: [["de"]] }),
+      not,
+    }),
+    z
+      .strictObject({
+        type: z.literal("time"),
+        from: instant
+          .optional()
+          .meta({ description: "Matches from then on.", examples: ["2030-01-01T00:00:00Z"] }),
+        until: instant
+          .optional()
+          .meta({ description: "Matches until then.", examples: ["2030-02-01T00:00:00Z"] }),
+        not,
+      })
+      .refine(({ from, until }) => from !== undefined || until !== undefined, {
+        path: ["from"],
+        error: "expected from, until or both",
+      }),
+    z
+      .strictObject({
+        type: z.literal("schedule"),
+        time_zone: timeZone.meta({
+          description: "An IANA time zone.",
+          examples: ["Europe/Berlin"],
+        }),
+        days: z
+          .array(z.int().min(1).max(7))
+          .min(1)
+          .max(7)
+          .meta({ description: "Weekdays: 1 is Monday, 7 is Sunday." }),
+        from: time.meta({ description: "When it begins.", examples: ["09:00"] }),
+        to: endTime.meta({
+          description: "Exclusive; earlier than `from` to run over midnight.",
+          examples: ["17:30"],
+        }),
+        not,
+      })
+      .refine(({ from, to }) => from !== to, {
+        path: ["to"],
+        error: "expected another time than from",
+      }),
+  ])
+  .meta({ id: "LinkCondition" });
+
+const conditions = z.array(condition).min(1).max(CONDITIONS_MAX);
+
+const rule = z
+  .strictObject({
+    id: z
+      .string()
+      .max(ID_LENGTH_MAX)
+      .optional()
+      .meta({ description: "Keeps the rule's figures when it changes; a new rule gets an id." }),
+    url: z.string().meta({ examples: ["https://apps.apple.com/app/id1"] }),
+    conditions: conditions.meta({
+      description: "All must match.",
+      examples: [[{ type: "os", in: ["iOS"] }]],
+    }),
+  })
+  .meta({ id: "NewLinkRule" });
+
+/** Rules of a request. */
+export const rulesField = z.array(rule).max(RULES_MAX);
+
+/** Rules of a response, each with its id. */
+export const rulesResponse = z.array(
+  z
+    .object({
+      id: z.string().meta({ examples: ["rule_01k9z3v6x7e8w9r0t1y2u3i4o5"] }),
+      url: z.string(),
+      conditions: z.array(condition),
+    })
+    .meta({ id: "LinkRule" }),
+);

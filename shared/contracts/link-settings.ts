@@ -1,0 +1,135 @@
+/** Schemas of what decides beside a link's destination, as requests set it and as the API stores and returns it. */
+import * as z from "zod";
+
+import { previewField, previewResponse } from "./link-preview.ts";
+import { rulesField, rulesResponse } from "./link-rules.ts";
+import { splitField, splitResponse } from "./link-split.ts";
+
+const instant = z.iso.datetime({ offset: true });
+
+/** What becomes of a path beyond the alias. */
+const forwardPath = z.enum(["append", "ignore"]);
+/** Most clicks of a limit. */
+const MAX_CLICKS = 1_000_000_000;
+
+const fallbackUrl = z
+  .string()
+  .meta({ description: "An absolute http or https URL.", examples: ["https://example.com/over"] });
+
+/** Fields of a request; each replaces the whole setting, and null (or false) switches it off. */
+export const settingsFields = {
+  starts_at: instant.nullish().meta({
+    description: "Until then the link answers as if it did not exist; null for at once.",
+    examples: ["2030-01-01T08:00:00Z"],
+  }),
+  disabled: z
+    .boolean()
+    .optional()
+    .meta({ description: "Whether the link answers as if it did not exist.", examples: [true] }),
+  archived: z
+    .boolean()
+    .optional()
+    .meta({
+      description: "Whether lists leave the link out unless asked; it redirects as before.",
+      examples: [true],
+    }),
+  expired_url: fallbackUrl.nullish().meta({
+    description:
+      "Where visitors are redirected once the link has expired or its limit is reached; null for an error page.",
+    examples: ["https://example.com/over"],
+  }),
+  rules: rulesField.nullish().meta({
+    description:
+      "Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.",
+    examples: [
+      [
+        {
+          url: "https://apps.apple.com/app/id1",
+          conditions: [{ type: "os", in: ["iOS"] }],
+        },
+      ],
+    ],
+  }),
+  split: splitField.nullish().meta({
+    description:
+      "Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.",
+    examples: [{ arms: [{ url: "https://example.com/b", weight: 30 }], until: null }],
+  }),
+  preview: previewField.nullish().meta({
+    description:
+      "The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.",
+    examples: [{ title: "Spring sale", image: "https://example.com/spring.png" }],
+  }),
+  forward_path: forwardPath.nullish().meta({
+    description:
+      "What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).",
+    examples: ["append"],
+  }),
+  max_clicks: z
+    .int()
+    .min(1)
+    .max(MAX_CLICKS)
+    .nullish()
+    .meta({
+      description:
+        "How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.",
+      examples: [100],
+    }),
+  limit_counts: z
+    .enum(["all", "human"])
+    .optional()
+    .meta({
+      description:
+        "What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.",
+      examples: ["all"],
+    }),
+  confirm: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        "Whether a page with a button comes first, so that programs which follow links spend and count nothing.",
+      examples: [true],
+    }),
+};
+
+/** What a link can be for its visitors. */
+const LINK_STATUSES = [
+  "active",
+  "scheduled",
+  "disabled",
+  "expired",
+  "limit_reached",
+  "taken_down",
+] as const;
+
+/** Fields of a response; each is absent while it is off. */
+export const settingsResponse = {
+  status: z.enum(LINK_STATUSES).optional().meta({
+    description: "What the link is for visitors now; absent for an active link without settings.",
+  }),
+  starts_at: z.iso
+    .datetime()
+    .optional()
+    .meta({ examples: ["2030-01-01T08:00:00Z"] }),
+  disabled: z.literal(true).optional(),
+  archived: z.literal(true).optional(),
+  expired_url: z
+    .string()
+    .optional()
+    .meta({ examples: ["https://example.com/over"] }),
+  rules: rulesResponse.optional(),
+  split: splitResponse.optional(),
+  preview: previewResponse.optional(),
+  forward_path: forwardPath.optional(),
+  max_clicks: z
+    .int()
+    .optional()
+    .meta({ examples: [100] }),
+  clicks_left: z
+    .int()
+    .optional()
+    .meta({ description: "How often it will still lead on.", examples: [37] }),
+  limit_counts: z.literal("human").optional(),
+  confirm: z.literal(true).optional(),
+};

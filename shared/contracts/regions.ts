@@ -1,0 +1,163 @@
+/**
+ * The streams of several regions (docs/regions.md). API and workers are in the hub. In a far region redirectors read a
+ * mirror of `LINKS`, under the same name, and publish to a `CLICKS` of their own, which that of the hub takes as a source.
+ * Each region is a JetStream domain; requests and messages cross between them over leaf nodes.
+ */
+import {
+  type ExternalStream,
+  type JetStreamManager,
+  StorageType,
+  type StreamConfig,
+  type StreamSourceInfo,
+} from "nats";
+
+import {
+  CLICKS_STREAM,
+  ensureClicksStream,
+  HEARTBEAT_SUBJECT,
+  jetStreamErrorCode,
+  LINKS_STREAM,
+  STREAM_NOT_FOUND,
+} from "./streams.ts";
+
+/** The JetStream domain of the hub (deploy/nats/hub.conf). */
+const HUB_DOMAIN = "hub";
+
+/** A stream that follows another hears from it at least every few seconds. */
+const SILENCE_SECONDS_MAX = 30;
+
+/** The prefix of a domain's JetStream API, as the external API of a mirror or source. */
+const apiOf = (domain: string): string => `$JS.${domain}.API`;
+
+/**
+ * Creates the streams of a far region: the mirror of `LINKS`, and `CLICKS`. Changes nothing that exists. Throws when
+ * `LINKS` is there and no mirror: redirectors would answer 404 to every link.
+ */
+export async function createFarStreams(
+  manager: JetStreamManager,
+  { replicas, clicksBytesMax }: { replicas: number; clicksBytesMax: number },
+): Promise<void> {
+  const present = await findConfig(manager, LINKS_STREAM);
+  if (present === undefined) await addMirror(manager, replicas);
+  else if (present.mirror === undefined)
+    throw new Error(`${LINKS_STREAM} exists here and is no mirror. Is this the far region?`);
+  await ensureClicksStream(manager, clicksBytesMax, replicas);
+}
+
+/** Deletes the mirror of `LINKS` and creates it again. Throws when `LINKS` is no mirror. */
+export async function recreateMirror(manager: JetStreamManager, replicas: number): Promise<void> {
+  const present = await findConfig(manager, LINKS_STREAM);
+  if (present?.mirror === undefined) throw new Error(`There is no mirror of ${LINKS_STREAM} here.`);
+  await manager.streams.delete(LINKS_STREAM);
+  await addMirror(manager, replicas);
+}
+
+async function addMirror(manager: JetStreamManager, replicas: number): Promise<void> {
+  await manager.streams.add({
+    name: LINKS_STREAM,
+    description: "Mirror of the last state of every short link",
+    mirror: { name: LINKS_STREAM, external: { api: apiOf(HUB_DOMAIN), deliver: "" } },
+    storage: StorageType.File,
+    num_replicas: replicas,
+    // A mirror repeats the messages of its origin, but not that newer ones replaced them.
+    max_msgs_per_subject: 1,
+    allow_direct: true,
+  });
+}
+
+/** In the hub: lets `CLICKS` take the segments of a far region. Changes nothing when it does. */
+export async function collectClicks(manager: JetStreamManager, region: string): Promise<void> {
+  const { sources = [] } = (await manager.streams.info(CLICKS_STREAM)).config;
+  const api = apiOf(region);
+  if (sources.some((source) => source.external?.api === api)) return;
+  const added = { name: CLICKS_STREAM, external: { api, deliver: "" } };
+  await manager.streams.update(CLICKS_STREAM, { sources: [...sources, added] });
+}
+
+/** In the hub: no longer takes the segments of a region. */
+export async function forgetRegion(manager: JetStreamManager, region: string): Promise<boolean> {
+  const { sources = [] } = (await manager.streams.info(CLICKS_STREAM)).config;
+  const rest = sources.filter((source) => source.external?.api !== apiOf(region));
+  if (rest.length === sources.length) return false;
+  await manager.streams.update(CLICKS_STREAM, { sources: rest });
+  return true;
+}
+
+/** A stream that follows one of another region. */
+export type RegionLink = {
+  stream: string;
+  /** The domain of the other region. */
+  from: string;
+  /** Messages that it has not taken yet, when it last heard from the other region. */
+  lag: number;
+  /** Seconds since then; null when it never has. */
+  heard_seconds: number | null;
+  /** What is wrong, in words; null when nothing is. */
+  problem: string | null;
+};
+
+/** Reports what this region takes from others: in a far one its mirror of `LINKS`, in the hub each source of `CLICKS`. */
+export async function readRegionLinks(manager: JetStreamManager): Promise<RegionLink[]> {
+  const links: RegionLink[] = [];
+  for (const name of [LINKS_STREAM, CLICKS_STREAM]) {
+    const info = await manager.streams.info(name);
+    const followed = [...(info.mirror === undefined ? [] : [info.mirror]), ...(info.sources ?? [])];
+    for (const source of followed) {
+      const stale = info.mirror === undefined ? null : await staleMirror(manager);
+      links.push(describe(name, source, stale));
+    }
+  }
+  return links;
+}
+
+/** The server says which API it follows; the client's type does not know that. */
+type Followed = StreamSourceInfo & { external?: ExternalStream };
+
+function describe(
+  stream: string,
+  { external, lag, active }: Followed,
+  stale: string | null,
+): RegionLink {
+  const heard = active < 0 ? null : Math.round(active / 1e9);
+  const silent = heard === null || heard > SILENCE_SECONDS_MAX;
+  return {
+    stream,
+    from: external?.api.split(".")[1] ?? "",
+    lag,
+    heard_seconds: heard,
+    problem: silent ? "cut off: it hears nothing from there" : stale,
+  };
+}
+
+/**
+ * Why a mirror that hears from the hub has old links nevertheless: after the hub's `LINKS` was created anew, the mirror
+ * waits until the new one has as many messages as the one before.
+ */
+async function staleMirror(manager: JetStreamManager): Promise<string | null> {
+  try {
+    const { time } = await manager.streams.getMessage(LINKS_STREAM, {
+      last_by_subj: HEARTBEAT_SUBJECT,
+    });
+    const seconds = Math.round((Date.now() - time.getTime()) / 1_000);
+    return seconds > SILENCE_SECONDS_MAX ? `its last heartbeat is ${seconds} s old` : null;
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return "it has no heartbeat";
+    throw error;
+  }
+}
+
+/** JetStream's error code for a subject without a message. */
+const NO_MESSAGE = 10_037;
+
+/** A stream's configuration; undefined when there is none. */
+async function findConfig(
+  manager: JetStreamManager,
+  name: string,
+): Promise<StreamConfig | undefined> {
+  try {
+    return (await manager.streams.info(name)).config;
+  } catch (error) {
+    if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) return undefined;
+    throw error;
+  }
+}

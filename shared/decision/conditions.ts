@@ -1,0 +1,141 @@
+/** Conditions of rules, compiled to functions of a request's facts. */
+import { createAddressList } from "../address-list.ts";
+import type { Condition } from "../contracts/link-extras.ts";
+import type { RequestFacts } from "./facts.ts";
+import { isLanguage } from "./language.ts";
+import { localTime } from "./local-time.ts";
+
+/** Whether a condition matches, and the value of the request that it was decided by; null when that is unknown. */
+export type CompiledCondition = {
+  matches(facts: RequestFacts): boolean;
+  actual(facts: RequestFacts): string | null;
+};
+
+/** Reads a value of the request, and tests it. What is unknown matches neither a condition nor its opposite. */
+function compile<Value>(
+  not: boolean,
+  read: (facts: RequestFacts) => Value | undefined,
+  test: (value: Value) => boolean,
+  show: (value: Value) => string = String,
+): CompiledCondition {
+  return {
+    matches(facts) {
+      const value = read(facts);
+      return value !== undefined && test(value) !== not;
+    },
+    actual(facts) {
+      const value = read(facts);
+      return value === undefined ? null : show(value);
+    },
+  };
+}
+
+/** Compiles a condition. Throws for values that the API would have refused. */
+export function compileCondition(condition: Condition): CompiledCondition {
+  const not = condition.not === true;
+  switch (condition.type) {
+    case "query":
+      return compileQuery(condition, not);
+    case "time":
+      return compileTime(condition, not);
+    case "schedule":
+      return compileSchedule(condition, not);
+    case "ip": {
+      const contains = createAddressList(
+        condition.in,
+        (entry) => new Error(`"${entry}" is neither an address nor a CIDR block`),
+      );
+      return compile(not, (facts) => facts.address() || undefined, contains);
+    }
+    case "language": {
+      const tags = condition.in.map((tag) => tag.toLowerCase());
+      return compile(
+        not,
+        (facts) => facts.language(),
+        (language) => isLanguage(language, tags),
+      );
+    }
+    case "device":
+    case "os":
+    case "browser":
+      return compileAgent(condition.type, condition.in, not);
+    default: {
+      const values = new Set(condition.in);
+      return compile(not, READERS[condition.type], (value) => values.has(value));
+    }
+  }
+}
+
+/** The API has put the values of these conditions into the case that the facts have. */
+const READERS: Record<
+  "country" | "continent" | "referrer",
+  (facts: RequestFacts) => string | undefined
+> = {
+  country: (facts) => facts.location()?.country,
+  // A database that has no continents says "" for each.
+  continent: (facts) => facts.location()?.continent || undefined,
+  referrer: (facts) => facts.source(),
+};
+
+/** Names of browsers and systems are compared ignoring case, and shown as analytics names them. */
+function compileAgent(
+  name: "device" | "os" | "browser",
+  listed: readonly string[],
+  not: boolean,
+): CompiledCondition {
+  const values = new Set(listed.map((value) => value.toLowerCase()));
+  return {
+    matches(facts) {
+      const agent = facts.agent();
+      return agent !== undefined && values.has(agent.lower[name]) !== not;
+    },
+    actual: (facts) => facts.agent()?.names[name] ?? null,
+  };
+}
+
+type Of<Type extends Condition["type"]> = Extract<Condition, { type: Type }>;
+
+function compileQuery({ name, in: values }: Of<"query">, not: boolean): CompiledCondition {
+  const allowed = values === undefined ? undefined : new Set(values);
+  return compile(
+    not,
+    (facts) => facts.parameter(name),
+    (found) => (allowed === undefined ? found.length > 0 : found.some((v) => allowed.has(v))),
+    (found) => found.join(", "),
+  );
+}
+
+function compileTime({ from, until }: Of<"time">, not: boolean): CompiledCondition {
+  const start = from === undefined ? -Infinity : Date.parse(from);
+  const end = until === undefined ? Infinity : Date.parse(until);
+  return compile(
+    not,
+    (facts) => facts.now(),
+    (now) => start <= now && now < end,
+    (now) => new Date(now).toISOString(),
+  );
+}
+
+function compileSchedule(
+  { time_zone, days, from, to }: Of<"schedule">,
+  not: boolean,
+): CompiledCondition {
+  const [start, end] = [minutesOf(from), minutesOf(to)];
+  return compile(
+    not,
+    (facts) => localTime(facts.now(), time_zone),
+    ({ weekday, minutes }) => {
+      if (start <= end) return days.includes(weekday) && start <= minutes && minutes < end;
+      return minutes >= start
+        ? days.includes(weekday)
+        : minutes < end && days.includes(dayBefore(weekday));
+    },
+    ({ weekday, minutes }) =>
+      `day ${weekday}, ${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`,
+  );
+}
+
+const dayBefore = (weekday: number): number => (weekday === 1 ? 7 : weekday - 1);
+
+/** The minutes since midnight of a time `HH:MM`. */
+const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));

@@ -1,0 +1,37 @@
+/** The language that a visitor prefers. */
+
+/** A weight of RFC 9110, section 12.4.2. */
+const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
+
+/**
+ * Returns the language of the highest weight in `Accept-Language`, in lower case: the first one, where several have it.
+ * "" when there is none. Languages of lower weight do not count: browsers send `de,en-US;q=0.9` for people who read
+ * German.
+ */
+export function preferredLanguage(header: string): string {
+  let preferred = "";
+  let highest = 0;
+  for (const entry of header.split(",")) {
+    const [tag = "", ...parameters] = entry.split(";");
+    const weight = weightOf(parameters);
+    if (weight <= highest) continue;
+    highest = weight;
+    preferred = tag.trim().toLowerCase();
+  }
+  return preferred === "*" ? "" : preferred;
+}
+
+/** Returns 0, which makes a language not acceptable, also for a weight that is not valid. */
+function weightOf(parameters: readonly string[]): number {
+  const parameter = parameters.map((text) => text.trim()).find((text) => /^q\s*=/i.test(text));
+  if (parameter === undefined) return 1;
+  const value = parameter.slice(parameter.indexOf("=") + 1).trim();
+  return WEIGHT.test(value) ? Number(value) : 0;
+}
+
+/** Whether a language is one of the tags (in lower case), or more specific than one: `de-AT` is `de`. */
+export const isLanguage = (language: string, tags: readonly string[]): boolean =>
+  tags.some(
+    (tag) =>
+      language.startsWith(tag) && (language.length === tag.length || language[tag.length] === "-"),
+  );

@@ -1,0 +1,68 @@
+/**
+ * Decides where a request for a link leads: the one implementation of rules. The redirector and the API's explanation
+ * both use it, so that they cannot differ.
+ */
+import type { LinkExtras, Rule } from "../contracts/link-extras.ts";
+import type { Uuid } from "../ids.ts";
+import { compileCondition, type CompiledCondition } from "./conditions.ts";
+import type { RequestFacts } from "./facts.ts";
+import { createSplit } from "./split.ts";
+
+/** Where a request leads instead of to the link's own destination. */
+export type Target = { kind: "rule" | "arm"; id: Uuid; url: string };
+
+type CompiledRule = { rule: Rule; target: Target; conditions: readonly CompiledCondition[] };
+
+/** What decides about the requests for a link that has extras. */
+export type Targets = {
+  /** Returns the target of a request; undefined for the link's own destination. */
+  choose(facts: RequestFacts): Target | undefined;
+  /** Every rule with its conditions, up to the first that matches, in order. */
+  explain(facts: RequestFacts): RuleExplanation[];
+};
+
+type RuleExplanation = {
+  id: string;
+  url: string;
+  matched: boolean;
+  /** `actual` is the value of the request; null when it is unknown. */
+  conditions: { type: string; matched: boolean; actual: string | null }[];
+};
+
+/** Compiles what decides about a link's requests. */
+export function compileTargets({ rules = [], split }: LinkExtras): Targets {
+  const compiled: CompiledRule[] = rules.map((rule) => ({
+    rule,
+    target: { kind: "rule", id: rule.id, url: rule.url },
+    conditions: rule.conditions.map(compileCondition),
+  }));
+  const chooseArm = compileSplit(split);
+  return {
+    choose: (facts) => compiled.find((rule) => matches(rule, facts))?.target ?? chooseArm?.(facts),
+    explain(facts) {
+      const first = compiled.findIndex((rule) => matches(rule, facts));
+      return compiled.slice(0, first < 0 ? compiled.length : first + 1).map((rule) => ({
+        id: rule.rule.id,
+        url: rule.rule.url,
+        matched: matches(rule, facts),
+        conditions: rule.conditions.map((condition, i) => ({
+          type: rule.rule.conditions[i]?.type ?? "",
+          matched: condition.matches(facts),
+          actual: condition.actual(facts),
+        })),
+      }));
+    },
+  };
+}
+
+function compileSplit(
+  split: LinkExtras["split"],
+): ((facts: RequestFacts) => Target | undefined) | undefined {
+  if (split === undefined) return undefined;
+  const { until = Infinity } = split;
+  const armOf = createSplit(split, ({ id, url }): Target => ({ kind: "arm", id, url }));
+  return (facts) => (facts.now() < until ? armOf(facts.address(), facts.userAgent()) : undefined);
+}
+
+const matches = ({ conditions }: CompiledRule, facts: RequestFacts): boolean =>
+  conditions.every((condition) => condition.matches(facts));

@@ -1,0 +1,98 @@
+/** Goal: a process answers how it is also when a store does not respond, and runs on when it may not answer. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { connect, type NatsConnection } from "nats";
+
+import { findNatsServer } from "../deploy/local/nats.ts";
+import { eventually } from "../test/harness/eventually.ts";
+import { freePort } from "../test/harness/ports.ts";
+import { PROJECT_DIR } from "../test/harness/stack.ts";
+import { processStatus, STATUS_SUBJECT } from "./contracts/process-status.ts";
+import { createLog } from "./log.ts";
+import { answerStatus } from "./status-responder.ts";
+
+// A server is started, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const START_MS = 20_000;
+
+let dir: string;
+let url: string;
+let server: Bun.Subprocess;
+
+const open = (user: string) => connect({ servers: url, user, pass: "x" });
+
+/** A server with a user who may answer, and one of before that was possible. */
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-status-"));
+  const port = freePort();
+  url = `127.0.0.1:${port}`;
+  const file = join(dir, "nats.conf");
+  writeFileSync(
+    file,
+    `listen: "${url}"
+authorization { users: [
+  { user: new, password: x }
+  { user: old, password: x, permissions: { publish: "links.>", subscribe: "_INBOX.>" } }
+] }`,
+  );
+  const program = await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log);
+  server = Bun.spawn([program, "-c", file], { stdio: ["ignore", "ignore", "ignore"] });
+  await eventually(async () => await (await open("new")).close(), START_MS);
+});
+afterAll(async () => {
+  server.kill("SIGKILL");
+  await server.exited;
+  rmSync(dir, { recursive: true });
+});
+
+/** Starts a process that answers with a user's connection; returns it with what is logged. */
+async function start(user: string, readiness: () => Promise<Record<string, string>>) {
+  const nats = await open(user);
+  const log = createLog("test", "silent");
+  const warn = spyOn(log, "warn");
+  answerStatus({
+    nats: Promise.resolve(nats),
+    process: "worker",
+    health: { readiness, warnings: () => ({ replicas: undefined }) },
+    figures: () => ({ owner: true, owner_epoch: undefined }),
+    log,
+  });
+  await nats.flush();
+  return { nats, warn };
+}
+
+async function ask(nats: NatsConnection) {
+  const { data } = await nats.request(STATUS_SUBJECT, "", { timeout: START_MS });
+  return processStatus.parse(JSON.parse(new TextDecoder().decode(data)));
+}
+
+test("a store that does not respond makes the process unready, and does not keep it from answering", async () => {
+  const { nats } = await start("new", () => new Promise(() => undefined));
+  expect(await ask(nats)).toMatchObject({
+    process: "worker",
+    instance: null,
+    pid: process.pid,
+    status: "not_ready",
+    parts: { readiness: "no response within 1000 ms" },
+    warnings: {},
+    figures: { owner: true },
+  });
+  await nats.close();
+});
+
+test("a process without the permission says so once, and its connection works on", async () => {
+  const { nats, warn } = await start("old", async () => ({ process: "ok" }));
+  await eventually(
+    async () =>
+      expect(warn.mock.calls).toEqual([[{ error: expect.any(Error) }, "status_not_answered"]]),
+    START_MS,
+  );
+  nats.publish("links.x", "y");
+  await nats.flush();
+  expect(nats.isClosed()).toBe(false);
+  await nats.close();
+});

@@ -1,0 +1,66 @@
+/** Answers `shorthop status`: who this process is, whether it is ready, and its figures. */
+import { hostname } from "node:os";
+
+import type { NatsConnection } from "nats";
+
+import { type Figures, type ProcessStatus, STATUS_SUBJECT } from "./contracts/process-status.ts";
+import { type HealthSource, readHealth } from "./health.ts";
+import type { Log } from "./log.ts";
+import { withTimeout } from "./timeout.ts";
+import { version } from "./version.ts";
+
+/** Readiness and figures may ask a store; the answer must be sent before the asker stops waiting. */
+const READ_TIMEOUT_MS = 1_000;
+
+type StatusResponderOptions = {
+  nats: Promise<NatsConnection>;
+  process: ProcessStatus["process"];
+  instance?: number | undefined;
+  health: HealthSource;
+  /** Figures that are undefined are left out. */
+  figures: () => { [Name in keyof Figures]: Figures[Name] | undefined } | Promise<Figures>;
+  log: Log;
+};
+
+/** Answers until the connection is closed. Without the permission it logs so, and the process runs on. */
+export function answerStatus({
+  nats,
+  health,
+  figures,
+  log,
+  ...names
+}: StatusResponderOptions): void {
+  const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString();
+
+  async function read(): Promise<string> {
+    const [{ status, parts, warnings }, values] = await Promise.all([
+      withTimeout(readHealth(health), READ_TIMEOUT_MS).catch(toUnready),
+      withTimeout(Promise.resolve(figures()), READ_TIMEOUT_MS).catch(() => ({})),
+    ]);
+    return JSON.stringify({
+      process: names.process,
+      instance: names.instance ?? null,
+      host: hostname(),
+      pid: process.pid,
+      version,
+      started_at: startedAt,
+      status,
+      parts,
+      warnings,
+      figures: values,
+    });
+  }
+
+  async function run(): Promise<void> {
+    const connection = await nats;
+    for await (const request of connection.subscribe(STATUS_SUBJECT)) request.respond(await read());
+  }
+
+  run().catch((error: unknown) => log.warn({ error }, "status_not_answered"));
+}
+
+const toUnready = (error: unknown) => ({
+  status: "not_ready" as const,
+  parts: { readiness: error instanceof Error ? error.message : String(error) },
+  warnings: {},
+});

@@ -1,0 +1,73 @@
+/** Goal: an operator learns which stream has settings that lose links or clicks, or too few copies. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import { DiscardPolicy, type JetStreamManager, type NatsConnection } from "nats";
+
+import { startNats, type TestNats } from "../test/harness/nats.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  DEAD_LETTERS_STREAM,
+  ensureClicksStream,
+  ensureDeadLettersStream,
+  ensureLimitsStream,
+  ensureLinksStream,
+  LIMITS_STREAM,
+  LINKS_STREAM,
+} from "./contracts/streams.ts";
+import { runChecks } from "./preflight.ts";
+import { checkStreams } from "./stream-checks.ts";
+
+let nats: TestNats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+
+beforeAll(async () => {
+  nats = await startNats();
+  connection = await nats.connect();
+  manager = await connection.jetstreamManager();
+});
+afterAll(async () => {
+  await connection.close();
+  await nats[Symbol.asyncDispose]();
+});
+
+const STREAMS = [LINKS_STREAM, CLICKS_STREAM, DEAD_LETTERS_STREAM, LIMITS_STREAM] as const;
+
+/** The findings that are not ok, as `check: detail`. */
+async function findProblems(replicas = 1): Promise<string[]> {
+  const findings = await runChecks(checkStreams({ url: nats.url, streams: STREAMS, replicas }));
+  expect(findings).toHaveLength(STREAMS.length + 1);
+  return findings
+    .filter(({ status }) => status !== "ok")
+    .map(({ check, status, detail }) => `${status} ${check}: ${detail}`);
+}
+
+test("missing streams, wrong settings and missing replicas are named", async () => {
+  expect(await findProblems()).toContain("warning stream LINKS: it does not exist");
+  await ensureLinksStream(manager, 1);
+  await ensureClicksStream(manager, 1024 ** 2, 1);
+  await ensureDeadLettersStream(manager, 1);
+  await ensureLimitsStream(manager, 1);
+  expect(await findProblems()).toEqual([]);
+  expect(await findProblems(3)).toEqual(
+    STREAMS.map((name) => `failed stream ${name}: it has 1 of 3 replicas`),
+  );
+  await connection.jetstream().publish(CLICKS_SUBJECT, new Uint8Array(970_000));
+  expect(await findProblems()).toEqual(["warning stream CLICKS: it is 92 % full"]);
+  await manager.streams.update(LINKS_STREAM, { allow_direct: false });
+  await manager.streams.update(CLICKS_STREAM, { discard: DiscardPolicy.Old });
+  await manager.streams.update(DEAD_LETTERS_STREAM, { max_age: 1e13 });
+  await manager.streams.update(LIMITS_STREAM, { max_age: 1e13 });
+  expect(await findProblems()).toEqual([
+    "failed stream LINKS: it allows no direct gets, with which redirectors look links up",
+    "failed stream CLICKS: it drops old messages when it is full",
+    "failed stream CLICKS_DLQ: its dead letters expire",
+    "failed stream LIMITS: its ledgers expire, and links would lead on more often than they may",
+  ]);
+});
+
+test("without NATS each check fails in time", async () => {
+  const options = { url: "nats://127.0.0.1:1", streams: STREAMS, replicas: 1 };
+  for (const { status } of await runChecks(checkStreams(options))) expect(status).toBe("failed");
+});

@@ -1,0 +1,156 @@
+/** Checks of the JetStream streams and of the server's clock, for `shorthop doctor`. */
+import {
+  connect,
+  DiscardPolicy,
+  type NatsConnection,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "nats";
+import * as z from "zod";
+
+import { checkClock } from "./clock-check.ts";
+import {
+  CLICKS_STREAM,
+  clicksStreamProblem,
+  DEAD_LETTERS_STREAM,
+  jetStreamErrorCode,
+  LIMITS_STREAM,
+  LINKS_STREAM,
+  STREAM_NOT_FOUND,
+} from "./contracts/streams.ts";
+import { natsLogin } from "./nats.ts";
+import type { Check, Problem } from "./preflight.ts";
+
+const TIMEOUT_MS = 1_500;
+
+/** The share of a stream's space from which it is nearly full. */
+const FULL = 0.9;
+
+type StreamName =
+  typeof LINKS_STREAM | typeof CLICKS_STREAM | typeof DEAD_LETTERS_STREAM | typeof LIMITS_STREAM;
+
+type StreamOptions = { url: string; streams: readonly StreamName[]; replicas: number };
+
+/** Checks each stream's settings and copies, and the clock of the server that is connected to. */
+export const checkStreams = ({ url, streams, replicas }: StreamOptions): Check[] => [
+  ...streams.map((stream) => ({
+    name: `stream ${stream}`,
+    mend: "Mend the connection to NATS first.",
+    run: () => withConnection(url, (nats) => checkStream(nats, stream, replicas)),
+  })),
+  checkClock("NATS", () =>
+    withConnection(url, (nats) => readTime(nats, streams[0] ?? LINKS_STREAM)),
+  ),
+];
+
+async function checkStream(
+  nats: NatsConnection,
+  stream: StreamName,
+  wanted: number,
+): Promise<Problem | undefined> {
+  const manager = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
+  try {
+    const { config, state } = await manager.streams.info(stream);
+    return (
+      settingsProblem(stream, config) ??
+      replicasProblem(nats, config, wanted) ??
+      spaceProblem(config, state.bytes)
+    );
+  } catch (error) {
+    if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
+    return {
+      status: "warning",
+      detail: "it does not exist",
+      mend: "The processes create it when they start; after a loss of NATS run shorthop links resync.",
+    };
+  }
+}
+
+function settingsProblem(stream: StreamName, config: StreamConfig): Problem | undefined {
+  const detail = PROBLEMS[stream](config);
+  if (detail === undefined) return undefined;
+  const mend = `Compare nats stream info ${stream} with docs/architecture.md, and mend it with nats stream edit; a storage of memory needs a new stream.`;
+  return { status: "failed", detail, mend };
+}
+
+const PROBLEMS: Record<StreamName, (config: StreamConfig) => string | undefined> = {
+  [LINKS_STREAM]: linksStreamProblem,
+  [CLICKS_STREAM]: clicksStreamProblem,
+  [DEAD_LETTERS_STREAM](config) {
+    if (config.storage !== StorageType.File) return "it keeps messages only in memory";
+    return config.max_age > 0 ? "its dead letters expire" : undefined;
+  },
+  [LIMITS_STREAM]: limitsStreamProblem,
+};
+
+/** Returns why a stream could forget what of click limits is spent. */
+function limitsStreamProblem(config: StreamConfig): string | undefined {
+  if (config.storage !== StorageType.File) return "it keeps ledgers of click limits only in memory";
+  if (config.max_age > 0)
+    return "its ledgers expire, and links would lead on more often than they may";
+  if (config.discard !== DiscardPolicy.New) return "it drops old ledgers when it is full";
+  return config.max_msgs_per_subject === 1 ? undefined : "it does not keep only the last ledger";
+}
+
+/** Returns why a stream is no feed of the last state of every link. */
+function linksStreamProblem(config: StreamConfig): string | undefined {
+  if (config.storage !== StorageType.File) return "it keeps links only in memory";
+  if (config.max_msgs_per_subject !== 1) return "it does not keep exactly the last state of a link";
+  if (config.max_age > 0) return "its links expire";
+  if (config.retention !== RetentionPolicy.Limits) return "it keeps links only for consumers";
+  if (config.discard !== DiscardPolicy.New) return "it drops old links when it is full";
+  if (!config.allow_direct) return "it allows no direct gets, with which redirectors look links up";
+  return undefined;
+}
+
+function replicasProblem(
+  nats: NatsConnection,
+  { name, num_replicas: replicas }: StreamConfig,
+  wanted: number,
+): Problem | undefined {
+  const mend = `Run nats stream edit ${name} --replicas ${Math.max(wanted, 3)} as the operator.`;
+  if (replicas < wanted)
+    return { status: "failed", detail: `it has ${replicas} of ${wanted} replicas`, mend };
+  // Only a server of a cluster names one.
+  if (replicas > 1 || (nats.info?.cluster ?? "") === "") return undefined;
+  return {
+    status: "warning",
+    detail: "it has one replica in a cluster: without that server it is away",
+    mend: `Set NATS_REPLICAS=3 for all processes. ${mend}`,
+  };
+}
+
+/**
+ * A full stream of clicks rejects segments, which then wait in the journals. Workers delete stored ones before it is
+ * full, so this one is full of others, or may not be trimmed.
+ */
+function spaceProblem({ name, max_bytes: max }: StreamConfig, bytes: number): Problem | undefined {
+  if (max <= 0 || bytes < FULL * max) return undefined;
+  return {
+    status: "warning",
+    detail: `it is ${Math.floor((100 * bytes) / max)} % full`,
+    mend: `See whether workers keep up, and run nats stream edit ${name} --max-bytes SIZE as the operator (docs/operations.md#capacity).`,
+  };
+}
+
+const streamTime = z.object({ ts: z.string().optional() });
+
+/** The server's time; undefined when it does not tell, as before nats-server 2.10. */
+async function readTime(nats: NatsConnection, stream: StreamName): Promise<number | undefined> {
+  const { data } = await nats.request(`$JS.API.STREAM.INFO.${stream}`, "", { timeout: TIMEOUT_MS });
+  const { ts } = streamTime.parse(JSON.parse(new TextDecoder().decode(data)));
+  return ts === undefined ? undefined : Date.parse(ts);
+}
+
+async function withConnection<T>(
+  url: string,
+  work: (nats: NatsConnection) => Promise<T>,
+): Promise<T> {
+  const nats = await connect({ ...natsLogin(url), timeout: TIMEOUT_MS, reconnect: false });
+  try {
+    return await work(nats);
+  } finally {
+    await nats.close();
+  }
+}

@@ -1,0 +1,131 @@
+/** Checks that what is stored is what was redirected. Throws an {@link UnequalError} when it is not. */
+import * as z from "zod";
+
+import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+import { decodeId, newUuid } from "../../shared/ids.ts";
+import { call, linkSchema } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import type { Stack } from "../harness/stack.ts";
+import { findAllDifferences } from "./evidence.ts";
+import { countWaiting, findRepeated, publishAgain } from "./stream.ts";
+import { type Ledger, type Tally, UnequalError } from "./targets.ts";
+
+/** Clicks may take any time to arrive as long as there is progress; fails after this long without any. */
+const STUCK_MS = 60_000;
+const POLL_MS = 500;
+
+/** Inserts that ClickHouse remembers when everything is sent again, and how many are made before. */
+const WINDOW = 100;
+const INSERTS = 150;
+
+/** Checks that everything is stored once, now and after all is sent again. Returns the number of stored clicks. */
+export async function expectEqual(stack: Stack, key: string, ledger: Ledger): Promise<number> {
+  let stored = 0;
+  for (const [id, tally] of ledger.tallies) stored += await expectClickCount(stack, key, id, tally);
+  const { repeated, dead } = await findRepeated(stack);
+  const unexpected = repeated.filter((id) => !ledger.retried.has(id));
+  if (unexpected.length > 0)
+    throw new UnequalError(`The stream contains twice: ${unexpected.slice(0, 10).join(", ")}`);
+  if (dead > 0) throw new UnequalError(`${dead} segments were dead-lettered.`);
+  await sendAgain(stack, ledger);
+  for (const id of ledger.tallies.keys()) {
+    const again = await readCounts(stack, id);
+    if (again.clicks !== again.positions || again.clicks !== again.rollup)
+      throw new UnequalError(`${id}: sent again, and ${JSON.stringify(again)}`);
+  }
+  const differences = await findAllDifferences(stack);
+  if (differences.length > 0)
+    throw new UnequalError(`Rollups differ: ${JSON.stringify(differences)}`);
+  return stored;
+}
+
+/** Waits until all redirects are stored; returns the number of clicks. */
+async function expectClickCount(
+  stack: Stack,
+  key: string,
+  id: string,
+  { redirected, unknown }: Tally,
+): Promise<number> {
+  if (redirected === 0) throw new Error("No redirect succeeded.");
+  const counts = await waitUntilStored(stack, key, id, redirected);
+  const { clicks } = counts;
+  if (clicks > redirected + unknown)
+    throw new UnequalError(`${id}: ${redirected} redirected, ${unknown} unknown, ${clicks} stored`);
+  for (const [name, value] of Object.entries(counts)) {
+    if (value !== clicks) throw new UnequalError(`${id}: ${clicks} stored, ${name} ${value}`);
+  }
+  return clicks;
+}
+
+/** Waits until all redirects are stored and the link's click counter is equal. */
+async function waitUntilStored(stack: Stack, key: string, id: string, redirected: number) {
+  let lastProgress = "";
+  let since = Date.now();
+  for (;;) {
+    // The last fault may have ended ClickHouse or the API, which a supervisor starts again.
+    const [counts, clicks] = await eventually(async () => {
+      const { body } = await call(`${stack.info().api_url}/v1/links/${id}`, { key });
+      return [await readCounts(stack, id), linkSchema.parse(body).clicks] as const;
+    }, STUCK_MS);
+    if (counts.clicks >= redirected && clicks === counts.clicks) return counts;
+    const progress = `${redirected} redirected, ${JSON.stringify(counts)} stored, ${clicks} on the link`;
+    if (progress !== lastProgress) since = Date.now();
+    lastProgress = progress;
+    if (Date.now() - since > STUCK_MS) {
+      const waiting = await countWaiting(stack);
+      // What is delivered and not stored says nothing about clicks: no worker works.
+      if (waiting > 0) throw new Error(`${id}: ${progress}, and ${waiting} segments wait.`);
+      throw new UnequalError(`${id}: ${progress}, without further progress.`);
+    }
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+const countsRow = z.object({
+  clicks: z.coerce.number(),
+  positions: z.coerce.number(),
+  rollup: z.coerce.number(),
+  by_device: z.coerce.number(),
+});
+
+/** Reads ClickHouse's counts for a link: rows, distinct journal positions, and both rollups. */
+async function readCounts(stack: Stack, id: string) {
+  const uuid = `link_id = {link: UUID}`;
+  const query = `
+    SELECT (SELECT count() FROM clicks WHERE ${uuid}) AS clicks,
+           (SELECT uniqExact((journal_id, segment, idx)) FROM clicks WHERE ${uuid}) AS positions,
+           (SELECT sum(clicks) FROM clicks_15m WHERE ${uuid}) AS rollup,
+           (SELECT sum(clicks) FROM clicks_1d_by WHERE ${uuid} AND dimension = 'device') AS by_device
+    FORMAT JSONEachRow`;
+  const parameters = new URLSearchParams({ query, param_link: decodeId("link", id) ?? "" });
+  const response = await fetch(`${stack.info().clickhouse_url}/?${parameters.toString()}`);
+  return countsRow.parse(await response.json());
+}
+
+/**
+ * Sends everything again, after more inserts than ClickHouse remembers, and waits until it is acknowledged: that each
+ * segment is stored once must not depend on ClickHouse.
+ */
+async function sendAgain(stack: Stack, { deletedDir }: Ledger): Promise<void> {
+  for (const table of ["clicks", ...ROLLUP_TABLES.map((rollup) => rollup.table)])
+    await command(
+      stack,
+      `ALTER TABLE ${table} MODIFY SETTING non_replicated_deduplication_window = ${WINDOW}`,
+    );
+  for (let i = 0; i < INSERTS; i++)
+    await command(
+      stack,
+      `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, segment, idx)
+       SELECT now64(3), '${newUuid()}', '${newUuid()}', 'live', 'human', '${newUuid()}', 0, 0`,
+    );
+  await publishAgain(stack, deletedDir);
+  await eventually(async () => {
+    if ((await countWaiting(stack)) > 0) throw new Error("Segments are not acknowledged.");
+  }, STUCK_MS);
+}
+
+/** Runs a statement in the stack's ClickHouse. */
+export async function command(stack: Stack, query: string): Promise<void> {
+  const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
+  if (!response.ok) throw new Error(`${query}: ${await response.text()}`);
+}

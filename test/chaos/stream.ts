@@ -1,0 +1,77 @@
+/** The stream of segments, as the chaos test reads, deletes and repeats it. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { connect, type NatsConnection } from "nats";
+
+import { formatSegmentId, readSegmentId } from "../../shared/contracts/click-segment.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  CLICKS_WORKER,
+  DEAD_LETTERS_STREAM,
+} from "../../shared/contracts/streams.ts";
+import { natsLogin } from "../../shared/nats.ts";
+import type { Stack } from "../harness/stack.ts";
+
+async function withNats<T>(stack: Stack, use: (nats: NatsConnection) => Promise<T>): Promise<T> {
+  const nats = await connect(natsLogin(stack.info().nats_url));
+  try {
+    return await use(nats);
+  } finally {
+    await nats.close();
+  }
+}
+
+/** Calls `use` with every segment that is in the stream, one after the other. */
+async function readStream(
+  nats: NatsConnection,
+  use: (id: string, data: Uint8Array) => Promise<void> | void,
+): Promise<void> {
+  const { streams } = await nats.jetstreamManager();
+  const { state } = await streams.info(CLICKS_STREAM);
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+    const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
+    const id = readSegmentId(Buffer.from(data));
+    await use(id === undefined ? "an unreadable segment" : formatSegmentId(id), data);
+  }
+}
+
+/** Number of segments that the workers have not stored yet, as far as JetStream knows. */
+export const countWaiting = (stack: Stack): Promise<number> =>
+  withNats(stack, async (nats) => {
+    const { consumers } = await nats.jetstreamManager();
+    const { num_pending, num_ack_pending } = await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
+    return num_pending + num_ack_pending;
+  });
+
+/** Deletes the stream. Its segments are kept in a folder, a file for each. */
+export const deleteStream = (stack: Stack, folder: string): Promise<void> =>
+  withNats(stack, async (nats) => {
+    await readStream(nats, async (id, data) => void (await Bun.write(join(folder, id), data)));
+    await (await nats.jetstreamManager()).streams.delete(CLICKS_STREAM);
+  });
+
+/** Publishes everything in the stream and in the folder again, as when JetStream has forgotten it. */
+export const publishAgain = (stack: Stack, folder: string): Promise<void> =>
+  withNats(stack, async (nats) => {
+    const publish = async (data: Uint8Array): Promise<void> =>
+      void (await nats.jetstream().publish(CLICKS_SUBJECT, data));
+    for (const name of readdirSync(folder))
+      await publish(await Bun.file(join(folder, name)).bytes());
+    await readStream(nats, (_, data) => publish(data));
+  });
+
+/** The segments that are in the stream more than once, and the number of dead letters. */
+export const findRepeated = (stack: Stack): Promise<{ repeated: string[]; dead: number }> =>
+  withNats(stack, async (nats) => {
+    const seen = new Set<string>();
+    const repeated: string[] = [];
+    await readStream(nats, (id) => {
+      if (seen.has(id)) repeated.push(id);
+      seen.add(id);
+    });
+    const { streams } = await nats.jetstreamManager();
+    const { state } = await streams.info(DEAD_LETTERS_STREAM);
+    return { repeated, dead: state.messages };
+  });

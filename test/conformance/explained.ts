@@ -1,0 +1,54 @@
+/** Findings that stay, and why. One that no longer occurs must be removed. */
+import type { Finding } from "./tools.ts";
+
+export type Explanation = {
+  rule: string;
+  /** The places that it explains; all of them when left out. */
+  place?: RegExp;
+  reason: string;
+};
+
+export const EXPLAINED: readonly Explanation[] = [
+  {
+    rule: "owasp:api8:2023-define-cors-origin",
+    reason:
+      "no origin may call the API from a page unless the operator allows it, so that no response has the header by default",
+  },
+  {
+    rule: "owasp:api4:2023-rate-limit",
+    reason:
+      "the rule wants one family of headers and every response has two: X-RateLimit-*, which are specified, and RateLimit of the IETF's draft",
+  },
+  {
+    rule: "owasp:api4:2023-array-limit",
+    reason:
+      "the rule protects a server from long input, and every list of a request has a bound; these are lists of responses",
+  },
+  {
+    rule: "owasp:api4:2023-string-limit",
+    place:
+      /responses|components\.(?:headers|schemas\.(?!New|LinkChange|LinkUpsert|LinkDeletions|MergeTagsRequest|BulkAnalyticsQuery))/,
+    reason:
+      "the rule protects a server from long input; these are texts of responses, which the service bounds where it stores them",
+  },
+  {
+    rule: "owasp:api4:2023-string-limit",
+    place:
+      /schemas\.(?:BulkAnalyticsQuery\.properties\.link_ids|LinkDeletions|LinkChangeOfMany\.properties\.id$)/,
+    reason: "a body has 1 MiB and 100 ids at most; an id of any length that is none is not found",
+  },
+  {
+    rule: "owasp:api4:2023-string-limit",
+    place: /expires_at$|links\.get\.parameters/,
+    reason: "the format date-time, which the API checks, leaves no room for a long text",
+  },
+  {
+    rule: "owasp:api4:2023-string-restricted",
+    reason:
+      "free text in any language has no pattern: titles, searches, names, messages. Control characters are rejected, lengths are bounded, and values are always bound in statements and escaped in output",
+  },
+];
+
+/** Whether an explanation is about a finding. */
+export const explains = ({ rule, place }: Explanation, finding: Finding): boolean =>
+  rule === finding.rule && (place === undefined || place.test(finding.place));

@@ -1,0 +1,561 @@
+/**
+ * Goal: every question with filters, comparisons and breakdowns is answered correctly, and of one's own clicks only. Method:
+ * random clicks, and a reference that counts them one by one.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+import { DateTime } from "luxon";
+import postgres from "postgres";
+import * as z from "zod";
+
+import { decodeId, newUuid } from "../../shared/ids.ts";
+import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import {
+  anyClick,
+  anyRange,
+  type Click,
+  countUnique,
+  DAY_MS,
+  insertClicks,
+  placeOf,
+  type Query,
+  summarize,
+  toSpan,
+  ZONES,
+} from "../harness/analytics-reference.ts";
+import { call, linkSchema } from "../harness/api.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const CLICKS = 12_000;
+/** In `npm test` some; `bun run test:analytics` asks a thousand. */
+const QUESTIONS = Number(process.env["ANALYTICS_QUESTIONS"] ?? 120);
+
+/** Tags of the links; the second one is on an own domain. */
+const LINK_TAGS = [["launch"], ["launch", "-odd"], [], ["paid"]];
+const OWN_DOMAIN = "go.example.com";
+
+let stack: Stack;
+let account: NewAccount;
+let other: NewAccount;
+let links: { id: string; uuid: string; created: number; tags: string[]; domain: string }[];
+let clicks: Click[];
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const get = async (path: string, key = account.key) =>
+  await call(api(`/v1/analytics${path}`), { key });
+
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  day: 10_000_000,
+  endpoints: { "GET /v1/analytics/*": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
+};
+
+beforeAll(async () => {
+  stack = await startStack();
+  account = await createAccount(stack, "enterprise", UNLIMITED);
+  other = await createAccount(stack, "enterprise", UNLIMITED);
+  const domain = new URL(stack.info().short_url).host;
+  links = [];
+  for (const [i, tags] of LINK_TAGS.entries()) {
+    const body = { url: `https://example.com/${i}`, tags };
+    const { id } = linkSchema.parse(
+      (await call(api("/v1/links"), { key: account.key, body })).body,
+    );
+    const created = Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS;
+    links.push({ id, uuid: decodeId("link", id) ?? "", created, tags, domain });
+  }
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  for (const [i, { uuid, created }] of links.entries()) {
+    await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
+    // Links with many clicks are read from the rollups: here most of them.
+    await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
+  }
+  const [{ id: domain_id }] = await sql<[{ id: string }]>`
+    insert into domains (id, account_id, mode, host, verification_value, verified_at)
+    values (gen_random_uuid(), ${decodeId("acct", account.id) ?? ""}, 'live', ${OWN_DOMAIN}, 'x', now()) returning id`;
+  const second = links[1];
+  if (second !== undefined) {
+    await sql`update links set domain_id = ${domain_id} where id = ${second.uuid}`;
+    second.domain = OWN_DOMAIN;
+  }
+  await sql.end();
+  clicks = fc.sample(anyClick(Date.now(), links.length), { numRuns: CLICKS, seed: 20_261_122 });
+  await insertClicks(
+    stack,
+    account.id,
+    links.map(({ uuid }) => uuid),
+    clicks,
+  );
+});
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+const COLUMNS = [
+  "country",
+  "region",
+  "city",
+  "continent",
+  "device",
+  "browser",
+  "os",
+  "referrer",
+  "referrer_path",
+  "language",
+  "host",
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+  "utm_term",
+] as const;
+
+type Column = (typeof COLUMNS)[number];
+
+/** What a click has in a column, as clients see it. */
+function valueOf(click: Click, column: Column): string {
+  const value: unknown = { ...click, ...placeOf(click), utm_term: "" }[column];
+  const text = typeof value === "string" ? value : "";
+  return text === "" && (column === "region" || column === "city") ? "Unknown" : text;
+}
+
+type Filter = { name: Column | "tag" | "domain" | "class"; value: string; negated: boolean };
+
+const VALUES: Record<Filter["name"], readonly string[]> = {
+  country: ["DE", "US", "ZZ", "XX"],
+  region: ["BE", "IL", "Unknown"],
+  city: ["Springfield", "Unknown", "Munich"],
+  continent: ["EU", "NA", ""],
+  device: ["mobile", "tablet", "fridge"],
+  browser: ["Chrome", "Unknown", "Lynx"],
+  os: ["iOS", "macOS"],
+  referrer: ["direct", "example.co.uk"],
+  referrer_path: ["/news", "/a,b", ""],
+  language: ["de", ""],
+  host: ["sho.rt", "go.example.com"],
+  utm_source: ["newsletter", "-minus", "\\slash", ""],
+  utm_medium: ["email"],
+  utm_campaign: ["summer", "Unknown"],
+  utm_term: ["", "x"],
+  tag: ["launch", "-odd", "none"],
+  domain: ["own", OWN_DOMAIN, "other.example"],
+  class: ["human", "bot", "prefetch"],
+};
+
+const anyFilter: fc.Arbitrary<Filter> = fc
+  .constantFrom(...COLUMNS, "tag" as const, "domain" as const, "class" as const)
+  .chain((name) =>
+    fc.record({
+      name: fc.constant(name),
+      value: fc.constantFrom(...VALUES[name]),
+      negated: fc.boolean(),
+    }),
+  );
+
+/** The value as a parameter: `-` negates, and a backslash makes the next character an ordinary one. */
+const toParameter = ({ name, value, negated }: Filter): [string, string] => {
+  const text = name === "domain" && value === "own" ? (links[0]?.domain ?? "") : value;
+  return [name, `${negated ? "-" : ""}${/^[-\\]/.test(text) ? "\\" : ""}${text}`];
+};
+
+/** The values of a click that a filter by this name looks at. */
+function valuesFor(click: Click, name: Filter["name"]): readonly string[] {
+  const link = links[click.link];
+  if (name === "tag") return link?.tags ?? [];
+  if (name === "domain") return [link?.domain === OWN_DOMAIN ? OWN_DOMAIN : "own"];
+  return name === "class" ? [click.class] : [valueOf(click, name)];
+}
+
+/** Whether a click passes the filters by all names but `class`. */
+function passes(click: Click, filters: readonly Filter[]): boolean {
+  return [...Map.groupBy(filters, ({ name }) => name)].every(([name, group]) => {
+    const values = valuesFor(click, name);
+    const has = ({ value }: Filter) => values.includes(value);
+    const wanted = group.filter(({ negated }) => !negated);
+    return (
+      (wanted.length === 0 || wanted.some(has)) && !group.some((each) => each.negated && has(each))
+    );
+  });
+}
+
+/** The classes that are counted as clicks. */
+const countedClasses = (filters: readonly Filter[]): string[] => {
+  const group = filters.filter(({ name }) => name === "class");
+  if (group.length === 0) return ["human"];
+  return ["human", "bot", "prefetch"].filter((name) => {
+    const wanted = group.filter(({ negated }) => !negated).map(({ value }) => value);
+    const refused = group.some(({ negated, value }) => negated && value === name);
+    return (wanted.length === 0 || wanted.includes(name)) && !refused;
+  });
+};
+
+/** The columns of a dimension, as a breakdown's values name them. */
+const columnsOf = (dimension: Column): Column[] => {
+  if (dimension === "region") return ["country", "region"];
+  return dimension === "city" ? ["country", "region", "city"] : [dimension];
+};
+
+/** What is stored, which ties are sorted by: unknown places first. */
+const sortKey = (value: string): string => (value === "Unknown" ? "" : value);
+
+function breakDown(counted: readonly Click[], columns: readonly Column[], limit: number) {
+  const read = (click: Click) =>
+    Object.fromEntries(columns.map((column) => [column, valueOf(click, column)]));
+  return [...Map.groupBy(counted, (click) => JSON.stringify(read(click))).values()]
+    .map((group) => ({
+      values: group[0] === undefined ? {} : read(group[0]),
+      clicks: group.length,
+      unique_clicks: countUnique(group),
+      percentage: Math.round((group.length / counted.length) * 1_000) / 10,
+    }))
+    .toSorted(
+      (a, b) =>
+        b.clicks - a.clicks ||
+        columns
+          .map((column) =>
+            ["region", "city"].includes(column)
+              ? compare(sortKey(a.values[column] ?? ""), sortKey(b.values[column] ?? ""))
+              : compare(a.values[column] ?? "", b.values[column] ?? ""),
+          )
+          .find((order) => order !== 0) ||
+        0,
+    )
+    .slice(0, limit);
+}
+
+const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+/** Clicks by weekday, from Monday, and hour, by luxon's rules. */
+function heatmapOf(counted: readonly Click[], zone: string): number[][] {
+  const heatmap = Array.from({ length: 7 }, () => Array.from({ length: 24 }, () => 0));
+  for (const { at } of counted) {
+    const local = DateTime.fromMillis(at, { zone });
+    const day = heatmap[local.weekday - 1];
+    if (day !== undefined) day[local.hour] = (day[local.hour] ?? 0) + 1;
+  }
+  return heatmap;
+}
+
+const isMidnight = (at: DateTime): boolean => at.startOf("day").toMillis() === at.toMillis();
+
+/** The span that a span is compared with. */
+function compared(query: Query, span: ReturnType<typeof toSpan>, kind: string) {
+  const zone = query.timezone ?? "UTC";
+  const [from, to] = [span.from, span.to].map((at) => DateTime.fromMillis(at, { zone }));
+  if (from === undefined || to === undefined) throw new Error("A span has two ends.");
+  if (query.period === "24h") {
+    // From the hour before, or from the last hour a year earlier.
+    const now = kind === "previous" ? span.from - 1 : to.minus({ years: 1 }).toMillis() - 1;
+    return toSpan(query, 0, now);
+  }
+  const start =
+    kind === "year"
+      ? from.minus({ years: 1 })
+      : isMidnight(from) && isMidnight(to)
+        ? from.minus({ days: Math.round(to.startOf("day").diff(from, "days").days) })
+        : from.minus({ milliseconds: span.to - span.from });
+  const end = kind === "year" ? to.minus({ years: 1 }) : from;
+  const custom = { start_date: start.toUTC().toISO() ?? "", end_date: end.toUTC().toISO() ?? "" };
+  return toSpan({ timezone: zone, ...custom }, 0, Date.now());
+}
+
+const anyQuestion = fc.record({
+  link: fc.option(fc.integer({ min: 0, max: LINK_TAGS.length - 1 }), { nil: undefined }),
+  range: anyRange,
+  timezone: fc.constantFrom(...ZONES),
+  filters: fc.array(anyFilter, { maxLength: 4 }),
+  compare: fc.constantFrom(undefined, "previous", "year"),
+  by: fc.uniqueArray(fc.constantFrom(...COLUMNS), { minLength: 1, maxLength: 2 }),
+  limit: fc.integer({ min: 1, max: 20 }),
+});
+
+test(`${QUESTIONS} questions with filters are answered as a count of the clicks does`, async () => {
+  let seen = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      anyQuestion,
+      async ({ link, range, timezone, filters, by, limit, ...rest }) => {
+        const query: Query = { ...range, timezone };
+        const subject = link === undefined ? undefined : links[link];
+        const now = Date.now();
+        const span = toSpan(query, subject?.created ?? links[0]?.created ?? 0, now);
+        const within = ({ from, to }: { from: number; to: number }) =>
+          clicks.filter(
+            (click) =>
+              (link === undefined || click.link === link) &&
+              click.at >= from &&
+              click.at < to &&
+              passes(
+                click,
+                filters.filter(({ name }) => name !== "class"),
+              ),
+          );
+        const classes = countedClasses(filters);
+        const found = within(span);
+        const counted = found.filter((click) => classes.includes(click.class));
+        seen += counted.length;
+        const parameters = new URLSearchParams([
+          ...Object.entries(query),
+          ...filters.map(toParameter),
+        ]).toString();
+        const compare = query.period === "all" ? undefined : rest.compare;
+        const path = subject === undefined ? "" : `/${subject.id}`;
+        const [summary, breakdown, times] = await Promise.all([
+          get(`${path}?${parameters}${compare === undefined ? "" : `&compare=${compare}`}`),
+          get(`${path}/breakdown?${parameters}&by=${by.join(",")}&limit=${limit}`),
+          get(`${path}/times?${parameters}`),
+        ]);
+        expect(summary.body).toMatchObject(summarize(found, span, query.period === "24h", classes));
+        if (compare !== undefined) {
+          const earlier = compared(query, span, compare);
+          expect(summary.body).toMatchObject({
+            comparison: {
+              from: new Date(earlier.from).toISOString(),
+              to: new Date(earlier.to).toISOString(),
+              ...summarize(within(earlier), earlier, query.period === "24h", classes),
+            },
+          });
+        }
+        const columns = [...new Set(by.flatMap(columnsOf))];
+        expect(breakdown.body).toMatchObject({
+          by,
+          total_clicks: counted.length,
+          data: breakDown(counted, columns, limit),
+        });
+        const instants = counted.map(({ at }) => at);
+        const instant = (at: number) => (counted.length === 0 ? null : new Date(at).toISOString());
+        expect(times.body).toMatchObject({
+          first_click_at: instant(Math.min(...instants)),
+          last_click_at: instant(Math.max(...instants)),
+          heatmap: heatmapOf(counted, timezone),
+        });
+      },
+    ),
+    { numRuns: QUESTIONS },
+  );
+  expect(seen).toBeGreaterThan(CLICKS);
+});
+
+const ndjson = async (query: string, key = account.key) =>
+  await fetch(api(`/v1/clicks/export?${query}`), {
+    headers: { authorization: `Bearer ${key}` },
+  });
+
+const clickSchema = z.object({ id: z.string(), time: z.string(), link_id: z.string() });
+const clicksPage = z.object({
+  data: z.array(clickSchema.loose()),
+  next_cursor: z.string().nullable(),
+});
+
+describe("single clicks", () => {
+  const SINCE = "start_date=2024-01-01&end_date=2026-12-31";
+
+  test("are listed newest first, each once, across pages", async () => {
+    const expected = clicks
+      .filter((click) => click.class === "bot" && valueOf(click, "language") === "de")
+      .map(({ at }) => at)
+      .toSorted((a, b) => b - a);
+    const listed: z.output<typeof clickSchema>[] = [];
+    let cursor: string | null = null;
+    do {
+      const after: string = cursor === null ? "" : `&starting_after=${cursor}`;
+      const { body } = await call(
+        api(
+          `/v1/clicks?${SINCE}&class=bot&language=de&limit=${(expected.length / 3 + 1) | 0}${after}`,
+        ),
+        { key: account.key },
+      );
+      const page = clicksPage.parse(body);
+      listed.push(...page.data);
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    expect(listed.map(({ time }) => Date.parse(time))).toEqual(expected);
+    expect(new Set(listed.map(({ id, link_id }) => `${id} ${link_id}`)).size).toBe(expected.length);
+    expect(listed[0]).not.toContainKeys(["visitor", "ip", "user_agent"]);
+  });
+
+  test("are exported as lines of JSON, all of a range", async () => {
+    const expected = clicks
+      .map(
+        (click) =>
+          `${links[click.link]?.id} ${new Date(click.at).toISOString()} ${valueOf(click, "utm_source")}`,
+      )
+      .toSorted();
+    const response = await ndjson(SINCE);
+    expect(response.headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
+    const lines = (await response.text()).trim().split("\n");
+    const exported = lines.map((line) => {
+      const { link_id, time, utm_source } = clickSchema
+        .extend({ utm_source: z.string() })
+        .parse(JSON.parse(line));
+      return `${link_id} ${time} ${utm_source}`;
+    });
+    expect(exported.toSorted()).toEqual(expected);
+  });
+
+  test("of one link are exported as CSV", async () => {
+    const response = await fetch(api(`/v1/clicks?${SINCE}&link_id=${links[0]?.id}&limit=3`), {
+      headers: { authorization: `Bearer ${account.key}`, accept: "text/csv" },
+    });
+    const [header, ...lines] = (await response.text()).trim().split("\r\n");
+    expect(header).toStartWith("id,time,link_id,class,class_reason,country,");
+    expect(lines).toHaveLength(3);
+  });
+});
+
+/** Reads a page of a breakdown of the account. */
+const readPage = async (cursor: string) => {
+  const { body } = await get(
+    `/breakdown?period=all&by=city,os&limit=7${cursor === "" ? "" : `&starting_after=${cursor}`}`,
+  );
+  return z
+    .object({
+      data: z.array(z.object({ values: z.record(z.string(), z.string()), clicks: z.number() })),
+      total_clicks: z.number(),
+      next_cursor: z.string().nullable(),
+    })
+    .parse(body);
+};
+
+test("a breakdown's pages together have every value once", async () => {
+  const rows = [];
+  let total = 0;
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const { data, next_cursor, total_clicks } = await readPage(cursor);
+    rows.push(...data);
+    cursor = next_cursor;
+    total = total_clicks;
+  }
+  expect(new Set(rows.map(({ values }) => JSON.stringify(values))).size).toBe(rows.length);
+  expect(rows.reduce((sum, row) => sum + row.clicks, 0)).toBe(total);
+});
+
+test("tags and domains have the clicks and visitors of their links", async () => {
+  const since = Date.parse("2024-09-01");
+  const humans = clicks.filter((click) => click.class === "human" && click.at >= since);
+  const of = (has: (link: (typeof links)[number]) => boolean) =>
+    humans.filter(({ link }) => links[link] !== undefined && has(links[link]));
+  const rowsOf = (name: "tag" | "domain", values: readonly string[]) =>
+    values
+      .map((value) => {
+        const found = of((link) =>
+          name === "tag" ? link.tags.includes(value) : link.domain === value,
+        );
+        return {
+          values: { [name]: value },
+          clicks: found.length,
+          unique_clicks: countUnique(found),
+        };
+      })
+      .toSorted((a, b) => b.clicks - a.clicks);
+  for (const [name, values] of [
+    ["tag", ["launch", "-odd", "paid"]],
+    ["domain", [links[0]?.domain ?? "", OWN_DOMAIN]],
+  ] as const) {
+    const { body } = await get(`/breakdown?start_date=2024-09-01&end_date=2026-12-31&by=${name}`);
+    expect(body).toMatchObject({ by: [name], data: rowsOf(name, values) });
+  }
+});
+
+test("a tag of 10,000 links selects their clicks, and excludes them", async () => {
+  const crowd = await createAccount(stack, "enterprise", UNLIMITED);
+  const ids = Array.from({ length: 10_001 }, () => newUuid());
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  await sql`
+    insert into links (id, account_id, mode, alias, original_url, target_url, tags, version, created_at, updated_at)
+    select id, ${decodeId("acct", crowd.id) ?? ""}::uuid, 'live', 'crowd-' || i, 'https://example.com/',
+           'https://example.com/', case when i = 10001 then '{}'::text[] else '{crowd}' end,
+           nextval('link_version'), '2024-01-01', now()
+      from unnest(${ids}::uuid[]) with ordinality as given (id, i)`;
+  await sql.end();
+  const some = fc
+    .sample(anyClick(Date.now(), 2), { numRuns: 300, seed: 1 })
+    .map((click, i) => ({ ...click, link: i % 3 === 0 ? 10_000 : i * 30 }));
+  await insertClicks(stack, crowd.id, ids, some);
+  const humans = some.filter((click) => click.class === "human");
+  const tagged = humans.filter(({ link }) => link < 10_000);
+  for (const [filter, found] of [
+    ["", humans],
+    ["&tag=crowd", tagged],
+    ["&tag=-crowd", humans.filter(({ link }) => link === 10_000)],
+  ] as const) {
+    const { status, body } = await get(`/breakdown?period=all&by=device${filter}`, crowd.key);
+    expect([status, body]).toMatchObject([200, { total_clicks: found.length }]);
+  }
+});
+
+test("bulk figures and their countries obey filters", async () => {
+  const { body } = await call(api("/v1/analytics/bulk"), {
+    key: account.key,
+    body: {
+      link_ids: links.map(({ id }) => id),
+      period: "all",
+      filters: { device: ["mobile"], country: "-US" },
+    },
+  });
+  const expected = links.map(({ id }, i) => {
+    const found = clicks.filter(
+      (click) =>
+        click.link === i &&
+        click.class === "human" &&
+        click.device === "mobile" &&
+        click.place[0] !== "US" &&
+        click.at >= (links[0]?.created ?? 0) - DAY_MS / 2,
+    );
+    return { link_id: id, clicks: found.length, unique_clicks: countUnique(found) };
+  });
+  expect(body).toMatchObject({ data: expected });
+});
+
+describe("a question", () => {
+  test.each([
+    ["an unknown class", "class=robots"],
+    ["more values than a query may have", "country=DE&".repeat(101)],
+    ["an unknown dimension", "by=shoe_size"],
+    ["three dimensions", "by=country,city,os"],
+    ["a dimension named twice", "by=os,os"],
+    ["a tag with another dimension", "by=tag,os"],
+    ["a cursor that is none", "by=os&starting_after=me"],
+  ])("with %s is refused", async (_, query) => {
+    const separator = query.includes("by=") ? "" : "&by=os";
+    const { status, body } = await get(`/breakdown?${query}${separator}`);
+    expect([status, body]).toMatchObject([400, { error: { code: "invalid_request" } }]);
+  });
+
+  test("of another account, or of the other mode, is about its own clicks alone", async () => {
+    const { key: testKey } = await createKey(stack, account.id, "analytics:read", { type: "test" });
+    const filters = [
+      "",
+      "country=DE",
+      "tag=launch",
+      `domain=${OWN_DOMAIN}`,
+      "class=bot",
+      "tag=-none",
+    ];
+    for (const key of [other.key, testKey]) {
+      for (const filter of filters) {
+        const query = `start_date=2024-09-01&end_date=2026-12-31&${filter}`;
+        for (const link of links) {
+          for (const path of ["", "/geo", "/devices", "/referrers", "/times"]) {
+            expect((await get(`/${link.id}${path}?${query}`, key)).status).toBe(404);
+          }
+          expect((await get(`/${link.id}/stream?${filter}`, key)).status).toBe(404);
+          expect((await get(`/${link.id}/breakdown?by=os&${query}`, key)).status).toBe(404);
+          const { status } = await call(api(`/v1/clicks?link_id=${link.id}&${query}`), { key });
+          expect(status).toBe(404);
+        }
+        expect((await get(`?${query}`, key)).body).toMatchObject({
+          summary: { total_clicks: 0, bot_clicks: 0 },
+          top_links: [],
+        });
+        expect((await get(`/geo?${query}`, key)).body).toMatchObject({ data: [] });
+        for (const by of ["os", "link", "tag", "domain"]) {
+          const { body } = await get(`/breakdown?by=${by}&${query}`, key);
+          expect(body).toMatchObject({ total_clicks: 0, data: [] });
+        }
+        expect((await get(`/times?${query}`, key)).body).toMatchObject({ first_click_at: null });
+        expect((await call(api(`/v1/clicks?${query}`), { key })).body).toMatchObject({ data: [] });
+        expect(await (await ndjson(query, key)).text()).toBe("");
+      }
+    }
+  });
+});

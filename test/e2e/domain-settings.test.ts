@@ -1,0 +1,505 @@
+/** Goal: a domain's settings are what its visitors get on every redirector, and only its own account changes them. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+import postgres from "postgres";
+import * as z from "zod";
+
+import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
+import { call, callOnce, errorSchema } from "../harness/api.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  endpoints: { "POST /v1/links": 1_000_000, "POST /v1/domains": 1_000_000 },
+};
+
+let stack: Stack;
+let second: ExtraProcess;
+let dns: Dns;
+let account: NewAccount;
+
+beforeAll(async () => {
+  dns = await startDns();
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  second = await startRedirector(stack);
+  account = await createAccount(stack, "enterprise", UNLIMITED);
+});
+afterAll(async () => {
+  await second.stop();
+  await stack[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
+});
+
+type Json = Record<string, unknown>;
+
+const domainSchema = z.looseObject({
+  id: z.string(),
+  domain: z.string(),
+  verification: z.object({ name: z.string(), value: z.string() }),
+});
+const linkSchema = z.looseObject({ id: z.string(), alias: z.string() });
+
+const send = (path: string, method: string, body?: Json, key = account.key) =>
+  call(`${stack.info().api_url}${path}`, { key, method, ...(body === undefined ? {} : { body }) });
+
+let added = 0;
+
+/** Adds a domain with a name of its own, and verifies it. */
+async function addDomain(settings?: Json, key = account.key) {
+  const domain = `d${++added}.settings.example`;
+  const record = domainSchema.parse((await send("/v1/domains", "POST", { domain }, key)).body);
+  dns.set(record.verification.name, [record.verification.value]);
+  const { body } = await send(`/v1/domains/${record.id}/verify`, "POST", undefined, key);
+  expect(body).toMatchObject({ status: "verified" });
+  if (settings !== undefined) await change(record.id, settings, key);
+  return record;
+}
+
+const patch = (id: string, body: Json, key = account.key) =>
+  send(`/v1/domains/${id}`, "PATCH", body, key);
+
+async function change(id: string, body: Json, key = account.key) {
+  const response = await patch(id, body, key);
+  expect([response.status, response.body]).toEqual([200, expect.anything()]);
+  return domainSchema.parse(response.body);
+}
+
+async function expectError(response: ReturnType<typeof send>, status: number, code: string) {
+  const { status: actual, body } = await response;
+  expect([actual, errorSchema.parse(body).error.code]).toEqual([status, code]);
+}
+
+async function create(body: Json) {
+  const response = await send("/v1/links", "POST", { url: "https://example.com/", ...body });
+  expect([response.status, response.body]).toEqual([201, expect.anything()]);
+  return linkSchema.parse(response.body);
+}
+
+/** Follows a path of a domain on each redirector; returns the responses' status and destination. */
+const follow = (host: string, path: string, options: Parameters<typeof callOnce>[1] = {}) =>
+  Promise.all(
+    [stack.info().short_url, second.url].map(async (origin) => {
+      const response = await callOnce(`${origin}${path}`, { ...options, headers: { host } });
+      return [response.status, response.headers.get("location")];
+    }),
+  );
+
+/** Waits until all redirectors respond so. */
+const becomes = (host: string, path: string, status: number, location: string | null = null) =>
+  eventually(
+    async () =>
+      expect(await follow(host, path)).toEqual([
+        [status, location],
+        [status, location],
+      ]),
+    10_000,
+  );
+
+describe("the URLs of a domain", () => {
+  test("lead from expired links, but not from links whose limit is reached, which have a URL of their own or a page", async () => {
+    const over = "https://www.example.com/over";
+    const { domain } = await addDomain({ expired_url: over });
+    const expires_at = new Date(Date.now() + 6_000).toISOString();
+    const own = { expired_url: "https://example.com/own" };
+    for (const [alias, settings] of Object.entries({
+      spent: { max_clicks: 1 },
+      "spent-own": { max_clicks: 1, ...own },
+      ended: { max_clicks: 1, expires_at },
+      "ended-own": { max_clicks: 1, expires_at, ...own },
+    })) {
+      await create({ domain, alias, ...settings });
+      // A redirector that has just met the limit answers 503 at first.
+      await eventually(async () => {
+        const first = await callOnce(`${stack.info().short_url}/${alias}`, {
+          headers: { host: domain },
+        });
+        expect(first.headers.get("location")).toBe("https://example.com/");
+      }, 5_000);
+    }
+    await becomes(domain, "/spent", 410);
+    await becomes(domain, "/spent-own", 302, own.expired_url);
+    // A link that is over in both ways has expired.
+    await becomes(domain, "/ended", 302, over);
+    await becomes(domain, "/ended-own", 302, own.expired_url);
+  });
+
+  test("lead from `/`, from aliases without a link and from expired links; without them there are pages", async () => {
+    const { domain, id } = await addDomain();
+    const expired = await create({
+      domain,
+      alias: "over",
+      expires_at: new Date(Date.now() + 1_000).toISOString(),
+    });
+    const own = await create({
+      domain,
+      alias: "own",
+      expired_url: "https://example.com/own",
+      expires_at: new Date(Date.now() + 1_000).toISOString(),
+    });
+    await create({ domain, alias: "hidden", disabled: true });
+    // Followed before, they would have clicks.
+    await Bun.sleep(1_000);
+    await becomes(domain, "/over", 410);
+    await becomes(domain, "/", 404);
+    await becomes(domain, "/nothing", 404);
+    const settings = {
+      root_url: "https://www.example.com/",
+      not_found_url: "https://www.example.com/not-found",
+      expired_url: "https://www.example.com/over",
+    };
+    expect(await change(id, settings)).toMatchObject(settings);
+    expect((await send(`/v1/domains/${id}`, "GET")).body).toMatchObject(settings);
+    await becomes(domain, "/", 302, settings.root_url);
+    await becomes(domain, "/nothing", 302, settings.not_found_url);
+    await becomes(domain, "/a/b", 302, settings.not_found_url);
+    await becomes(domain, "/hidden", 302, settings.not_found_url);
+    await becomes(domain, "/over", 302, settings.expired_url);
+    await becomes(domain, "/own", 302, "https://example.com/own");
+    await becomes(domain, "/robots.txt", 200);
+    await becomes(domain, "/.well-known/change-password", 404);
+    // The default domain and others stay as they are.
+    await becomes("localhost", "/nothing", 404);
+    await becomes((await addDomain()).domain, "/nothing", 404);
+    const response = await callOnce(`${stack.info().short_url}/nothing`, {
+      headers: { host: domain },
+    });
+    expect(response.headers.get("cache-control")).toContain("no-store");
+    expect((await follow(domain, "/nothing", { method: "HEAD" }))[0]).toEqual([
+      302,
+      settings.not_found_url,
+    ]);
+    for (const method of ["POST", "DELETE"])
+      expect((await follow(domain, "/nothing", { method }))[0]?.[1]).toBeNull();
+    const cleared = await change(id, { root_url: null, not_found_url: null, expired_url: null });
+    expect(Object.keys(cleared)).not.toContainAnyValues(Object.keys(settings));
+    await becomes(domain, "/", 404);
+    await becomes(domain, "/nothing", 404);
+    await becomes(domain, "/over", 410);
+    // A fallback is no click.
+    for (const { id: link } of [expired, own])
+      expect((await send(`/v1/links/${link}`, "GET")).body).toMatchObject({ clicks: 0 });
+  });
+
+  test("form no loop, and pass the checks of every destination", async () => {
+    const [{ id, domain }, other] = [await addDomain(), await addDomain()];
+    const { host } = new URL(stack.info().short_url);
+    for (const field of ["root_url", "not_found_url", "expired_url"])
+      for (const url of [
+        `https://${domain}/x`,
+        `http://${other.domain.toUpperCase()}.:8080/`,
+        `http://${host}/`,
+        "ftp://example.com/",
+        "//example.com/",
+        "javascript:alert(1)",
+        "nonsense",
+      ]) {
+        const { status, body } = await patch(id, { [field]: url });
+        const { error } = errorSchema.loose().parse(body);
+        expect([url, status, error.code]).toEqual([url, 400, "invalid_url"]);
+        expect(JSON.stringify(body)).toContain(field);
+      }
+    await expectError(patch(id, { root_url: 5 }), 400, "invalid_request");
+    await expectError(patch(id, { root: "https://example.com/" }), 400, "invalid_request");
+    expect((await send(`/v1/domains/${id}`, "GET")).body).not.toHaveProperty("root_url");
+  });
+
+  test("write no header of their own", async () => {
+    const { domain, id } = await addDomain();
+    const url = "https://example.com/\r\nSet-Cookie: a=b?\u00fc=\u0000";
+    const response = await patch(id, { not_found_url: url });
+    if (response.status === 400) return;
+    await eventually(async () => {
+      const answer = await callOnce(`${stack.info().short_url}/nothing`, {
+        headers: { host: domain },
+      });
+      expect(answer.status).toBe(302);
+      expect(answer.headers.get("set-cookie")).toBeNull();
+      expect(answer.headers.get("location")).toMatch(/^[\x21-\x7e]+$/);
+    }, 10_000);
+  });
+
+  test("are there at once on a redirector that has never seen the domain", async () => {
+    const { domain } = await addDomain({ not_found_url: "https://www.example.com/new" });
+    const third = await startRedirector(stack);
+    try {
+      const response = await callOnce(`${third.url}/x`, { headers: { host: domain } });
+      expect(response.headers.get("location")).toBe("https://www.example.com/new");
+    } finally {
+      await third.stop();
+    }
+  });
+});
+
+describe("files for apps", () => {
+  const APPLE = "/.well-known/apple-app-site-association";
+  const ANDROID = "/.well-known/assetlinks.json";
+
+  test("are served as JSON without a redirect, and are 404 when unset", async () => {
+    const { domain, id } = await addDomain({ not_found_url: "https://www.example.com/" });
+    for (const path of [APPLE, ANDROID]) await becomes(domain, path, 404);
+    const apple_app_site_association = { applinks: { details: [{ appIDs: ["A.com.example"] }] } };
+    const assetlinks = [{ relation: ["delegate_permission/common.handle_all_urls"], n: "</ü>" }];
+    const changed = await change(id, { apple_app_site_association, assetlinks });
+    expect(changed).toMatchObject({ apple_app_site_association, assetlinks });
+    await becomes(domain, APPLE, 200);
+    for (const [path, content] of [
+      [APPLE, apple_app_site_association],
+      [ANDROID, assetlinks],
+    ] as const)
+      for (const origin of [stack.info().short_url, second.url]) {
+        const response = await callOnce(`${origin}${path}`, { headers: { host: domain } });
+        expect([response.status, response.headers.get("content-type")]).toEqual([
+          200,
+          "application/json",
+        ]);
+        expect(response.body).toEqual(content);
+      }
+    await becomes("localhost", APPLE, 404);
+    await change(id, { apple_app_site_association: null, assetlinks: null });
+    for (const path of [APPLE, ANDROID]) await becomes(domain, path, 404);
+  });
+
+  test("have 16 KiB at most, each", async () => {
+    const { id } = await addDomain();
+    const text = "x".repeat(16 * 1024 - '{"a":""}'.length);
+    await change(id, { apple_app_site_association: { a: text }, assetlinks: [text] });
+    await expectError(
+      patch(id, { apple_app_site_association: { a: `${text}x` } }),
+      400,
+      "invalid_request",
+    );
+    await expectError(patch(id, { assetlinks: [`${text}1234567890`] }), 400, "invalid_request");
+    await expectError(patch(id, { assetlinks: {} }), 400, "invalid_request");
+    await expectError(patch(id, { apple_app_site_association: [] }), 400, "invalid_request");
+  });
+});
+
+/** Waits until a domain has switched. */
+const switched = (id: string) =>
+  eventually(
+    async () =>
+      expect((await send(`/v1/domains/${id}`, "GET")).body).not.toHaveProperty("switching"),
+    30_000,
+  );
+
+describe("a domain without case", () => {
+  test("keeps aliases as they were typed, finds them in any case, and has each once", async () => {
+    const { domain, id } = await addDomain({ case_sensitive: false });
+    expect((await send(`/v1/domains/${id}`, "GET")).body).toMatchObject({ case_sensitive: false });
+    await switched(id);
+    const link = await create({ domain, alias: "SummerSale" });
+    expect(link).toMatchObject({ alias: "SummerSale" });
+    for (const path of ["/SummerSale", "/summersale", "/SUMMERSALE", "/%53ummersale/"])
+      await becomes(domain, path, 302, "https://example.com/");
+    await expectError(
+      send("/v1/links", "POST", { url: "https://example.com/", domain, alias: "summerSALE" }),
+      400,
+      "alias_taken",
+    );
+    const links = ["A-1", "a-1", "B-1"].map((alias) => ({
+      url: "https://example.com/",
+      domain,
+      alias,
+    }));
+    const bulk = await send("/v1/links/bulk", "POST", { links });
+    expect(JSON.stringify(bulk.body)).toContain("alias_taken");
+    await becomes(domain, "/a-1", 302, "https://example.com/");
+    const again = await send("/v1/links/bulk", "POST", {
+      links: [{ url: "https://example.com/", domain, alias: "b-1" }],
+    });
+    expect(JSON.stringify(again.body)).toContain("alias_taken");
+    const generated = await create({ domain });
+    expect(generated.alias.length).toBeGreaterThan(7);
+    await becomes(domain, `/${generated.alias.toLowerCase()}`, 302, "https://example.com/");
+    const found = await send(`/v1/links/lookup?domain=${domain}&alias=SUMMERsale`, "GET");
+    expect(found.body).toMatchObject({ id: link.id });
+    // Renamed to the same alias in another case, and to another one.
+    expect((await send(`/v1/links/${link.id}`, "PATCH", { alias: "summersale" })).status).toBe(200);
+    await becomes(domain, "/SummerSale", 302, "https://example.com/");
+    await expectError(send(`/v1/links/${link.id}`, "PATCH", { alias: "b-1" }), 400, "alias_taken");
+    await send(`/v1/links/${link.id}`, "PATCH", { alias: "WinterSale" });
+    await becomes(domain, "/SummerSale", 404);
+    await becomes(domain, "/WINTERSALE", 302, "https://example.com/");
+    await send(`/v1/links/${link.id}`, "DELETE");
+    await becomes(domain, "/WinterSale", 404);
+  });
+
+  test("switches with its links, which redirect all the while, and back", async () => {
+    const { domain, id } = await addDomain();
+    const aliases = Array.from({ length: 450 }, (_, i) => `Alias-${i}-X`);
+    for (let i = 0; i < aliases.length; i += 100) {
+      const links = aliases.slice(i, i + 100).map((alias) => ({
+        url: "https://example.com/",
+        domain,
+        alias,
+      }));
+      expect((await send("/v1/links/bulk", "POST", { links })).status).toBe(200);
+    }
+    const probes = aliases.filter((_, i) => i % 50 === 0);
+    for (const probe of probes) await becomes(domain, `/${probe}`, 302, "https://example.com/");
+    await becomes(domain, "/alias-0-x", 404);
+    let switching = true;
+    const failures: unknown[] = [];
+    const watching = (async () => {
+      while (switching)
+        for (const probe of probes)
+          for (const [status] of await follow(domain, `/${probe}`))
+            if (status !== 302) failures.push([probe, status]);
+    })();
+    for (const case_sensitive of [false, true]) {
+      await change(id, { case_sensitive });
+      await switched(id);
+      await eventually(
+        async () =>
+          expect((await follow(domain, "/alias-1-x")).map(([status]) => status)).toEqual(
+            case_sensitive ? [404, 404] : [302, 302],
+          ),
+        10_000,
+      );
+    }
+    switching = false;
+    await watching;
+    expect(failures).toEqual([]);
+    await create({ domain, alias: "alias-0-x", url: "https://example.com/lower" });
+    await becomes(domain, "/alias-0-x", 302, "https://example.com/lower");
+    await becomes(domain, "/Alias-0-X", 302, "https://example.com/");
+  });
+
+  test("cannot switch while aliases differ only in case; the error names them", async () => {
+    const { domain, id } = await addDomain();
+    for (const alias of ["Same", "same", "other"]) await create({ domain, alias });
+    const response = await patch(id, { case_sensitive: false, root_url: "https://example.com/" });
+    expect(response.status).toBe(409);
+    expect(errorSchema.parse(response.body).error.code).toBe("aliases_collide");
+    expect(JSON.stringify(response.body)).toMatch(/Same, same|same, Same/);
+    expect(JSON.stringify(response.body)).not.toContain("other");
+    expect((await send(`/v1/domains/${id}`, "GET")).body).not.toHaveProperty("root_url");
+    await becomes(domain, "/SAME", 404);
+  });
+
+  test("any case of any alias leads to its link", async () => {
+    const { domain, id } = await addDomain({ case_sensitive: false });
+    await switched(id);
+    const character = fc.constantFrom(...Array.from("aBcDxYz019_-"));
+    const alias = fc
+      .array(character, { minLength: 3, maxLength: 12 })
+      .map((characters) => `p${characters.join("")}`);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.tuple(alias, fc.array(fc.boolean(), { minLength: 13, maxLength: 13 })), {
+          selector: ([name]) => name.toLowerCase(),
+          maxLength: 5,
+        }),
+        async (cases) => {
+          const made: string[] = [];
+          for (const [name, upper] of cases) {
+            const url = `https://example.com/${name}`;
+            const { id: link } = await create({ domain, alias: name, url });
+            made.push(link);
+            const typed = Array.from(name)
+              .map((letter, i) => (upper[i] ? letter.toUpperCase() : letter.toLowerCase()))
+              .join("");
+            await becomes(domain, `/${typed}`, 302, url);
+          }
+          for (const link of made) await send(`/v1/links/${link}`, "DELETE");
+        },
+      ),
+      { numRuns: 10 },
+    );
+  });
+});
+
+/** Adds a domain of a given name in an account, and publishes its TXT record alone. */
+async function prove(domain: string, key: string) {
+  const added = await send("/v1/domains", "POST", { domain }, key);
+  const record = domainSchema.parse(added.body);
+  dns.set(record.verification.name, [record.verification.value]);
+  const verified = await send(`/v1/domains/${record.id}/verify`, "POST", undefined, key);
+  expect(verified.body).toMatchObject({ status: "verified" });
+  return record;
+}
+
+describe("a domain that changes hands", () => {
+  test("by an operator's release: its links stop, and redirect again for who proves it again", async () => {
+    const { domain, id } = await addDomain({ root_url: "https://www.example.com/" });
+    const { id: link } = await create({ domain, alias: "Page" });
+    await becomes(domain, "/Page", 302, "https://example.com/");
+    await becomes(domain, "/", 302, "https://www.example.com/");
+    const released = await admin(stack, ["domains", "release", domain.toUpperCase()]);
+    expect(released).toEqual({ domain, released: true });
+    await becomes(domain, "/Page", 404);
+    await becomes(domain, "/", 404);
+    expect((await send(`/v1/domains/${id}`, "GET")).body).toMatchObject({ status: "pending" });
+    expect((await send(`/v1/links/${link}`, "PATCH", { title: "x" })).status).toBe(200);
+    await becomes(domain, "/Page", 404);
+    await send(`/v1/domains/${id}/verify`, "POST");
+    await becomes(domain, "/Page", 302, "https://example.com/");
+    await becomes(domain, "/", 302, "https://www.example.com/");
+    expect((await runAdmin(stack, ["domains", "release", "none.example.com"])).code).toBe(1);
+  });
+
+  test("by a proof that displaces a stale one: only the new account's links redirect", async () => {
+    const old = await addDomain({ not_found_url: "https://old.example.com/" });
+    const { domain } = old;
+    const { id: link } = await create({ domain, alias: "same" });
+    await create({ domain, alias: "old" });
+    await becomes(domain, "/same", 302, "https://example.com/");
+    const next = await createAccount(stack, "enterprise", UNLIMITED);
+    await expectError(send("/v1/domains", "POST", { domain }, next.key), 409, "domain_taken");
+    await using sql = openDatabase();
+    await sql.query`
+      update domains set missing_since = now() - interval '8 days' where host = ${domain}`;
+    expect((await send(`/v1/domains/${old.id}`, "GET")).body).toHaveProperty("proof_missing_since");
+    await prove(domain, next.key);
+    const body = { url: "https://new.example.com/", domain, alias: "same" };
+    expect((await send("/v1/links", "POST", body, next.key)).status).toBe(201);
+    await becomes(domain, "/same", 302, "https://new.example.com/");
+    await becomes(domain, "/old", 404);
+    await send(`/v1/links/${link}`, "DELETE");
+    await Bun.sleep(300);
+    await becomes(domain, "/same", 302, "https://new.example.com/");
+    const late = await patch(old.id, { root_url: "https://old.example.com/" });
+    expect(late.status).toBe(400);
+    await expectError(
+      send(`/v1/domains/${old.id}/verify`, "POST", undefined, account.key).then(
+        async (response) => {
+          expect(response.body).toMatchObject({ status: "pending" });
+          dns.set(old.verification.name, [old.verification.value]);
+          return send(`/v1/domains/${old.id}/verify`, "POST");
+        },
+      ),
+      409,
+      "domain_taken",
+    );
+  });
+});
+
+/** Opens the stack's database. */
+function openDatabase() {
+  const query = postgres(stack.info().database_url, { max: 1 });
+  return { query, [Symbol.asyncDispose]: () => query.end() };
+}
+
+test("only the domain's own account and mode changes it, with the scope for it, once it is verified", async () => {
+  const { id } = await addDomain();
+  const stranger = await createAccount(stack, "enterprise", UNLIMITED);
+  const { key: otherMode } = await createKey(stack, account.id, "domains:read,domains:write", {
+    type: "test",
+  });
+  const { key: readOnly } = await createKey(stack, account.id, "domains:read");
+  const body = { root_url: "https://example.com/" };
+  await expectError(patch(id, body, stranger.key), 404, "not_found");
+  await expectError(patch(id, body, otherMode), 404, "not_found");
+  await expectError(patch(id, body, readOnly), 403, "forbidden");
+  await expectError(patch("dom_none", body), 404, "not_found");
+  const pending = domainSchema.parse(
+    (await send("/v1/domains", "POST", { domain: "pending.settings.example" })).body,
+  );
+  await expectError(patch(pending.id, body), 400, "invalid_request");
+  expect((await send(`/v1/domains/${id}`, "GET")).body).not.toHaveProperty("root_url");
+});

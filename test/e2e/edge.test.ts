@@ -1,0 +1,187 @@
+/**
+ * Goal: with the shipped configuration of Caddy and HAProxy, visitors reach everything by its public name, over TLS, and
+ * count with their own addresses.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import * as z from "zod";
+
+import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { call, linkSchema } from "../harness/api.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
+import { type Edge, startCaddy, startHaproxy } from "../harness/edge.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const TIMEOUT_MS = 10_000;
+const SHORT_HOST = "sho.rt.test";
+const PUBLIC = { SHORT_URL: `https://${SHORT_HOST}`, SHORT_HOSTS: "" };
+const VERIFIED = "go.example.com";
+const UNVERIFIED = "never.example.com";
+const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+const hasCaddy = Bun.which("caddy") !== null;
+const hasHaproxy = Bun.which("haproxy") !== null;
+for (const [name, isThere] of [
+  ["caddy", hasCaddy],
+  ["haproxy", hasHaproxy],
+] as const)
+  if (!isThere) console.warn(`\n!!! No ${name} on this machine: its configuration is NOT TESTED\n`);
+
+const domainSchema = z.object({
+  id: z.string(),
+  verification: z.object({ name: z.string(), value: z.string() }),
+});
+const countsSchema = z.object({ clicks: z.int(), unique_clicks: z.int() });
+
+let dns: Dns;
+let stack: Stack;
+let account: NewAccount;
+
+beforeAll(async () => {
+  dns = await startDns();
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  account = await createAccount(stack, "enterprise");
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
+});
+
+type Response = { status: number; location: string; body: string };
+
+/** Sends a request for a public name from an address of this machine; throws when the TLS handshake fails. */
+async function curl(
+  { httpsPort, ca }: Edge,
+  host: string,
+  path: string,
+  { from = "127.0.0.1", options = [] as string[] } = {},
+): Promise<Response> {
+  const child = Bun.spawn(
+    ["curl", "--silent", "--show-error", "--max-time", "60", "--cacert", ca, "--interface", from]
+      .concat(["--resolve", `${host}:${httpsPort}:127.0.0.1`, "--user-agent", BROWSER])
+      .concat(["--write-out", "\\n%{http_code} %{redirect_url}", ...options])
+      .concat(`https://${host}:${httpsPort}${path}`),
+    { stdout: "pipe", stderr: "pipe" },
+  );
+  const [output, problem] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if ((await child.exited) !== 0) throw new Error(problem);
+  const end = output.lastIndexOf("\n");
+  const [status = "", location = ""] = output.slice(end + 1).split(" ");
+  return { status: Number(status), location, body: output.slice(0, end) };
+}
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+
+async function createLink(url: string, domain?: string) {
+  const body = domain === undefined ? { url } : { url, domain };
+  const response = await call(api("/v1/links"), { key: account.key, body });
+  return linkSchema.parse(response.body);
+}
+
+/** Two visitors, one of whom claims to be somebody else, are counted as two. */
+async function expectTwoVisitors(edge: Edge, host: string): Promise<void> {
+  const { id, alias } = await createLink("https://example.com/visitors");
+  const forged = ["--header", "X-Forwarded-For: 203.0.113.9"];
+  for (const visit of [
+    { from: "127.0.0.2" },
+    { from: "127.0.0.3" },
+    { from: "127.0.0.3", options: forged },
+  ]) {
+    const { status, location } = await curl(edge, host, `/${alias}`, visit);
+    expect([status, location]).toEqual([302, "https://example.com/visitors"]);
+  }
+  await eventually(async () => {
+    const { body } = await call(api(`/v1/links/${id}`), { key: account.key });
+    expect(countsSchema.parse(body)).toEqual({ clicks: 3, unique_clicks: 2 });
+  }, TIMEOUT_MS);
+}
+
+async function addVerifiedDomain(): Promise<void> {
+  const { body } = await call(api("/v1/domains"), { key: account.key, body: { domain: VERIFIED } });
+  const { id, verification } = domainSchema.parse(body);
+  dns.set(verification.name, [verification.value]);
+  const { status } = await call(api(`/v1/domains/${id}/verify`), {
+    key: account.key,
+    method: "POST",
+  });
+  expect(status).toBe(200);
+}
+
+test.skipIf(!hasCaddy)(
+  "Caddy has certificates for our names and verified domains only, and passes visitors' addresses on",
+  async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const start = async (process: Promise<ExtraProcess>): Promise<ExtraProcess> => {
+      const started = await process;
+      cleanup.defer(() => started.stop());
+      return started;
+    };
+    const redirector = await start(startRedirector(stack, PUBLIC));
+    // The second process that is asked for names; the first does not run.
+    const second = await start(startApi(stack, PUBLIC));
+    const caddy = cleanup.use(
+      startCaddy({
+        "127.0.0.1:9511": "127.0.0.1:1",
+        "127.0.0.1:9512": new URL(second.metricsUrl).host,
+        "127.0.0.1:3000": new URL(second.url).host,
+        "127.0.0.1:3001": new URL(stack.info().dashboard_url).host,
+        "127.0.0.1:8080": new URL(redirector.url).host,
+        "\nsho.rt {": `\n${SHORT_HOST} {`,
+        "api.sho.rt": `api.${SHORT_HOST}`,
+        "app.sho.rt": `app.${SHORT_HOST}`,
+      }),
+    );
+    const link = await createLink("https://example.com/own");
+    await eventually(async () => {
+      const { status } = await curl(caddy, SHORT_HOST, `/${link.alias}`);
+      expect(status).toBe(302);
+    }, TIMEOUT_MS);
+
+    const authorization = ["--header", `Authorization: Bearer ${account.key}`];
+    const found = await curl(caddy, `api.${SHORT_HOST}`, `/v1/links/${link.id}`, {
+      options: authorization,
+    });
+    expect([found.status, linkSchema.parse(JSON.parse(found.body)).id]).toEqual([200, link.id]);
+    const page = await curl(caddy, `app.${SHORT_HOST}`, "/");
+    expect([page.status, page.body]).toEqual([200, expect.stringContaining("<!doctype html>")]);
+
+    await addVerifiedDomain();
+    const custom = await createLink("https://example.com/custom", VERIFIED);
+    await eventually(async () => {
+      const { location } = await curl(caddy, VERIFIED, `/${custom.alias}`);
+      expect(location).toBe("https://example.com/custom");
+    }, TIMEOUT_MS);
+    const refusal = await curl(caddy, UNVERIFIED, "/").then(() => "an answer", String);
+    expect(refusal).toMatch(/TLS|SSL/);
+    await expectTwoVisitors(caddy, SHORT_HOST);
+  },
+);
+
+test.skipIf(!hasHaproxy)(
+  "HAProxy passes visitors' addresses on by the PROXY protocol, and asks only redirectors that answer",
+  async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const redirector = await startRedirector(stack, {
+      PROXY_PROTOCOL: "true",
+      TRUSTED_PROXIES: "",
+      SHORT_HOSTS: "localhost",
+    });
+    cleanup.defer(() => redirector.stop());
+    const haproxy = cleanup.use(
+      startHaproxy({
+        "10.0.0.11:80": new URL(redirector.url).host,
+        // Nothing listens there.
+        "10.0.0.12:80": "127.0.0.1:1",
+      }),
+    );
+    await eventually(async () => {
+      expect((await curl(haproxy, "localhost", "/healthz")).status).toBe(200);
+    }, TIMEOUT_MS);
+    await expectTwoVisitors(haproxy, "localhost");
+  },
+);

@@ -1,0 +1,336 @@
+/**
+ * Goal: owners see how many requests led nowhere, and why, and nobody else does. Method: requests fail in every way on a
+ * whole stack, also while no worker runs and in a flood of made-up aliases.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+
+import postgres from "postgres";
+import * as z from "zod";
+
+import { createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
+import { call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
+import { eventually } from "../harness/eventually.ts";
+import { parseMetrics } from "../harness/prometheus.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const LIMITS = {
+  minute: 100_000,
+  burst: 100_000,
+  endpoints: {
+    "POST /v1/domains": 100_000,
+    "POST /v1/links": 100_000,
+    "GET /v1/analytics/*": 100_000,
+  },
+};
+
+/** Made-up aliases of the flood, and aliases of one address: a network may ask for 120 a minute. */
+const FLOOD = 20_000;
+const PER_ADDRESS = 50;
+
+/** Requests at a time, below the redirector's bound on look-ups. */
+const CONCURRENCY = 128;
+
+/** Reports are sent every 5 s. */
+const TIMEOUT_MS = 30_000;
+
+const failuresSchema = z.object({
+  summary: z.record(z.string(), z.int()),
+  failures_over_time: z.array(z.record(z.string(), z.union([z.string(), z.int()]))),
+  top_links: z.array(z.record(z.string(), z.union([z.string(), z.int()]))),
+  unknown_aliases: z.array(z.object({ domain: z.string(), alias: z.string(), requests: z.int() })),
+});
+
+const NONE = {
+  total: 0,
+  unknown_alias: 0,
+  expired: 0,
+  limit_reached: 0,
+  wrong_password: 0,
+  disabled: 0,
+  not_started: 0,
+};
+
+let dns: Dns;
+let stack: Stack;
+let owner: NewAccount;
+let testKey: string;
+let foreign: NewAccount;
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+
+beforeAll(async () => {
+  dns = await startDns();
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+});
+// The figures of an account are of one test.
+beforeEach(async () => {
+  [owner, foreign] = await Promise.all([
+    createAccount(stack, "enterprise", LIMITS),
+    createAccount(stack, "enterprise", LIMITS),
+  ]);
+  const scopes = "links:read,links:write,analytics:read";
+  testKey = (await createKey(stack, owner.id, scopes, { type: "test" })).key;
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
+});
+
+async function read(query = "", key = owner.key) {
+  const { status, body } = await call(api(`/v1/analytics/failures?period=24h&${query}`), { key });
+  expect(status).toBe(200);
+  return failuresSchema.parse(body);
+}
+
+/** Adds a domain and verifies it; `earlier` as if an hour ago, since a quarter hour counts only as a whole. */
+async function addDomain(domain: string, { key = owner.key, earlier = true } = {}) {
+  const added = z
+    .object({ id: z.string(), verification: z.object({ name: z.string(), value: z.string() }) })
+    .parse((await call(api("/v1/domains"), { key, body: { domain } })).body);
+  dns.set(added.verification.name, [added.verification.value]);
+  const { body } = await call(api(`/v1/domains/${added.id}/verify`), { key, method: "POST" });
+  expect(body).toMatchObject({ status: "verified" });
+  if (!earlier) return;
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  await sql`update domains set verified_at = verified_at - interval '1 hour' where host = ${domain} and verified_at is not null`;
+  await sql.end();
+}
+
+async function createLink(body: object, key = owner.key) {
+  const response = await call(api("/v1/links"), {
+    key,
+    body: { url: "https://example.com/", ...body },
+  });
+  expect(response.status).toBe(201);
+  return linkSchema.parse(response.body);
+}
+
+const setLink = async (id: string, body: object) =>
+  expect(
+    (await call(api(`/v1/links/${id}`), { key: owner.key, method: "PATCH", body })).status,
+  ).toBe(200);
+
+type FollowOptions = Pick<RequestInit, "method" | "body"> & { from?: string };
+
+/** Follows a short link on a host, from an address. */
+async function follow(alias: string, host: string, options: FollowOptions = {}) {
+  const { from = "198.51.100.7", ...rest } = options;
+  const response = await fetch(`${stack.info().short_url}/${alias}`, {
+    redirect: "manual",
+    ...rest,
+    headers: { host, "x-forwarded-for": from },
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+const own = () => new URL(stack.info().short_url).host;
+
+describe("requests that lead nowhere", () => {
+  test("are counted by reason, link, domain and alias, for their owner only", async () => {
+    await addDomain("go.example.com");
+    await addDomain("two.example.com");
+    const past = new Date(Date.now() + 1_500).toISOString();
+    const links = {
+      expired: await createLink({ expires_at: past, domain: "go.example.com" }),
+      limit_reached: await createLink({ max_clicks: 1 }),
+      wrong_password: await createLink({ password: "the right one" }),
+      disabled: await createLink({}),
+      not_started: await createLink({ starts_at: new Date(Date.now() + 3_600_000).toISOString() }),
+    };
+    const ofTest = await createLink({}, testKey);
+    await setLink(links.disabled.id, { disabled: true });
+    expect(await follow(links.limit_reached.alias, own())).toBe(302);
+    await eventually(
+      async () =>
+        expect(await follow(links.expired.alias, "go.example.com", { method: "HEAD" })).toBe(410),
+      TIMEOUT_MS,
+    );
+    for (let i = 0; i < 2; i++) {
+      expect(await follow(links.expired.alias, "go.example.com")).toBe(410);
+      expect(await follow(links.disabled.alias, own())).toBe(404);
+    }
+    expect(await follow(links.not_started.alias, own())).toBe(404);
+    for (let i = 0; i < 3; i++) expect(await follow(links.limit_reached.alias, own())).toBe(410);
+    const body = new URLSearchParams({ password: "a wrong one" });
+    expect(await follow(links.wrong_password.alias, own(), { method: "POST", body })).toBe(401);
+    for (const alias of ["sale", "sale", "sale", "slae"])
+      expect(await follow(alias, "go.example.com")).toBe(404);
+    expect(await follow("sale", "two.example.com")).toBe(404);
+    // Nobody's: the service's own domain, and a host that no account has verified.
+    expect(await follow("sale", own())).toBe(404);
+    expect(await follow("sale", "nobody.example.com")).toBe(404);
+    expect(await follow(ofTest.alias, own())).toBe(302);
+
+    const all = {
+      total: 14,
+      unknown_alias: 5,
+      expired: 2,
+      limit_reached: 3,
+      wrong_password: 1,
+      disabled: 2,
+      not_started: 1,
+    };
+    const found = await eventually(async () => {
+      const failures = await read();
+      expect(failures.summary).toEqual(all);
+      return failures;
+    }, TIMEOUT_MS);
+    expect(found.unknown_aliases).toEqual([
+      { domain: "go.example.com", alias: "sale", requests: 3 },
+      { domain: "go.example.com", alias: "slae", requests: 1 },
+      { domain: "two.example.com", alias: "sale", requests: 1 },
+    ]);
+    expect(found.top_links.map(({ link_id, total }) => [link_id, total])).toEqual(
+      expect.arrayContaining([
+        [links.limit_reached.id, 3],
+        [links.expired.id, 2],
+        [links.disabled.id, 2],
+        [links.wrong_password.id, 1],
+        [links.not_started.id, 1],
+      ]),
+    );
+    expect(found.failures_over_time.reduce((sum, { total }) => sum + Number(total), 0)).toBe(14);
+
+    // By link and by domain.
+    for (const [reason, { id }] of Object.entries(links)) {
+      const ofLink = await read(`link_id=${id}`);
+      const count = all[reason as keyof typeof all]; // A name of `links`.
+      expect(ofLink.summary).toEqual({ ...NONE, total: count, [reason]: count });
+      expect(ofLink.unknown_aliases).toEqual([]);
+    }
+    expect((await read("domain=GO.example.com")).summary).toEqual({
+      ...NONE,
+      total: 6,
+      unknown_alias: 4,
+      expired: 2,
+    });
+    expect((await read(`domain=${own()}`)).summary).toMatchObject({ total: 7, unknown_alias: 0 });
+    expect((await read("domain=nobody.example.com")).summary).toEqual(NONE);
+    expect((await read("limit=1")).unknown_aliases).toHaveLength(1);
+
+    // In whole days of another zone, and as CSV.
+    const days = await read("start_date=2020-01-01&end_date=2020-01-03&timezone=Asia/Kathmandu");
+    expect(days.summary).toEqual(NONE);
+    expect(days.failures_over_time.map(({ date }) => date)).toEqual([
+      "2020-01-01",
+      "2020-01-02",
+      "2020-01-03",
+    ]);
+    const csv = await call(api("/v1/analytics/failures?period=7d&timezone=Asia/Kathmandu"), {
+      key: owner.key,
+      headers: { accept: "text/csv" },
+    });
+    expect(String(csv.body)).toMatch(/^date,total,unknown_alias,/);
+
+    // Neither another account nor the other mode.
+    for (const key of [foreign.key, testKey]) {
+      expect(await read("", key)).toMatchObject({
+        summary: NONE,
+        top_links: [],
+        unknown_aliases: [],
+      });
+      expect((await read("domain=go.example.com", key)).summary).toEqual(NONE);
+      const stolen = await call(api(`/v1/analytics/failures?link_id=${links.expired.id}`), { key });
+      expect(stolen.status).toBe(404);
+      expect(errorSchema.parse(stolen.body).error.code).toBe("not_found");
+    }
+    const { status } = await callOnce(api("/v1/analytics/failures?country=DE"), { key: owner.key });
+    expect(status).toBe(400);
+  });
+
+  test("of a domain that changes hands are shown to neither account afterwards", async () => {
+    await addDomain("moved.example.com");
+    expect(await follow("secret-name", "moved.example.com")).toBe(404);
+    await eventually(async () => {
+      const { unknown_aliases } = await read("domain=moved.example.com");
+      expect(unknown_aliases).toEqual([
+        { domain: "moved.example.com", alias: "secret-name", requests: 1 },
+      ]);
+    }, TIMEOUT_MS);
+    const { code } = await runAdmin(stack, ["domains", "release", "moved.example.com"]);
+    expect(code).toBe(0);
+    await addDomain("moved.example.com", { key: foreign.key, earlier: false });
+    for (const key of [owner.key, foreign.key])
+      expect(await read("domain=moved.example.com", key)).toMatchObject({
+        summary: NONE,
+        unknown_aliases: [],
+      });
+  });
+
+  test("are counted once, also when the worker is killed", async () => {
+    await addDomain("killed.example.com");
+    for (let i = 0; i < 40; i++) {
+      const { worker } = stack.info().pids;
+      // Null while the supervisor starts the next one.
+      if (i % 10 === 5 && worker !== null) process.kill(worker, "SIGKILL");
+      expect(await follow("nothing", "killed.example.com")).toBe(404);
+      await Bun.sleep(300);
+    }
+    await eventually(
+      async () =>
+        expect((await read("domain=killed.example.com")).summary["unknown_alias"]).toBe(40),
+      TIMEOUT_MS,
+    );
+    await Bun.sleep(6_000);
+    expect((await read("domain=killed.example.com")).summary["unknown_alias"]).toBe(40);
+  });
+
+  test("stay few in memory in a flood of made-up aliases, while the other figures stay right", async () => {
+    await addDomain("flood.example.com");
+    await addDomain("quiet.example.com");
+    const link = await createLink({ domain: "quiet.example.com" });
+    await setLink(link.id, { disabled: true });
+    let next = 0;
+    let ordinary = 0;
+    let entriesMax = 0;
+    const flood = async () => {
+      for (let i = next++; i < FLOOD; i = next++) {
+        const n = Math.floor(i / PER_ADDRESS);
+        const from = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+        expect(await follow(`made-up-${i}`, "flood.example.com", { from })).toBe(404);
+        if (i % 1_000 !== 0) continue;
+        ordinary++;
+        const address = { from: `172.16.${ordinary >> 8}.${ordinary & 255}` };
+        for (let k = 0; k < 10; k++)
+          expect(await follow("sale", "flood.example.com", address)).toBe(404);
+        expect(await follow("lost", "quiet.example.com", address)).toBe(404);
+        expect(await follow(link.alias, "quiet.example.com", address)).toBe(404);
+        const metrics = await (
+          await fetch(`${stack.info().redirector_metrics_url}/metrics`)
+        ).text();
+        const entries = parseMetrics(metrics).get("shorthop_redirector_failure_entries");
+        entriesMax = Math.max(entriesMax, ...(entries?.samples.values() ?? []));
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, flood));
+    expect(ordinary).toBe(FLOOD / 1_000);
+    // Two hundred names, two domains and a link.
+    expect(entriesMax).toBeGreaterThan(0);
+    expect(entriesMax).toBeLessThanOrEqual(210);
+    await eventually(async () => {
+      const { summary, unknown_aliases } = await read("domain=flood.example.com&limit=100");
+      expect(summary).toEqual({
+        ...NONE,
+        total: FLOOD + 10 * ordinary,
+        unknown_alias: FLOOD + 10 * ordinary,
+      });
+      // Of the flood itself no more than the names of a report's beginning.
+      const [most, second] = unknown_aliases;
+      expect(most?.alias).toBe("sale");
+      expect(most?.requests).toBeGreaterThan(10 * ordinary * 0.5);
+      expect(most?.requests).toBeLessThanOrEqual(10 * ordinary);
+      expect(second?.requests ?? 0).toBeLessThanOrEqual(1);
+      expect(await read("domain=quiet.example.com")).toMatchObject({
+        summary: {
+          ...NONE,
+          total: 2 * ordinary,
+          unknown_alias: ordinary,
+          disabled: ordinary,
+        },
+        unknown_aliases: [{ domain: "quiet.example.com", alias: "lost", requests: ordinary }],
+      });
+    }, TIMEOUT_MS);
+  });
+});

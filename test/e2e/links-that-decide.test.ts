@@ -1,0 +1,600 @@
+/** Goal: what a link's settings say is what its visitors get, on every redirector, beside any version. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import * as z from "zod";
+
+import { createAccount } from "../harness/admin.ts";
+import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startApi, startRedirector } from "../harness/processes.ts";
+import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { extractProgramBefore } from "../upgrade/old-program.ts";
+
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  endpoints: { "POST /v1/links": 1_000_000 },
+};
+
+/** The last version without it has no settings. */
+const ADDED = "shared/decision/conditions.ts";
+
+let stack: Stack;
+let key: string;
+
+beforeAll(async () => {
+  stack = await startStack();
+  ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
+});
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+const linkSchema = z.looseObject({ id: z.string(), alias: z.string() });
+
+type Json = Record<string, unknown>;
+
+const send = (path: string, method: string, body?: Json, origin = stack.info().api_url) =>
+  call(`${origin}${path}`, { key, method, ...(body === undefined ? {} : { body }) });
+
+async function create(body: Json) {
+  const response = await send("/v1/links", "POST", { url: "https://example.com/plain", ...body });
+  expect([response.status, response.body]).toEqual([201, expect.anything()]);
+  return linkSchema.parse(response.body);
+}
+
+const read = async (id: string) => linkSchema.parse((await send(`/v1/links/${id}`, "GET")).body);
+
+async function change(id: string, body: Json) {
+  const response = await send(`/v1/links/${id}`, "PATCH", body);
+  expect([response.status, response.body]).toEqual([200, expect.anything()]);
+  return linkSchema.parse(response.body);
+}
+
+/** Follows a link; returns status and destination. */
+async function follow(
+  alias: string,
+  headers: Record<string, string> = {},
+  origin = stack.info().short_url,
+): Promise<[number, string | null]> {
+  const response = await callOnce(`${origin}/${alias}`, { headers });
+  return [response.status, response.headers.get("location")];
+}
+
+const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
+
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+describe("schedule and state", () => {
+  test("a plain link has no fields of settings", async () => {
+    const { id } = await create({});
+    expect(Object.keys(await read(id))).not.toContainAnyValues(["status", "disabled", "starts_at"]);
+  });
+
+  test("lists have them with include=settings, as the links themselves do, and otherwise none", async () => {
+    const links = [
+      await create({ tags: ["listed"], utm_source: "s", forward_query: true }),
+      await create({
+        tags: ["listed"],
+        disabled: true,
+        max_clicks: 5,
+        preview: { title: "Card" },
+        split: { arms: [{ url: "https://example.com/b", weight: 10 }] },
+      }),
+    ];
+    const list = async (query: string) => {
+      const { body } = await send(`/v1/links?tag=listed&order=asc${query}`, "GET");
+      return z.object({ data: z.array(linkSchema) }).parse(body).data;
+    };
+    for (const page of ["", "&starting_after="]) {
+      const full = links.map(({ id }) => read(`${id}?include=settings`));
+      expect(await list(`&include=settings${page}`)).toEqual(await Promise.all(full));
+      expect(await list(page)).toEqual(links);
+    }
+    expect((await send("/v1/links?include=all", "GET")).status).toBe(400);
+  });
+
+  test("a link that has not started and a disabled one answer as an alias without a link", async () => {
+    const unknown = await callOnce(`${stack.info().short_url}/no-such-alias`);
+    const scheduled = await create({ starts_at: inMs(3_600_000), password: "secret" });
+    const disabled = await create({ disabled: true });
+    expect((await read(scheduled.id))["status"]).toBe("scheduled");
+    expect((await read(disabled.id))["status"]).toBe("disabled");
+    for (const { alias } of [scheduled, disabled]) {
+      const response = await callOnce(`${stack.info().short_url}/${alias}`);
+      expect([response.status, response.body]).toEqual([404, unknown.body]);
+      expect([...response.headers.keys()]).toEqual([...unknown.headers.keys()]);
+    }
+    expect((await change(disabled.id, { disabled: false }))["status"]).toBeUndefined();
+    expect(await follow(disabled.alias)).toEqual([302, "https://example.com/plain"]);
+  });
+
+  test("a link starts at its instant, without a further message", async () => {
+    const { alias } = await create({ starts_at: inMs(1_500) });
+    expect(await follow(alias)).toEqual([404, null]);
+    await eventually(async () => expect((await follow(alias))[0]).toBe(302), 10_000);
+  });
+
+  test("an expired link leads to its own URL for that, and that is no click", async () => {
+    const { id, alias } = await create({
+      expires_at: inMs(1_000),
+      expired_url: "https://example.com/over",
+    });
+    await eventually(
+      async () => expect((await follow(alias))[1]).toBe("https://example.com/over"),
+      10_000,
+    );
+    const link = await read(id);
+    expect(link["status"]).toBe("expired");
+    await change(id, { expired_url: null });
+    expect(await follow(alias)).toEqual([410, null]);
+  });
+
+  test("a URL for expired links passes the checks of every destination", async () => {
+    const { host } = new URL(stack.info().short_url);
+    for (const expired_url of ["ftp://example.com/", "nonsense", `http://${host}/x`]) {
+      const body = { url: "https://example.com/", expired_url };
+      expect(codeOf(await send("/v1/links", "POST", body))).toEqual([400, "invalid_url"]);
+    }
+    const body = { url: "https://example.com/", starts_at: "soon" };
+    expect(codeOf(await send("/v1/links", "POST", body))).toEqual([400, "invalid_request"]);
+  });
+});
+
+const IPHONE =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1";
+const ANDROID =
+  "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Mobile Safari/537.36";
+const WINDOWS =
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Safari/537.36";
+
+/** Addresses and their countries in the GeoIP data of this stack. */
+const PLACES = [
+  ["8.8.8.8", "US"],
+  ["81.2.69.142", "GB"],
+  ["127.0.0.2", "ZZ"],
+] as const;
+
+const targetsSchema = z.object({
+  link_id: z.string(),
+  data: z.array(
+    z.object({
+      kind: z.string(),
+      id: z.string().nullable(),
+      url: z.string().nullable(),
+      clicks: z.int(),
+      unique_clicks: z.int(),
+      percentage: z.number(),
+    }),
+  ),
+});
+
+const explanationSchema = z.object({
+  status: z.string(),
+  requires_password: z.boolean(),
+  target: z.object({ kind: z.string(), id: z.string().nullable(), url: z.string() }).nullable(),
+  rules: z.array(
+    z.object({
+      id: z.string(),
+      matched: z.boolean(),
+      conditions: z.array(
+        z.object({ type: z.string(), matched: z.boolean(), actual: z.string().nullable() }),
+      ),
+    }),
+  ),
+});
+
+async function explain(id: string, body: Json) {
+  const response = await send(`/v1/links/${id}/explain`, "POST", body);
+  expect([response.status, response.body]).toEqual([200, expect.anything()]);
+  return explanationSchema.parse(response.body);
+}
+
+/** The headers of a request that {@link explain} describes. */
+const headersOf = (request: Record<string, string | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    [
+      ["user-agent", request["user_agent"]],
+      ["x-forwarded-for", request["ip"]],
+      ["accept-language", request["language"]],
+      ["referer", request["referrer"]],
+    ].flatMap(([name = "", value]) => (value === undefined ? [] : [[name, value]])),
+  );
+
+const APP_STORES = [
+  { url: "https://apps.apple.com/app/id1", conditions: [{ type: "os", in: ["ios"] }] },
+  { url: "https://play.google.com/store/apps/1", conditions: [{ type: "os", in: ["Android"] }] },
+];
+
+const idsOf = (link: Json) =>
+  z
+    .array(z.looseObject({ id: z.string() }))
+    .parse(link["rules"])
+    .map(({ id }) => id);
+
+/** Creates a link with rules that are refused; returns the error. */
+async function refuse(rules: unknown) {
+  const response = await send("/v1/links", "POST", { url: "https://example.com/", rules });
+  const { error } = errorSchema.parse(response.body);
+  return [response.status, error.code, error.message];
+}
+
+describe("rules", () => {
+  test("lead some visitors elsewhere; the others get the link's own destination", async () => {
+    const { id, alias } = await create({ rules: APP_STORES, utm_source: "poster" });
+    expect(await follow(alias, { "user-agent": IPHONE })).toEqual([
+      302,
+      "https://apps.apple.com/app/id1?utm_source=poster",
+    ]);
+    expect(await follow(alias, { "user-agent": ANDROID })).toEqual([
+      302,
+      "https://play.google.com/store/apps/1?utm_source=poster",
+    ]);
+    const own = "https://example.com/plain?utm_source=poster";
+    expect(await follow(alias, { "user-agent": WINDOWS })).toEqual([302, own]);
+    expect(await follow(alias)).toEqual([302, own]);
+    expect(await read(id)).toMatchObject({ status: "active", rules: APP_STORES });
+  });
+
+  test("are replaced by a PATCH as a whole, and keep the ids that it gives", async () => {
+    const { id, alias } = await create({ rules: APP_STORES });
+    const [first, second] = idsOf(await read(id));
+    const swapped = await change(id, {
+      rules: [
+        {
+          id: second,
+          url: "https://example.com/b",
+          conditions: [{ type: "device", in: ["mobile"] }],
+        },
+        { url: "https://example.com/c", conditions: [{ type: "query", name: "c" }] },
+        { id: first, url: "https://example.com/a", conditions: [{ type: "os", in: ["iOS"] }] },
+      ],
+    });
+    const ids = idsOf(swapped);
+    expect([ids[0], ids[2]]).toEqual([second, first]);
+    expect(ids[1]).toStartWith("rule_");
+    expect(await follow(alias, { "user-agent": IPHONE })).toEqual([302, "https://example.com/b"]);
+    expect(await follow(`${alias}?c`, {})).toEqual([302, "https://example.com/c"]);
+    const without = await change(id, { rules: [] });
+    expect(without["rules"]).toBeUndefined();
+    expect(await follow(alias, { "user-agent": IPHONE })).toEqual([
+      302,
+      "https://example.com/plain",
+    ]);
+  });
+
+  test("are asked after the password, and forward the query", async () => {
+    const { alias } = await create({ rules: APP_STORES, password: "secret", forward_query: true });
+    const url = `${stack.info().short_url}/${alias}?x=1`;
+    const headers = {
+      "user-agent": IPHONE,
+      "content-type": "application/x-www-form-urlencoded",
+    };
+    expect((await callOnce(url, { headers: { "user-agent": IPHONE } })).status).toBe(401);
+    const { status, headers: answer } = await callOnce(url, { headers, body: "password=secret" });
+    expect([status, answer.get("location")]).toEqual([302, "https://apps.apple.com/app/id1?x=1"]);
+  });
+
+  test.each<[string, Json, string, string]>([
+    [
+      "a value",
+      { type: "country", in: ["DE", "XXX"] },
+      "invalid_request",
+      '"rules.1.conditions.0.in.1"',
+    ],
+    ["a type", { type: "moon", in: ["full"] }, "invalid_request", '"rules.1.conditions.0.type"'],
+    [
+      "a zone",
+      { type: "schedule", time_zone: "Mars/Base", days: [1], from: "09:00", to: "10:00" },
+      "invalid_request",
+      '"rules.1.conditions.0.time_zone"',
+    ],
+    [
+      "a block",
+      { type: "ip", in: ["203.0.113.0/33"] },
+      "invalid_request",
+      '"rules.1.conditions.0.in.0"',
+    ],
+    [
+      "a member",
+      { type: "query", name: "a", value: "b" },
+      "invalid_request",
+      '"rules.1.conditions.0.value"',
+    ],
+    ["no instant", { type: "time" }, "invalid_request", '"rules.1.conditions.0.from"'],
+  ])(
+    "are refused with %s that is not allowed, and the error names it",
+    async (_, condition, code, path) => {
+      const rules = [APP_STORES[0], { url: "https://example.com/", conditions: [condition] }];
+      const response = await send("/v1/links", "POST", { url: "https://example.com/", rules });
+      expect(codeOf(response)).toEqual([400, code]);
+      expect(errorSchema.parse(response.body).error.message).toContain(path);
+    },
+  );
+
+  test("are refused with a URL that no link may have, and beyond their number and size", async () => {
+    const { host } = new URL(stack.info().short_url);
+    const rule = { url: `http://${host}/x`, conditions: [{ type: "query", name: "a" }] };
+    const problem = expect.stringContaining('"rules.1.url"');
+    expect(await refuse([APP_STORES[0], rule])).toEqual([400, "invalid_url", problem]);
+    const many = Array.from({ length: 21 }, () => APP_STORES[0]);
+    expect(await refuse(many)).toEqual([
+      400,
+      "invalid_request",
+      expect.stringContaining('"rules"'),
+    ]);
+    const long = { ...rule, url: `https://example.com/${"a".repeat(8_000)}` };
+    expect(await refuse(Array.from({ length: 9 }, () => long))).toEqual([
+      400,
+      "invalid_request",
+      expect.stringContaining("at most 65024 are allowed"),
+    ]);
+    const [known] = idsOf(await read((await create({ rules: APP_STORES })).id));
+    const twice = { id: known, ...APP_STORES[0] };
+    expect(await refuse([twice, twice])).toEqual([
+      400,
+      "invalid_request",
+      expect.stringContaining('"rules.1.id"'),
+    ]);
+  });
+
+  test("explain says which rule decides, and why the ones before did not", async () => {
+    const { id } = await create({
+      rules: [
+        {
+          url: "https://example.com/de",
+          conditions: [
+            { type: "country", in: ["DE"] },
+            { type: "language", in: ["de"] },
+          ],
+        },
+        ...APP_STORES,
+      ],
+    });
+    const ids = idsOf(await read(id));
+    const explained = await explain(id, {
+      user_agent: IPHONE,
+      country: "at",
+      language: "de-AT,en",
+    });
+    expect(explained).toEqual({
+      status: "active",
+      requires_password: false,
+      target: { kind: "rule", id: ids[1] ?? "", url: "https://apps.apple.com/app/id1" },
+      rules: [
+        {
+          id: ids[0] ?? "",
+          matched: false,
+          conditions: [
+            { type: "country", matched: false, actual: "AT" },
+            { type: "language", matched: true, actual: "de-at" },
+          ],
+        },
+        {
+          id: ids[1] ?? "",
+          matched: true,
+          conditions: [{ type: "os", matched: true, actual: "iOS" }],
+        },
+      ],
+    });
+    const unknown = await explain(id, {});
+    expect(unknown.target).toEqual({ kind: "default", id: null, url: "https://example.com/plain" });
+    expect(unknown.rules[0]?.conditions[0]).toEqual({
+      type: "country",
+      matched: false,
+      actual: null,
+    });
+    await change(id, { starts_at: inMs(3_600_000) });
+    expect(await explain(id, {})).toMatchObject({ status: "scheduled", target: null });
+    expect(await explain(id, { at: inMs(7_200_000) })).toMatchObject({ status: "active" });
+  });
+
+  test("explain and the redirector never differ", async () => {
+    const rules = [
+      {
+        url: "https://example.com/0",
+        conditions: [
+          { type: "country", in: ["US"] },
+          { type: "os", in: ["iOS", "Windows"] },
+        ],
+      },
+      {
+        url: "https://example.com/1",
+        conditions: [
+          { type: "language", in: ["de"] },
+          { type: "ip", in: ["8.8.0.0/16"] },
+        ],
+      },
+      {
+        url: "https://example.com/2",
+        conditions: [
+          { type: "referrer", in: ["example.org"] },
+          { type: "browser", in: ["Chrome"], not: true },
+        ],
+      },
+      { url: "https://example.com/3", conditions: [{ type: "query", name: "a", in: ["ü"] }] },
+      {
+        url: "https://example.com/4",
+        conditions: [
+          { type: "country", in: ["ZZ", "US"], not: true },
+          { type: "device", in: ["desktop"] },
+        ],
+      },
+      {
+        url: "https://example.com/5",
+        conditions: [
+          {
+            type: "schedule",
+            time_zone: "Asia/Tokyo",
+            days: [1, 2, 3, 4, 5, 6, 7],
+            from: "00:00",
+            to: "24:00",
+          },
+          { type: "referrer", in: ["direct"] },
+          { type: "language", in: ["fr"] },
+        ],
+      },
+    ];
+    const { id, alias } = await create({ rules });
+    const agents = [IPHONE, ANDROID, WINDOWS, `${WINDOWS} ${"x".repeat(400)} ${IPHONE}`, ""];
+    const languages = ["de-AT,en;q=0.9", "en,de;q=0.9", "fr", ""];
+    const referrers = ["https://www.example.org/a", `${stack.info().short_url}/x`, ""];
+    const seen = new Set<string>();
+    for (const [ip, country] of PLACES)
+      for (const user_agent of agents)
+        for (const language of languages)
+          for (const referrer of referrers)
+            for (const query of ["", "a=%C3%BC"]) {
+              const request = { user_agent, ip, language, referrer };
+              const [explained, [, location]] = await Promise.all([
+                explain(id, { ...request, country, query }),
+                follow(`${alias}?${query}`, headersOf(request)),
+              ]);
+              expect([request, location]).toEqual([request, explained.target?.url ?? ""]);
+              seen.add(location ?? "");
+            }
+    expect(seen.size).toBe(rules.length + 1);
+  });
+});
+
+const SPLIT_VISITORS = 200;
+
+/** The address of a visitor. */
+const addressOf = (n: number) => `198.51.${n >> 8}.${n & 255}`;
+const armsOf = (link: Json) =>
+  z.object({ arms: z.array(z.looseObject({ id: z.string() })) }).parse(link["split"]).arms;
+
+describe("a split", () => {
+  test("gives a visitor the same arm on every redirector, and explain says which", async () => {
+    const { id, alias } = await create({
+      split: { arms: [{ url: "https://example.com/b", weight: 30 }] },
+    });
+    expect(JSON.stringify(await read(id))).not.toContain('"key"');
+    const other = await startRedirector(stack);
+    try {
+      const seen = new Set<string | null>();
+      for (let n = 0; n < SPLIT_VISITORS; n++) {
+        const headers = { "x-forwarded-for": addressOf(n), "user-agent": ANDROID };
+        const [one, two] = [await follow(alias, headers), await follow(alias, headers, other.url)];
+        expect(two).toEqual(one);
+        seen.add(one[1]);
+        if (n % 10 > 0) continue;
+        const { target } = await explain(id, { ip: addressOf(n), user_agent: ANDROID });
+        expect(target?.url ?? null).toBe(one[1]);
+      }
+      expect(seen).toEqual(new Set(["https://example.com/b", "https://example.com/plain"]));
+    } finally {
+      await other.stop();
+    }
+  }, 120_000);
+
+  test("and rules are counted by arm and rule; the counts sum to the link's, also when an arm is gone", async () => {
+    const { id, alias } = await create({
+      rules: [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }],
+      split: {
+        arms: [
+          { url: "https://example.com/b", weight: 30 },
+          { url: "https://example.com/c", weight: 30 },
+        ],
+      },
+    });
+    const followed: Record<string, number> = {};
+    for (let n = 0; n < 60; n++) {
+      const headers = {
+        "x-forwarded-for": addressOf(n % 30),
+        "user-agent": n < 20 ? IPHONE : ANDROID,
+      };
+      const [, location] = await follow(alias, headers);
+      followed[location ?? ""] = (followed[location ?? ""] ?? 0) + 1;
+    }
+    const link = await read(id);
+    const [ruleId = ""] = idsOf(link);
+    const [b, c] = armsOf(link);
+    await change(id, {
+      split: { arms: [{ id: c?.id, url: "https://example.com/c", weight: 30 }] },
+    });
+    await eventually(async () => {
+      const response = await send(`/v1/analytics/${id}/targets?period=24h`, "GET");
+      const { data } = targetsSchema.parse(response.body);
+      const byId = Object.fromEntries(data.map((entry) => [entry.id ?? "own", entry]));
+      expect(byId).toMatchObject({
+        [ruleId]: { kind: "rule", url: "https://example.com/ios", clicks: 20, unique_clicks: 20 },
+        [b?.id ?? ""]: { kind: "arm", url: null, clicks: followed["https://example.com/b"] ?? 0 },
+        [c?.id ?? ""]: {
+          kind: "arm",
+          url: "https://example.com/c",
+          clicks: followed["https://example.com/c"] ?? 0,
+        },
+        own: { kind: "default", clicks: followed["https://example.com/plain"] ?? 0 },
+      });
+      expect(data.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(60);
+      expect((await read(id))["clicks"]).toBe(60);
+    }, 60_000);
+    const filtered = await send(`/v1/analytics/${id}/targets?period=24h&os=iOS`, "GET");
+    expect(targetsSchema.parse(filtered.body).data).toMatchObject([{ id: ruleId, clicks: 20 }]);
+    const csv = await call(`${stack.info().api_url}/v1/analytics/${id}/targets`, {
+      key,
+      headers: { accept: "text/csv" },
+    });
+    expect(csv.body).toStartWith("kind,id,url,clicks,unique_clicks,percentage");
+    const unknown = await send(`/v1/analytics/${id}/targets?arm=b`, "GET");
+    expect(codeOf(unknown)).toEqual([400, "invalid_request"]);
+  }, 120_000);
+
+  test("ends at its instant, and is refused with weights of more than 100 in all", async () => {
+    const arms = [{ url: "https://example.com/b", weight: 99 }];
+    const { alias } = await create({ split: { arms, until: inMs(-1_000) } });
+    for (let n = 0; n < 20; n++) {
+      const headers = { "x-forwarded-for": addressOf(n) };
+      expect((await follow(alias, headers))[1]).toBe("https://example.com/plain");
+    }
+    const split = { arms: [...arms, ...arms] };
+    const response = await send("/v1/links", "POST", { url: "https://example.com/", split });
+    expect(codeOf(response)).toEqual([400, "invalid_request"]);
+    expect(errorSchema.parse(response.body).error.message).toContain('"split.arms"');
+  });
+});
+
+describe("beside the last version without settings", () => {
+  test("its redirector never leads to a link that decides, and its API cannot strip the settings", async () => {
+    const old = extractProgramBefore(PROJECT_DIR, ADDED);
+    if (old === undefined) {
+      console.warn(
+        `\n!!! Not tested beside the version before ${ADDED}: this copy has no history\n`,
+      );
+      return;
+    }
+    const oldServices = { ...stack, root: old.root };
+    const oldRedirector = await startRedirector(oldServices);
+    const oldApi = await startApi(oldServices);
+    try {
+      const plain = await create({});
+      const link = await create({});
+      const followOld = (alias: string) => follow(alias, {}, oldRedirector.url);
+      expect(await followOld(plain.alias)).toEqual([302, "https://example.com/plain"]);
+      expect(await followOld(link.alias)).toEqual([302, "https://example.com/plain"]);
+
+      // It had the plain link in its cache.
+      await change(link.id, { starts_at: inMs(-1_000) });
+      expect(await follow(link.alias)).toEqual([302, "https://example.com/plain"]);
+      await eventually(
+        async () => expect(await followOld(link.alias)).toEqual([404, null]),
+        10_000,
+      );
+
+      const url = `${oldApi.url}/v1/links/${link.id}`;
+      const stripping = await callOnce(url, { key, method: "PATCH", body: { title: "Old" } });
+      expect(codeOf(stripping)).toEqual([503, "unavailable"]);
+      expect(await read(link.id)).toMatchObject({ title: null, status: "active" });
+      expect(await follow(link.alias)).toEqual([302, "https://example.com/plain"]);
+      expect(
+        (await send(`/v1/links/${plain.id}`, "PATCH", { title: "Old" }, oldApi.url)).status,
+      ).toBe(200);
+      expect((await send(`/v1/links/${link.id}`, "DELETE", undefined, oldApi.url)).status).toBe(
+        200,
+      );
+      await eventually(async () => expect(await follow(link.alias)).toEqual([404, null]), 10_000);
+    } finally {
+      await Promise.all([oldRedirector.stop(), oldApi.stop()]);
+      old.remove();
+    }
+  }, 120_000);
+});

@@ -1,0 +1,387 @@
+/**
+ * Goal: statistics are shown to their owner and to whom the owner has shared them with, and to nobody else. Method: one
+ * account has clicks with values of its own, and everybody else asks every endpoint for them, with every filter.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import * as z from "zod";
+
+import { COLUMN_FILTERS } from "../../api/analytics/filters.ts";
+import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+const CHROME =
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
+
+/** Clicks of people and of bots; a number that occurs nowhere else. */
+const CLICKS = 17;
+
+const TAG = "marker-tag";
+
+/** What only the owner's clicks have. */
+const MARKERS = [
+  "Mountain View",
+  "marker-referrer.com",
+  "marker-path",
+  "marker-source",
+  "marker-medium",
+  "marker-campaign",
+  "marker-term",
+  "marker-content",
+  TAG,
+];
+
+const LIMITS = {
+  minute: 100_000,
+  burst: 100_000,
+  endpoints: { "GET /v1/analytics/*": 100_000, "POST /v1/analytics/bulk": 100_000 },
+};
+
+const shareSchema = z.object({ id: z.string(), token: z.string(), url: z.string() });
+
+let stack: Stack;
+let owner: NewAccount;
+/** Keys of another account, and of the other mode of the owner's. */
+let foreign: NewAccount;
+let testKey: string;
+let link: z.output<typeof linkSchema>;
+
+const api = (path: string) => `${stack.info().api_url}${path}`;
+const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
+const totalOf = ({ body }: ApiResponse) =>
+  z.object({ summary: z.object({ total_clicks: z.int() }) }).parse(body).summary.total_clicks;
+
+/** A new address per request, so that limits of addresses do not apply. */
+let addresses = 0;
+const fromElsewhere = () => ({
+  "x-forwarded-for": `203.0.${Math.floor(++addresses / 250)}.${(addresses % 250) + 1}`,
+});
+const read = (token: string, { query = "", headers = {} } = {}) =>
+  call(api(`/v1/shared/${token}${query}`), { headers: { ...fromElsewhere(), ...headers } });
+const open = (url: string, headers = {}) =>
+  call(url, { headers: { accept: "text/html", ...fromElsewhere(), ...headers } });
+const unlock = (token: string, password: string) =>
+  call(api(`/v1/shared/${token}/access`), { body: { password }, headers: fromElsewhere() });
+
+async function share(body: object = {}, key = owner.key) {
+  const response = await call(api("/v1/shares"), { key, body });
+  expect(response.status).toBe(201);
+  return shareSchema.parse(response.body);
+}
+
+beforeAll(async () => {
+  stack = await startStack();
+  [owner, foreign] = await Promise.all([
+    createAccount(stack, "enterprise", LIMITS),
+    createAccount(stack, "enterprise", LIMITS),
+  ]);
+  const scopes = "links:read,links:write,analytics:read,shares:read,shares:write";
+  testKey = (await createKey(stack, owner.id, scopes, { type: "test" })).key;
+  const body = { url: "https://example.com/secret-destination", tags: [TAG] };
+  link = linkSchema.parse((await call(api("/v1/links"), { key: owner.key, body })).body);
+  for (const key of [foreign.key, testKey])
+    await call(api("/v1/links"), { key, body: { url: "https://example.com/", tags: [TAG] } });
+  const utm = ["source", "medium", "campaign", "term", "content"]
+    .map((name) => `utm_${name}=marker-${name}`)
+    .join("&");
+  for (let i = 0; i < CLICKS; i++)
+    await call(`${link.short_url}?${utm}`, {
+      headers: {
+        "x-forwarded-for": "8.8.8.8",
+        "user-agent": CHROME,
+        "accept-language": "eo",
+        referer: "https://marker-referrer.com/marker-path",
+      },
+    });
+  await eventually(async () => {
+    const { body } = await call(api("/v1/analytics/breakdown?by=city"), { key: owner.key });
+    expect(body).toMatchObject({ total_clicks: CLICKS });
+  }, 10_000);
+});
+afterAll(async () => await stack[Symbol.asyncDispose]());
+
+/** Every filter, with a value that selects the owner's clicks; those of the link's own are resolved by the test. */
+const FILTERS: [string, () => string][] = [
+  ["none", () => ""],
+  ["country", () => "country=US"],
+  ["region", () => "region=California"],
+  ["city", () => "city=Mountain%20View"],
+  ["continent", () => "continent=-EU"],
+  ["device", () => "device=desktop"],
+  ["browser", () => "browser=Chrome"],
+  ["os", () => "os=Windows"],
+  ["referrer", () => "referrer=marker-referrer.com"],
+  ["referrer_path", () => "referrer_path=/marker-path"],
+  ["language", () => "language=eo"],
+  ["host", () => `host=${new URL(link.short_url).hostname}`],
+  ["utm_source", () => "utm_source=marker-source"],
+  ["utm_medium", () => "utm_medium=marker-medium"],
+  ["utm_campaign", () => "utm_campaign=marker-campaign"],
+  ["utm_term", () => "utm_term=marker-term"],
+  ["utm_content", () => "utm_content=marker-content"],
+  ["tag", () => `tag=${TAG}`],
+  ["domain", () => `domain=${new URL(link.short_url).host}`],
+  ["class", () => "class=human"],
+];
+
+/** Every endpoint that reads clicks, but the stream, which a test of its own closes. */
+async function listClickEndpoints(): Promise<string[]> {
+  const { body } = await call(api("/v1/openapi.json"));
+  const { paths } = z
+    .object({ paths: z.record(z.string(), z.object({ get: z.unknown().optional() })) })
+    .parse(body);
+  return (
+    Object.entries(paths)
+      .filter(([path, { get }]) => /^\/v1\/(analytics|clicks)/.test(path) && get !== undefined)
+      .map(([path]) => path)
+      // Failed requests are no clicks, and have a test of their own.
+      .filter((path) => !path.endsWith("/stream") && !path.endsWith("/failures"))
+  );
+}
+
+describe("every endpoint with every filter", () => {
+  test("is asked: the table has each filter that there is", () => {
+    const names = FILTERS.map(([name]) => name);
+    expect(names.toSorted()).toEqual(
+      ["none", ...COLUMN_FILTERS, "tag", "domain", "class"].toSorted(),
+    );
+  });
+
+  test.each(FILTERS)("shows the owner's clicks to the owner only: %s", async (name, filterOf) => {
+    const endpoints = await listClickEndpoints();
+    expect(endpoints.length).toBeGreaterThan(14);
+    for (const endpoint of endpoints) {
+      const isLink = endpoint.includes("{link_id}");
+      const by = endpoint.endsWith("/breakdown") ? "by=city" : "";
+      const query = [filterOf(), by].filter(Boolean).join("&");
+      const url = api(`${endpoint.replace("{link_id}", link.id)}?${query}`);
+      const own = await call(url, { key: owner.key });
+      expect([endpoint, own.status]).toEqual([endpoint, 200]);
+      for (const key of [foreign.key, testKey]) {
+        const other = await call(url, { key });
+        // Their own link with the same tag has no clicks.
+        expect([endpoint, other.status]).toEqual([endpoint, isLink ? 404 : 200]);
+        const text = JSON.stringify(other.body);
+        for (const marker of MARKERS) expect(text).not.toContain(marker);
+        expect(text).not.toMatch(new RegExp(`:${CLICKS}\\b|${link.id}`));
+      }
+      const isDomain = name === "domain";
+      if (!isDomain && !endpoint.endsWith("/targets") && !endpoint.includes("clicks"))
+        expect(JSON.stringify(own.body)).toMatch(new RegExp(`[:,[]${CLICKS}\\b`));
+    }
+    const bulk = { link_ids: [link.id] };
+    for (const key of [foreign.key, testKey]) {
+      const { body } = await call(api("/v1/analytics/bulk"), { key, body: bulk });
+      expect(body).toMatchObject({ data: [], errors: [{ code: "not_found" }] });
+      const single = await call(api(`/v1/clicks?link_id=${link.id}&${filterOf()}`), { key });
+      expect(codeOf(single)).toEqual([404, "not_found"]);
+    }
+  });
+
+  test("shows a share of another account or mode to nobody but its owner", async () => {
+    const { id } = await share({ link_id: link.id });
+    for (const key of [foreign.key, testKey]) {
+      for (const options of [{}, { method: "PATCH", body: { name: "mine" } }, { method: "DELETE" }])
+        expect(codeOf(await call(api(`/v1/shares/${id}`), { key, ...options }))).toEqual([
+          404,
+          "not_found",
+        ]);
+      const { body } = await call(api("/v1/shares?limit=100"), { key });
+      expect(JSON.stringify(body)).not.toContain(id);
+      const stolen = await call(api("/v1/shares"), { key, body: { link_id: link.id } });
+      expect(codeOf(stolen)).toEqual([404, "not_found"]);
+    }
+    expect((await call(api(`/v1/shares/${id}`), { key: owner.key })).status).toBe(200);
+  });
+});
+
+describe("shared statistics", () => {
+  test("show a link's sums and the chosen breakdowns, without a key", async () => {
+    const { token } = await share({
+      link_id: link.id,
+      name: "Campaign",
+      breakdowns: ["utm_source", "city"],
+      timezone: "Europe/Berlin",
+    });
+    const { status, headers, body } = await read(token, { query: "?period=7d" });
+    expect(status).toBe(200);
+    expect(headers.get("x-robots-tag")).toContain("noindex");
+    expect(body).toMatchObject({
+      name: "Campaign",
+      short_url: link.short_url,
+      period: "7d",
+      timezone: "Europe/Berlin",
+      summary: { total_clicks: CLICKS },
+      breakdowns: [
+        {
+          by: "city",
+          data: [
+            {
+              values: { country: "US", region: "California", city: "Mountain View" },
+              clicks: CLICKS,
+              percentage: 100,
+            },
+          ],
+        },
+        {
+          by: "utm_source",
+          data: [{ values: { utm_source: "marker-source" }, clicks: CLICKS, percentage: 100 }],
+        },
+      ],
+    });
+    const text = JSON.stringify(body);
+    // Neither what was not chosen, nor where the link leads, nor its id.
+    for (const hidden of ["marker-medium", "marker-referrer", "secret-destination", link.id])
+      expect(text).not.toContain(hidden);
+  });
+
+  test("take no question but the period: no filter, no dimension, no date", async () => {
+    const { token } = await share({ link_id: link.id, breakdowns: ["country"] });
+    const questions = [
+      ...COLUMN_FILTERS,
+      "tag",
+      "domain",
+      "class",
+      "by",
+      "start_date",
+      "link_id",
+      "account",
+    ];
+    for (const name of questions)
+      expect(codeOf(await read(token, { query: `?${name}=US` }))).toEqual([400, "invalid_request"]);
+  });
+
+  test("of an account have the clicks of its mode, and of no other account", async () => {
+    const [live, other, test] = await Promise.all([
+      share(),
+      share({}, foreign.key),
+      share({}, testKey),
+    ]);
+    const all = await read(live.token);
+    expect([totalOf(all), all.body]).toMatchObject([CLICKS, { short_url: null }]);
+    for (const { token } of [other, test]) {
+      const response = await read(token);
+      expect(totalOf(response)).toBe(0);
+      for (const marker of MARKERS) expect(JSON.stringify(response.body)).not.toContain(marker);
+    }
+  });
+
+  test("end with the next request: revoked, deleted with their link, or expired", async () => {
+    const removed = await call(api("/v1/links"), {
+      key: owner.key,
+      body: { url: "https://example.com/" },
+    });
+    const { id: removedLink } = linkSchema.parse(removed.body);
+    const revoked = await share({ link_id: link.id });
+    const orphan = await share({ link_id: removedLink });
+    const expiring = await share({
+      link_id: link.id,
+      expires_at: new Date(Date.now() + 3_000).toISOString(),
+    });
+    for (const { token, url } of [revoked, orphan, expiring]) {
+      expect((await read(token)).status).toBe(200);
+      expect((await open(url)).status).toBe(200);
+    }
+    await call(api(`/v1/shares/${revoked.id}`), { key: owner.key, method: "DELETE" });
+    await call(api(`/v1/links/${removedLink}`), { key: owner.key, method: "DELETE" });
+    for (const { token, url } of [revoked, orphan]) {
+      expect(codeOf(await read(token))).toEqual([404, "not_found"]);
+      expect((await open(url)).status).toBe(404);
+    }
+    await eventually(async () => {
+      expect(codeOf(await read(expiring.token))).toEqual([404, "not_found"]);
+      const { status, body } = await open(expiring.url);
+      expect(status).toBe(404);
+      expect(body).not.toContain(String(CLICKS));
+    }, 10_000);
+    expect(codeOf(await read("A".repeat(43)))).toEqual([404, "not_found"]);
+    expect(codeOf(await read("x"))).toEqual([404, "not_found"]);
+  });
+
+  test("with a password need it, and no longer open by an old one", async () => {
+    const { id, token } = await share({ link_id: link.id, password: "correct horse" });
+    const neighbour = await share({ link_id: link.id, password: "correct horse" });
+    const grant = async (of: string, password: string) =>
+      z.object({ access_token: z.string() }).parse((await unlock(of, password)).body).access_token;
+    const reading = async (access: string) =>
+      await read(token, { headers: { "x-share-access": access } });
+    expect(codeOf(await read(token))).toEqual([401, "unauthorized"]);
+    expect(codeOf(await unlock(token, "wrong horse!"))).toEqual([403, "forbidden"]);
+    const foreignAccess = await grant(neighbour.token, "correct horse");
+    for (const access of ["nonsense", foreignAccess])
+      expect(codeOf(await reading(access))).toEqual([401, "unauthorized"]);
+    const access = await grant(token, "correct horse");
+    expect(totalOf(await reading(access))).toBe(CLICKS);
+    const change = (password: string | null) =>
+      call(api(`/v1/shares/${id}`), { key: owner.key, method: "PATCH", body: { password } });
+    await change("another horse");
+    expect(codeOf(await reading(access))).toEqual([401, "unauthorized"]);
+    expect(codeOf(await unlock(token, "correct horse"))).toEqual([403, "forbidden"]);
+    await change(null);
+    expect(totalOf(await read(token))).toBe(CLICKS);
+  });
+
+  test("cannot have their password guessed from one network", async () => {
+    const { token } = await share({ link_id: link.id, password: "correct horse" });
+    const statuses: number[] = [];
+    for (let i = 0; i < 22; i++) {
+      const headers = { "x-forwarded-for": "198.51.100.1" };
+      const body = { password: `wrong horse ${i}` };
+      statuses.push((await call(api(`/v1/shared/${token}/access`), { body, headers })).status);
+    }
+    expect([statuses.filter((each) => each === 403).length, statuses.at(-1)]).toEqual([20, 429]);
+    expect((await unlock(token, "correct horse")).status).toBe(200);
+  });
+
+  test("are read by people on a page, which asks for the password and can be framed where the owner allows", async () => {
+    const embed = "https://www.example.com";
+    const { url } = await share({
+      link_id: link.id,
+      password: "correct horse",
+      embed_origins: [embed],
+    });
+    const form = await open(url);
+    expect(form.status).toBe(401);
+    expect(form.body).not.toContain(`${CLICKS}`);
+    expect(form.headers.get("content-security-policy")).toContain(`frame-ancestors ${embed};`);
+    expect(form.headers.get("x-frame-options")).toBeNull();
+    expect(form.headers.get("x-robots-tag")).toContain("noindex");
+    const post = (password: string) =>
+      call(url, {
+        method: "POST",
+        body: `password=${encodeURIComponent(password)}`,
+        headers: { "content-type": "application/x-www-form-urlencoded", ...fromElsewhere() },
+      });
+    const wrong = await post("wrong horse");
+    expect([wrong.status, wrong.headers.get("set-cookie")]).toEqual([403, null]);
+    const right = await post("correct horse");
+    expect([right.status, right.headers.get("location")]).toEqual([303, new URL(url).pathname]);
+    const [cookie = ""] = (right.headers.get("set-cookie") ?? "").split(";");
+    const page = await open(url, { cookie });
+    expect(page.status).toBe(200);
+    expect(page.body).toContain(`<dd>${CLICKS}</dd>`);
+    expect(page.body).not.toContain("<script");
+    const { url: closed } = await share({ link_id: link.id });
+    const own = await open(closed);
+    expect(own.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+  });
+
+  test("keep their tokens and passwords secret: neither is in the database or the log", async () => {
+    const { token } = await share({ link_id: link.id, password: "correct horse" });
+    await read(token);
+    const postgres = (await import("postgres")).default;
+    const sql = postgres(stack.info().database_url);
+    try {
+      const rows = await sql`select to_jsonb(shares) as row from shares`;
+      expect(JSON.stringify(rows)).not.toContain(token);
+      expect(JSON.stringify(rows)).not.toContain("correct horse");
+    } finally {
+      await sql.end();
+    }
+    const log = await Bun.file(`${stack.dataDir}/logs/api.log`).text();
+    expect(log).not.toContain(token);
+    expect(log).not.toContain("correct horse");
+  });
+});

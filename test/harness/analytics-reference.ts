@@ -1,0 +1,253 @@
+/**
+ * A reference for analytics: random clicks around clock changes and midnights, and what they amount to, counted one by one
+ * with another time zone library.
+ */
+import fc from "fast-check";
+import { DateTime } from "luxon";
+
+import { decodeId } from "../../shared/ids.ts";
+import type { Stack } from "./stack.ts";
+
+export const DAY_MS = 86_400_000;
+
+export const ZONES = [
+  "UTC",
+  "Asia/Kathmandu",
+  "Australia/Lord_Howe",
+  "Africa/Cairo",
+  "America/Santiago",
+  "Asia/Kolkata",
+  "America/St_Johns",
+  "Pacific/Apia",
+  "Pacific/Chatham",
+  "Europe/Berlin",
+  "America/New_York",
+  "Asia/Tokyo",
+  "Pacific/Kiritimati",
+  "America/Caracas",
+  "Asia/Tehran",
+];
+
+/** Instants at which clocks change in one of these zones. */
+const CHANGES = [
+  "2024-04-06T15:00Z",
+  "2025-04-05T15:00Z",
+  "2025-04-24T22:00Z",
+  "2025-09-07T04:00Z",
+  "2025-09-27T14:00Z",
+  "2025-10-30T21:00Z",
+  "2026-03-08T07:00Z",
+  "2026-03-29T01:00Z",
+  "2026-04-04T14:00Z",
+  "2026-04-23T22:00Z",
+  "2026-10-25T01:00Z",
+  "2026-11-01T06:00Z",
+].map((text) => Date.parse(text));
+
+/** Region and city within their country: there is more than one Springfield. */
+const PLACES = [
+  ["DE", "BE", "Berlin", "Berlin"],
+  ["DE", "BY", "Bavaria", "Munich"],
+  ["US", "IL", "Illinois", "Springfield"],
+  ["US", "MA", "Massachusetts", "Springfield"],
+  ["FR", "IDF", "Île-de-France", "Paris"],
+  ["ZZ", "", "", ""],
+] as const;
+
+export type Click = {
+  at: number;
+  link: number;
+  class: "human" | "bot" | "prefetch";
+  visitor: number;
+  place: (typeof PLACES)[number];
+  browser: string;
+  os: string;
+  device: string;
+  referrer: string;
+  referrer_path: string;
+  language: string;
+  host: string;
+  utm_source: string;
+  utm_medium: string;
+  utm_campaign: string;
+};
+
+/** Clicks of a number of links around clock changes, around midnights of some zone, and recent ones. */
+export const anyClick = (now: number, links: number): fc.Arbitrary<Click> =>
+  fc.record({
+    at: fc
+      .oneof(
+        fc
+          .tuple(fc.constantFrom(...CHANGES), fc.integer({ min: -DAY_MS, max: DAY_MS }))
+          .map(([change, off]) => change + off),
+        fc
+          .tuple(fc.integer({ min: 0, max: 900 }), fc.integer({ min: -50, max: 50 }))
+          .map(([day, off]) => Math.floor(now / DAY_MS - day) * DAY_MS + off * 900_000 + off),
+        fc.integer({ min: now - 3 * DAY_MS, max: now }),
+        fc.integer({ min: now - 90 * DAY_MS, max: now }),
+      )
+      .map((at) => Math.min(at, now)),
+    link: fc.integer({ min: 0, max: links - 1 }),
+    class: fc.constantFrom("human", "human", "human", "bot", "prefetch"),
+    visitor: fc.integer({ min: 1, max: 300 }),
+    place: fc.constantFrom(...PLACES),
+    browser: fc.constantFrom("Chrome", "Firefox", "Safari", "Unknown"),
+    os: fc.constantFrom("Windows", "macOS", "Android", "iOS"),
+    device: fc.constantFrom("mobile", "desktop", "tablet", "other"),
+    referrer: fc.constantFrom("direct", "google.com", "example.co.uk", "a.example"),
+    referrer_path: fc.constantFrom("", "/news", "/a,b"),
+    language: fc.constantFrom("", "de", "en"),
+    host: fc.constantFrom("sho.rt", "go.example.com"),
+    utm_source: fc.constantFrom("", "newsletter", "-minus", "\\slash"),
+    utm_medium: fc.constantFrom("", "email"),
+    utm_campaign: fc.constantFrom("", "summer", "Unknown"),
+  });
+
+/** The columns of a click's place. */
+export const placeOf = ({ place: [country, region, region_name, city] }: Click) => ({
+  continent: CONTINENTS[country],
+  country,
+  region,
+  region_name,
+  city,
+});
+
+const CONTINENTS = { DE: "EU", FR: "EU", US: "NA", ZZ: "" } as const;
+
+/** Inserts into ClickHouse as a query over HTTP does. */
+export async function insert(stack: Stack, query: string, body: string): Promise<void> {
+  const url = `${stack.info().clickhouse_url}/?query=${encodeURIComponent(query)}`;
+  const response = await fetch(url, { method: "POST", body });
+  if (!response.ok) throw new Error(await response.text());
+}
+
+/** Stores clicks of an account's links, given by their UUIDs. */
+export async function insertClicks(
+  stack: Stack,
+  accountId: string,
+  links: readonly string[],
+  clicks: readonly Click[],
+): Promise<void> {
+  const account_id = decodeId("acct", accountId) ?? "";
+  const rows = clicks.map((clicked, idx) => {
+    const { at, link, visitor, place: _, ...click } = clicked;
+    return {
+      ...click,
+      ...placeOf(clicked),
+      ts: at,
+      link_id: links[link],
+      account_id,
+      mode: "live",
+      // Visitor ids are scoped to a link.
+      visitor: link * 1_000 + visitor,
+      journal_id: account_id,
+      segment: 0,
+      idx: idx % 60_000,
+    };
+  });
+  for (let start = 0; start < rows.length; start += 2_000) {
+    const lines = rows.slice(start, start + 2_000).map((row) => JSON.stringify(row));
+    await insert(stack, "INSERT INTO clicks FORMAT JSONEachRow", lines.join("\n"));
+  }
+}
+
+export type Query = {
+  period?: string;
+  start_date?: string;
+  end_date?: string;
+  timezone?: string;
+};
+
+export type Span = { from: number; to: number; labels: string[]; labelOf: (at: number) => string };
+
+/** The range and axis of a query, by luxon's rules. */
+export function toSpan(
+  { period, start_date, end_date, timezone }: Query,
+  created: number,
+  now: number,
+): Span {
+  const zone = timezone ?? "UTC";
+  const here = DateTime.fromMillis(now, { zone });
+  if (start_date === undefined && end_date === undefined && period === "24h") {
+    const labelOf = (at: number) =>
+      DateTime.fromMillis(at, { zone }).startOf("hour").toFormat("yyyy-MM-dd'T'HH:mm");
+    const first = here.startOf("hour").minus({ hours: 23 });
+    const labels = Array.from({ length: 24 }, (_, i) =>
+      labelOf(first.plus({ hours: i }).toMillis()),
+    );
+    return { from: first.toMillis(), to: first.plus({ hours: 24 }).toMillis(), labels, labelOf };
+  }
+  const dayOf = (at: number) => DateTime.fromMillis(at, { zone }).startOf("day");
+  const labelOf = (at: number) => dayOf(at).toFormat("yyyy-MM-dd");
+  const bound = (text: string, side: "start" | "end") => {
+    if (text.length > 10) return Date.parse(text);
+    const day = DateTime.fromISO(text, { zone }).startOf("day");
+    return (side === "start" ? day : day.plus({ days: 1 }).startOf("day")).toMillis();
+  };
+  let [from, to] = [0, here.plus({ days: 1 }).startOf("day").toMillis()];
+  if (start_date !== undefined && end_date !== undefined) {
+    [from, to] = [bound(start_date, "start"), bound(end_date, "end")];
+  } else if (period === "all") {
+    from = dayOf(created).toMillis();
+  } else {
+    const days = { "7d": 7, "30d": 30, "90d": 90 }[period ?? "30d"] ?? 30;
+    from = here
+      .startOf("day")
+      .minus({ days: days - 1 })
+      .startOf("day")
+      .toMillis();
+  }
+  const labels = [];
+  for (let day = dayOf(from); day.toMillis() < to; day = day.plus({ days: 1 }).startOf("day"))
+    labels.push(day.toFormat("yyyy-MM-dd"));
+  return { from, to, labels, labelOf };
+}
+
+export const countUnique = (found: readonly Click[]): number =>
+  new Set(found.map(({ visitor, link }) => `${link} ${visitor}`)).size;
+
+/** Totals and time series. Clicks are those of people, or of the given classes. */
+export function summarize(
+  found: readonly Click[],
+  { labels, labelOf }: Span,
+  hours: boolean,
+  classes: readonly string[] = ["human"],
+) {
+  const counted = found.filter((click) => classes.includes(click.class));
+  const byLabel = Map.groupBy(counted, ({ at }) => labelOf(at));
+  return {
+    summary: {
+      total_clicks: counted.length,
+      unique_clicks: countUnique(counted),
+      avg_daily_clicks: Math.round(counted.length / (hours ? 1 : labels.length)),
+      bot_clicks: found.filter((click) => click.class === "bot").length,
+      prefetch_clicks: found.filter((click) => click.class === "prefetch").length,
+    },
+    clicks_over_time: labels.map((date) => {
+      const clicksAt = byLabel.get(date) ?? [];
+      return { date, clicks: clicksAt.length, unique: countUnique(clicksAt) };
+    }),
+  };
+}
+
+export const DAY_TEXT = fc
+  .integer({ min: 0, max: 800 })
+  .map((day) => new Date(Date.parse("2024-09-01") + day * DAY_MS).toISOString().slice(0, 10));
+
+/** Instants near clock changes, to the quarter of an hour or to the millisecond. */
+export const INSTANT_TEXT = fc
+  .tuple(
+    fc.constantFrom(...CHANGES),
+    fc.integer({ min: -200, max: 200 }),
+    fc.constantFrom(0, 0, 1, 123_457),
+  )
+  .map(([at, quarters, off]) => new Date(at + quarters * 900_000 + off).toISOString());
+
+export const anyRange = fc.oneof(
+  fc.record({ period: fc.constantFrom("24h", "7d", "30d", "90d", "all") }),
+  fc
+    .oneof(fc.tuple(DAY_TEXT, DAY_TEXT), fc.tuple(INSTANT_TEXT, INSTANT_TEXT))
+    .map(([a, b]) => [a, b].toSorted())
+    .filter(([a = "", b = ""]) => a.length === 10 || a < b)
+    .map(([start_date = "", end_date = ""]) => ({ start_date, end_date })),
+);

@@ -1,0 +1,87 @@
+/** Writes an owner's entries into the log of batches. */
+import type { BatchSegment, OwnerDeps } from "./deps.ts";
+import type { Checkpoint, Claim, Manifest } from "./entries.ts";
+import { addToRanges, formatRanges, type Ranges } from "./ranges.ts";
+import { formatSegmentIds } from "./segment-index.ts";
+
+/** Batches after which an owner writes a checkpoint: about eight minutes of a full load. */
+const CHECKPOINT_BATCHES = 500;
+
+/** Age after which an owner writes a checkpoint: far below the expiry of the log's entries (0005_batches.sql). */
+const CHECKPOINT_AGE_MS = 24 * 3_600_000;
+
+export type Batch = { number: number; manifest: Manifest };
+
+export type LogWriter = {
+  /** Writes the manifest of the next batch: that the one before is done. */
+  begin(segments: readonly BatchSegment<unknown>[]): Promise<Batch>;
+  /** Notes that a batch is stored whole, which the next entry implies. */
+  finish(batch: Batch): void;
+  /** Writes which segments of a batch are stored. */
+  settle(batch: Batch, segments: string): Promise<void>;
+  writeCheckpoint(): Promise<void>;
+  writeCheckpointIfDue(): Promise<void>;
+  /** Writes that the last batch is stored, unless a later entry implies it. */
+  release(): Promise<void>;
+};
+
+/** Creates the writer of one owner; `state` is what a checkpoint says. */
+export function createLogWriter(
+  { log, retry }: Pick<OwnerDeps<unknown>, "log" | "retry">,
+  claim: Claim,
+  state: () => Omit<Checkpoint, "number">,
+): LogWriter {
+  /** Of the last batch or checkpoint. */
+  let number = 0;
+  let checkpoint = { number: 0, at: 0 };
+  let finished: Batch | undefined;
+
+  async function writeCheckpoint(): Promise<void> {
+    number++;
+    const entry = { number, ...state() };
+    await retry(() => log.appendCheckpoint(claim, entry));
+    checkpoint = { number, at: Date.now() };
+    finished = undefined;
+  }
+
+  const settle = (batch: Batch, segments: string): Promise<void> =>
+    log.append(claim, { kind: "settled", number: batch.number, segments });
+
+  return {
+    async begin(segments) {
+      finished = undefined;
+      const batch = { number: ++number, manifest: describe(`${claim.owner}:${number}`, segments) };
+      await retry(() => log.append(claim, { kind: "manifest", ...batch }));
+      return batch;
+    },
+    finish: (batch) => void (finished = batch),
+    settle: (batch, segments) => retry(() => settle(batch, segments)),
+    writeCheckpoint,
+    async writeCheckpointIfDue() {
+      const isDue =
+        number - checkpoint.number >= CHECKPOINT_BATCHES ||
+        Date.now() - checkpoint.at > CHECKPOINT_AGE_MS;
+      if (isDue) await writeCheckpoint();
+    },
+    async release() {
+      if (finished === undefined) return;
+      await settle(finished, finished.manifest.segments);
+      finished = undefined;
+    },
+  };
+}
+
+/** The manifest of a batch, which has at least one segment. */
+function describe(token: string, segments: readonly BatchSegment<unknown>[]): Manifest {
+  const sequences: Ranges = [];
+  for (const { sequence } of segments) addToRanges(sequences, sequence);
+  const last = segments.reduce((a, b) => (b.sequence > a.sequence ? b : a));
+  return {
+    token,
+    segments: formatSegmentIds(segments),
+    sequences: formatRanges(sequences),
+    firstClick: Math.min(...segments.map(({ firstClick }) => firstClick)),
+    lastClick: Math.max(...segments.map(({ lastClick }) => lastClick)),
+    position: { sequence: last.sequence, publishedAt: last.publishedAt },
+  };
+}

@@ -1,0 +1,155 @@
+/** What `shorthop config check` and `shorthop doctor` check of the worker. */
+import type postgres from "postgres";
+import type * as z from "zod";
+
+import { checkClock } from "../shared/clock-check.ts";
+import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
+import { requireGrants } from "../shared/grants-check.ts";
+import { pendingMigrations } from "../shared/migrations.ts";
+import { probeNats } from "../shared/nats.ts";
+import { openPrimary } from "../shared/postgres.ts";
+import type { Check, Checks } from "../shared/preflight.ts";
+import { checkStreams } from "../shared/stream-checks.ts";
+import { openGeo } from "../shared/visitors/geo.ts";
+import { openClickHouse } from "./clickhouse.ts";
+import type { configSchema, migrateConfigSchema } from "./config.ts";
+import { migrations } from "./migrations/index.ts";
+import { readApplied } from "./migrations/migrate.ts";
+import { requirePrivileges } from "./privileges.ts";
+
+type Config = z.output<typeof configSchema>;
+
+const GRANTS = ["SELECT", "INSERT"];
+
+/** What migrations and retention need. */
+const MIGRATE_GRANTS = [
+  ...GRANTS,
+  "CREATE TABLE",
+  "CREATE VIEW",
+  "ALTER COLUMN",
+  "ALTER UPDATE",
+  "ALTER TTL",
+  "DROP TABLE",
+  "DROP VIEW",
+  "TRUNCATE",
+];
+
+const GRANTS_MEND = "Start ClickHouse, and give its user the grants of clickhouse/users.xml.";
+
+/** Publishers of city databases bring out a new one every month or sooner. */
+const GEOIP_DAYS_MAX = 45;
+
+const DAY_MS = 86_400_000;
+
+export const checks: Checks<Config> = {
+  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL, GEOIP_DATABASES }) => [
+    {
+      name: "DATABASE_URL",
+      mend: "Run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
+      run: () => withSql(DATABASE_URL, requirePrivileges),
+    },
+    {
+      name: "NATS_URL",
+      mend: "Start NATS with JetStream and the users of nats/users.conf.",
+      run: probeNats(NATS_URL),
+    },
+    checkGrants(CLICKHOUSE_URL, GRANTS),
+    {
+      name: "GEOIP_DATABASES",
+      mend: "Put an MMDB file there (shorthop geoip update), or leave the variable empty.",
+      run: async () => void (await openDatabases(GEOIP_DATABASES)),
+    },
+  ],
+  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, GEOIP_DATABASES }) => [
+    checkSchema(CLICKHOUSE_URL),
+    checkGeoipAge(GEOIP_DATABASES),
+    ...checkStreams({
+      url: NATS_URL,
+      streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
+      replicas: NATS_REPLICAS,
+    }),
+    checkClock("PostgreSQL", () => withSql(DATABASE_URL, readTime)),
+    checkClock("ClickHouse", async () => Number(await ask(CLICKHOUSE_URL, SELECT_TIME))),
+  ],
+};
+
+/** Of `migrate.env`, whose user changes the schema. */
+export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
+  required: ({ CLICKHOUSE_URL }) => [
+    checkGrants(CLICKHOUSE_URL, MIGRATE_GRANTS),
+    checkSchema(CLICKHOUSE_URL),
+  ],
+};
+
+const SELECT_TIME = "SELECT toUnixTimestamp64Milli(now64(3))";
+
+const checkGrants = (url: string, privileges: readonly string[]): Check => ({
+  name: "CLICKHOUSE_URL",
+  mend: GRANTS_MEND,
+  run: () => requireGrants(url, privileges, (statement) => ask(url, statement)),
+});
+
+const checkSchema = (url: string): Check => ({
+  name: "schema of ClickHouse",
+  mend: "Run shorthop migrate.",
+  async run() {
+    const client = openClickHouse(url);
+    try {
+      const [next] = pendingMigrations(migrations, await readApplied(client));
+      if (next !== undefined) throw new Error(`migration ${next.name} is not applied`);
+    } finally {
+      await client.close();
+    }
+  },
+});
+
+const checkGeoipAge = (paths: readonly string[]): Check => ({
+  name: "age of GeoIP databases",
+  mend: "Mend GEOIP_DATABASES first.",
+  async run() {
+    const mend = "Enable shorthop-geoip.timer (docs/operations.md#geoip-data).";
+    if (paths.length === 0)
+      return { status: "warning", detail: "there is none: clicks have no country and city", mend };
+    const old = (await openDatabases(paths))
+      .map(({ path, built }) => ({
+        path,
+        days: Math.floor((Date.now() - built.getTime()) / DAY_MS),
+      }))
+      .filter(({ days }) => days > GEOIP_DAYS_MAX);
+    if (old.length === 0) return undefined;
+    const detail = old.map(({ path, days }) => `${path} is ${days} days old`).join(", ");
+    return { status: "warning", detail, mend };
+  },
+});
+
+async function openDatabases(paths: readonly string[]) {
+  const geo = await openGeo(paths, (path, cause) => {
+    throw new Error(`${path} cannot be read`, { cause });
+  });
+  return geo.databases();
+}
+
+/** Runs a statement and returns its output as text. */
+async function ask(url: string, query: string): Promise<string> {
+  const client = openClickHouse(url);
+  try {
+    return await new Response((await client.exec({ query })).stream).text();
+  } finally {
+    await client.close();
+  }
+}
+
+async function withSql<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const sql = openPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+async function readTime(sql: postgres.Sql): Promise<number> {
+  const [row] = await sql<[{ ms: number }]>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
+  return row.ms;
+}

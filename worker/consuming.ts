@@ -1,0 +1,106 @@
+/** What the parts of a consumer share: what it works with, its status, and how it stops. */
+import { Events, type NatsConnection } from "nats";
+
+import { createBackoff } from "../shared/backoff.ts";
+import type { Uuid } from "../shared/ids.ts";
+import type { Log } from "../shared/log.ts";
+import type { Collector } from "./batches/collector.ts";
+import { isLost, type OwnerDeps } from "./batches/deps.ts";
+import type { Owner } from "./batches/owner.ts";
+import type { Prepare } from "./batches/prepare.ts";
+import type { Count } from "./outcomes.ts";
+
+/** Pause after an interruption, such as a deleted stream. */
+export const RESTART_DELAY_MS = 500;
+
+const BACKOFF = { firstMs: 200, maxMs: 10_000 };
+
+export type ConsumerDeps<Rows> = {
+  nats: Promise<NatsConnection>;
+  streamBytesMax: number;
+  /** Copies of a stream that this process creates. */
+  streamReplicas: number;
+  log: Log;
+  rowsOf: Prepare<Rows>;
+  /** The log of batches, and their storage. */
+  batches: Omit<OwnerDeps<Rows>, "retry" | "findInStream">;
+  /** Called with the links of stored segments: their figures have changed. */
+  onStored: (linkIds: Iterable<Uuid>) => void;
+  /** Called with the age of a batch's first click in seconds, when it is stored. */
+  onBatch: (ageSeconds: number) => void;
+  count: Count;
+};
+
+export type Consuming<Rows> = ConsumerDeps<Rows> & {
+  status: {
+    /** `ok` while segments are being fetched, here or by the owner, else the reason why not. */
+    state: string;
+    /** Segments waiting in JetStream, as far as known. */
+    pending: number;
+    /** Batches of other owners that this worker settled. */
+    settled: number;
+    /** Undefined while this worker is not the owner. */
+    current: { owner: Owner<Rows>; collector: Collector<Rows> } | undefined;
+  };
+  /** The connection to NATS; undefined when the worker stops before there is one. */
+  connection(): Promise<NatsConnection | undefined>;
+  /** How often the connection was lost and made again: the server may have forgotten what it had acknowledged. */
+  reconnects(): number;
+  /** Waits; resolves early when the worker stops. */
+  sleep(ms: number): Promise<void>;
+  /** Repeats an operation until it succeeds, fails for good, or the worker stops. */
+  retry: OwnerDeps<Rows>["retry"];
+  /** Notes why segments are not being stored. */
+  interrupt(error: unknown): void;
+  isStopped(): boolean;
+  stop(): void;
+};
+
+export function createConsuming<Rows>(deps: ConsumerDeps<Rows>): Consuming<Rows> {
+  const { nats, log } = deps;
+  const stopping = Promise.withResolvers<undefined>();
+  let stopped = false;
+  let reconnects = 0;
+  const status: Consuming<Rows>["status"] = {
+    state: "not connected yet",
+    pending: 0,
+    settled: 0,
+    current: undefined,
+  };
+  async function countReconnects(): Promise<void> {
+    for await (const { type } of (await nats).status()) if (type === Events.Reconnect) reconnects++;
+  }
+  void countReconnects().catch((error: unknown) => log.warn({ error }, "connection_not_watched"));
+  const sleep = (ms: number): Promise<void> => Promise.race([Bun.sleep(ms), stopping.promise]);
+  return {
+    ...deps,
+    status,
+    connection: () => Promise.race([nats, stopping.promise]),
+    reconnects: () => reconnects,
+    sleep,
+    async retry(operation, isFinal = () => false) {
+      const backoff = createBackoff(BACKOFF, sleep);
+      for (;;) {
+        try {
+          return await operation();
+        } catch (error) {
+          if (isFinal(error)) throw error;
+          log.warn({ error }, "batch_failed");
+          await backoff.wait();
+          if (stopped) throw error;
+        }
+      }
+    },
+    interrupt(error) {
+      if (isLost(error)) return log.info("clicks_taken_over_by_other_worker");
+      status.state = `interrupted: ${error instanceof Error ? error.message : "unknown reason"}`;
+      if (!stopped) log.warn({ error }, "consumer_interrupted");
+    },
+    isStopped: () => stopped,
+    stop() {
+      stopped = true;
+      stopping.resolve(undefined);
+      status.current?.collector.close();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** Goal: a report is acknowledged exactly when it need not be sent again. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { NatsConnection } from "nats";
+
+import { type FailureReport, FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { startFailureIntake } from "./intake.ts";
+
+// A server is started, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const ACK_MS = 5_000;
+
+/** Long enough for an acknowledgement that must not come. */
+const NO_ACK_MS = 300;
+
+let server: TestNats;
+let redirector: NatsConnection;
+let worker: NatsConnection;
+let stored: FailureReport[];
+let isUp = true;
+let outcomes: ReturnType<typeof startFailureIntake>;
+
+beforeAll(async () => {
+  server = await startNats();
+  [redirector, worker] = await Promise.all([server.connect(), server.connect()]);
+  stored = [];
+  outcomes = startFailureIntake({
+    nats: Promise.resolve(worker),
+    async store(report) {
+      if (!isUp) throw new Error("ClickHouse is away.");
+      await Promise.resolve(stored.push(report));
+    },
+    log: createLog("worker", "silent"),
+  });
+  // The intake subscribes once its connection is there, and a flush covers what was sent before it.
+  await Bun.sleep(0);
+  await worker.flush();
+});
+afterAll(async () => {
+  await Promise.all([redirector.close(), worker.close()]);
+  await server[Symbol.asyncDispose]();
+});
+
+const send = async (data: unknown, timeout = ACK_MS): Promise<string> =>
+  (await redirector.request(FAILURES_SUBJECT, JSON.stringify(data), { timeout })).string();
+
+const reportOf = (domain: string) => ({
+  id: newUuid(),
+  bucket: 900,
+  links: [],
+  domains: [{ domain, requests: 2 }],
+  aliases: [],
+});
+
+test("a report that is stored is acknowledged by its id, one that failed is not", async () => {
+  const report = reportOf("go.example.com");
+  isUp = false;
+  expect(send(report, NO_ACK_MS)).rejects.toThrow("TIMEOUT");
+  await Bun.sleep(NO_ACK_MS);
+  isUp = true;
+  expect(await send(report)).toBe(report.id);
+  expect(stored).toEqual([report]);
+});
+
+test("a report that can never be stored is acknowledged, so that others follow, and what is none is not", async () => {
+  const { rejected } = outcomes();
+  const report = { ...reportOf("x".repeat(261)) };
+  expect(await send(report)).toBe(report.id);
+  expect(await send({ ...reportOf("a"), id: report.id, links: [{ reason: "other" }] })).toBe(
+    report.id,
+  );
+  expect(send("nonsense", NO_ACK_MS)).rejects.toThrow("TIMEOUT");
+  await Bun.sleep(NO_ACK_MS);
+  expect(outcomes().rejected).toBe(rejected + 3);
+});
