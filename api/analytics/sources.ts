@@ -26,7 +26,7 @@ export const LOW_VOLUME_CLICKS = 50_000;
 
 /** The table to count clicks over time from. */
 export type TimeSource = {
-  table: "clicks" | "clicks_1h" | "clicks_15m";
+  table: "clicks" | "clicks_1d" | "clicks_1h" | "clicks_15m";
   /** Whether it holds raw clicks instead of counts. */
   raw: boolean;
 };
@@ -45,6 +45,7 @@ export function timeSource(range: QueryRange): TimeSource {
   const { from, to, buckets } = range;
   const boundaries = [from, to, ...buckets.slice(1).map(({ start }) => start)];
   const alignsWith = (ms: number) => boundaries.every((boundary) => boundary % ms === 0);
+  if (alignsWith(DAY_MS)) return { table: "clicks_1d", raw: false };
   if (alignsWith(HOUR_MS)) return { table: "clicks_1h", raw: false };
   return hasRawClicks(range) && !alignsWith(QUARTER_MS) ? RAW : { table: "clicks_15m", raw: false };
 }

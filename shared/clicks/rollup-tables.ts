@@ -101,6 +101,17 @@ export const ROLLUP_TABLES: readonly RollupTable[] = [
        GROUP BY link_id, account_id, mode, bucket, class`,
   }),
   ofSums({
+    table: "clicks_1d",
+    bucketSeconds: DAY_SECONDS,
+    keys: [...LINK_KEYS, "class"],
+    measures: ["clicks", "visitors"],
+    select: (from) => `
+      SELECT link_id, account_id, mode, toStartOfDay(bucket) AS bucket, class,
+             sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
+        FROM ${from}
+       GROUP BY link_id, account_id, mode, bucket, class`,
+  }),
+  ofSums({
     table: "clicks_15m_of_account",
     bucketSeconds: QUARTER_HOUR_SECONDS,
     keys: [...ACCOUNT_KEYS, "link_id", "class"],
