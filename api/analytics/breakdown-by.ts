@@ -75,7 +75,7 @@ export async function breakDownBy(
   };
   const query = (visitors: string) =>
     queryRows<Row>(clickhouse, selectPage(scope, columns, visitors, cursor !== undefined), params);
-  const rows = await countVisitors(query, totalOf, scope.lowVolume);
+  const rows = await countVisitors(query, totalOf, () => scope.isFew(clickhouse, range));
   const total = totalOf(rows);
   const page = rows.slice(0, limit);
   const last = page.at(-1);

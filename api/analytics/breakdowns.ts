@@ -1,10 +1,8 @@
 /** Breaks down the clicks of a link or an account by location, device or referrer. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
-import type { AccountScope } from "../http/principal.ts";
 import { type BreakdownScope, type Dimension, fromDimensions } from "./dimensions.ts";
-import { allOf, type Condition, needsRawClicks, type Selection, UNKNOWN } from "./filters.ts";
-import type { CountedLink } from "./queries.ts";
-import { accountLinks, type QueryRange } from "./sources.ts";
+import { UNKNOWN } from "./filters.ts";
+import type { QueryRange } from "./sources.ts";
 
 export type BreakdownRow = {
   value: string;
@@ -16,55 +14,6 @@ export type BreakdownRow = {
   /** Share of all clicks of the dimension, including values beyond the limit; one decimal. */
   percentage: number;
 };
-
-/** A link's clicks that are selected. */
-export const linkScope = ({ id, lowVolume }: CountedLink, selection: Selection): BreakdownScope => {
-  const link = { condition: "link_id = {link_id: UUID}", params: { link_id: id } };
-  const subject = { condition: "subject_id = {link_id: UUID}", params: {} };
-  return {
-    ...scopeOf(selection, link, selection.links, selection.columns),
-    subjects: allOf(subject, selection.subjects).condition,
-    lowVolume,
-  };
-};
-
-/** Those of all links of an account in one mode, including deleted ones. */
-export const accountScope = (
-  { accountId, mode }: AccountScope,
-  range: Pick<QueryRange, "from" | "to">,
-  selection: Selection,
-): BreakdownScope => {
-  const account = {
-    condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
-    params: { account_id: accountId, mode },
-  };
-  const links = accountLinks(range, !selection.classes.every((name) => name === "human"));
-  const subjects =
-    selection.subjects === undefined
-      ? { condition: "subject_id = {account_id: UUID} AND mode = {mode: String}", params: {} }
-      : allOf(
-          { condition: "mode = {mode: String}", params: {} },
-          accountLinks(range, false, "subject_id"),
-          selection.subjects,
-        );
-  return {
-    ...scopeOf(selection, account, links, selection.links, selection.columns),
-    subjects: subjects.condition,
-    lowVolume: false,
-  };
-};
-
-function scopeOf(
-  selection: Selection,
-  ...conditions: readonly (Condition | undefined)[]
-): Pick<BreakdownScope, "condition" | "params" | "onlyRaw"> {
-  const { condition, params } = allOf(...conditions);
-  return {
-    condition,
-    params: { ...params, classes: selection.classes },
-    onlyRaw: needsRawClicks(selection),
-  };
-}
 
 /** Returns the values of each dimension with the most clicks; ties sort by displayed name. */
 export async function breakDown<Name extends Dimension>(

@@ -49,6 +49,7 @@ export async function countMany(
     },
     ["country"],
     range,
+    true,
   );
   const where = `${scope.condition} AND class IN {classes: Array(String)}`;
   const params = {

@@ -2,7 +2,9 @@
  * Clicks by dimension: the whole UTC days of a range are read from rollups, its edges, of less than a day each, from raw
  * clicks.
  */
+import { columnCondition, type Condition, type Filters } from "./filters.ts";
 import { clampInstant, hasRawClicks, type QueryRange, RAW_RANGE, toSeconds } from "./sources.ts";
+import type { IsFew } from "./visitors.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -47,6 +49,7 @@ export type BreakdownScope = {
   params: Record<string, unknown>;
   /** The clicks are few: one table is cheaper than two. */
   lowVolume: boolean;
+  isFew: IsFew;
   /** Rollups cannot answer. */
   onlyRaw: boolean;
 };
@@ -54,19 +57,23 @@ export type BreakdownScope = {
 /** A subquery with the columns `link_id, name, value, country, region, region_name, clicks`, and its parameters. */
 type Source = { from: string; params: Record<string, unknown> };
 
-/** Counts the clicks of a scope, whose parameters are part of the source's. In rows of an account, `link_id` is the account. */
+/**
+ * Counts the clicks of a scope, whose parameters are part of the source's. The column `link_id` is there only `byLink`; in rows
+ * of an account it is the account.
+ */
 export function fromDimensions(
-  scope: BreakdownScope,
+  scope: Omit<BreakdownScope, "isFew">,
   dimensions: readonly Dimension[],
   range: Span,
+  byLink = false,
 ): Source {
   const { condition, subjects, lowVolume, onlyRaw } = scope;
   const { from, to } = range;
   const { dayFrom, dayTo } =
     onlyRaw || (lowVolume && hasRawClicks(range)) ? { dayFrom: to, dayTo: to } : splitDays(range);
   const parts = [
-    ...(dayFrom < dayTo ? fromRollups(subjects, dimensions) : []),
-    ...(from < dayFrom || dayTo < to ? [fromRawClicks(condition, dimensions)] : []),
+    ...(dayFrom < dayTo ? fromRollups(subjects, dimensions, byLink) : []),
+    ...(from < dayFrom || dayTo < to ? [fromRawClicks(condition, dimensions, byLink)] : []),
   ];
   return {
     from: `(${parts.join("\nUNION ALL\n")})`,
@@ -83,30 +90,35 @@ export function fromDimensions(
 type Rollup = {
   table: string;
   dimensions: readonly Dimension[];
-  /** Where a place lies. */
-  location: string;
   /** Rows of which only some dimensions are known have an empty text for the others. */
   where?: string;
 };
 
 const ROLLUPS: readonly Rollup[] = [
-  {
-    table: "clicks_1d_places",
-    dimensions: ["country", "region", "city"],
-    location: "country, region, region_name",
-  },
+  { table: "clicks_1d_places", dimensions: ["country", "region", "city"] },
   {
     table: "clicks_1d_agents",
     dimensions: ["device", "browser", "os"],
-    location: "'' AS country, '' AS region, '' AS region_name",
     where: "WHERE value != ''",
   },
-  {
-    table: "clicks_1d_referrers",
-    dimensions: ["referrer"],
-    location: "'' AS country, '' AS region, '' AS region_name",
-  },
+  { table: "clicks_1d_referrers", dimensions: ["referrer"] },
 ];
+
+/** Each rollup that has columns of filters, with the condition of those filters. */
+export const rollupConditions = ({
+  columns,
+}: Pick<Filters, "columns">): (Condition & { table: string })[] =>
+  ROLLUPS.flatMap(({ table, dimensions }) => {
+    const own = [...columns].filter(([name]) => dimensions.some((dimension) => dimension === name));
+    const condition = columnCondition({ columns: new Map(own) });
+    return condition === undefined ? [] : [{ table, ...condition }];
+  });
+
+/** Columns that tell where a place lies. */
+const LOCATION = ["country", "region", "region_name"] as const;
+
+const isPlace = (name: Dimension): boolean =>
+  name === "country" || name === "region" || name === "city";
 
 // Names of dimensions are constants, so they need no escaping.
 
@@ -114,28 +126,67 @@ const ROLLUPS: readonly Rollup[] = [
 const rowsOf = (dimensions: readonly Dimension[]): string =>
   `arrayJoin([${dimensions.map((name) => `('${name}', toString(${name}))`).join(", ")}]) AS row`;
 
-const fromRollups = (condition: string, wanted: readonly Dimension[]): string[] =>
+/**
+ * Sums up by all columns of the dimensions together before each row becomes one for each dimension: there are far fewer
+ * combinations than clicks, or days of links.
+ */
+function fromCombinations(
+  table: string,
+  { id, count, where }: { id: string | undefined; count: string; where: string },
+  dimensions: readonly Dimension[],
+): string {
+  const hasPlaces = dimensions.some(isPlace);
+  const columns = [...new Set([...dimensions, ...(hasPlaces ? LOCATION : [])])];
+  const location = hasPlaces
+    ? LOCATION.join(", ")
+    : LOCATION.map((name) => `'' AS ${name}`).join(", ");
+  const link = id === undefined ? "" : `${id} AS link_id, `;
+  const byLink = id === undefined ? "" : "link_id, ";
+  return `
+  SELECT ${byLink}row.1 AS name, row.2 AS value, country, region, region_name, clicks
+    FROM (
+      SELECT ${byLink}${location}, clicks, ${rowsOf(dimensions)}
+        FROM (
+          SELECT ${link}${columns.join(", ")}, ${count} AS clicks
+            FROM ${table}
+           WHERE ${where}
+           GROUP BY ${byLink}${columns.join(", ")}
+        )
+    )`;
+}
+
+const fromRollups = (condition: string, wanted: readonly Dimension[], byLink: boolean): string[] =>
   ROLLUPS.map((rollup) => ({
     ...rollup,
     dimensions: rollup.dimensions.filter((name) => wanted.includes(name)),
   }))
     .filter(({ dimensions }) => dimensions.length > 0)
     .map(
-      ({ table, dimensions, location, where = "" }) => `
-  SELECT subject_id AS link_id, row.1 AS name, row.2 AS value, country, region, region_name, clicks
-    FROM (
-      SELECT subject_id, ${location}, clicks, ${rowsOf(dimensions)}
-        FROM ${table}
-       WHERE ${condition}
-         AND bucket >= toDateTime({day_from: UInt32}, 'UTC') AND bucket < toDateTime({day_to: UInt32}, 'UTC')
-    ) ${where}`,
+      ({ table, dimensions, where = "" }) =>
+        `${fromCombinations(
+          table,
+          {
+            id: byLink ? "subject_id" : undefined,
+            count: "sum(clicks)",
+            where: `${condition}
+             AND bucket >= toDateTime({day_from: UInt32}, 'UTC') AND bucket < toDateTime({day_to: UInt32}, 'UTC')`,
+          },
+          dimensions,
+        )} ${where}`,
     );
 
-const fromRawClicks = (condition: string, dimensions: readonly Dimension[]): string => `
-  SELECT link_id, row.1 AS name, row.2 AS value, country, region, region_name, 1 AS clicks
-    FROM (
-      SELECT link_id, country, region, region_name, ${rowsOf(dimensions)}
-        FROM clicks
-       WHERE ${condition} AND class IN {classes: Array(String)} AND ${RAW_RANGE}
-         AND (ts < toDateTime({day_from: UInt32}, 'UTC') OR ts >= toDateTime({day_to: UInt32}, 'UTC'))
-    )`;
+const fromRawClicks = (
+  condition: string,
+  dimensions: readonly Dimension[],
+  byLink: boolean,
+): string =>
+  fromCombinations(
+    "clicks",
+    {
+      id: byLink ? "link_id" : undefined,
+      count: "count()",
+      where: `${condition} AND class IN {classes: Array(String)} AND ${RAW_RANGE}
+             AND (ts < toDateTime({day_from: UInt32}, 'UTC') OR ts >= toDateTime({day_to: UInt32}, 'UTC'))`,
+    },
+    dimensions,
+  );

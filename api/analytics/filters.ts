@@ -248,6 +248,8 @@ export type Selection = {
   /** As `links`, for rollups whose `subject_id` is a link or an account. */
   subjects: Condition | undefined;
   classes: readonly ClickClass[];
+  /** Those by column, as they were given. */
+  filters: Pick<Filters, "columns">;
 };
 
 /** Whether rollups of people's clicks cannot answer. */

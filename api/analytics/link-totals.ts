@@ -49,7 +49,7 @@ export async function breakDownByProperty(
         LIMIT {links: UInt32}`,
       params,
     );
-  const links = await countVisitors(query, totalOf, scope.lowVolume);
+  const links = await countVisitors(query, totalOf, () => scope.isFew(clickhouse, range));
   if (links.length > LINKS_MAX) {
     throw new ApiError(
       "invalid_request",

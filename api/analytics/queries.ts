@@ -2,7 +2,9 @@
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { ALWAYS_FEW } from "./few-clicks.ts";
 import { allOf, needsRawClicks, type Selection } from "./filters.ts";
+import { accountScope, type CountedLink, linkScope } from "./scopes.ts";
 import {
   accountLinks,
   ANALYTICS_EXACT_CLICKS_MAX,
@@ -18,7 +20,7 @@ import {
   type TimeSource,
   timeSource,
 } from "./sources.ts";
-import { countVisitors } from "./visitors.ts";
+import { countVisitors, type IsFew } from "./visitors.ts";
 
 /** Clicks of the counted classes with their distinct visitors, and clicks of bots and prefetches. */
 type Counts = { clicks: number; unique: number; bots: number; prefetches: number };
@@ -38,12 +40,8 @@ type CountScope = {
   visitorsTable?: "clicks_15m";
   /** The condition for tables in the order of links: raw clicks, and that of visitors. */
   byLinkCondition: string;
-  /** The clicks may be so many that visitors are first estimated. */
-  estimateFirst?: boolean;
+  isFew: IsFew;
 };
-
-/** A link, and whether it has so few clicks that scanning the raw ones is cheapest. */
-export type CountedLink = { id: Uuid; lowVolume: boolean };
 
 /**
  * Counts a link's clicks in the range, in total and by bucket. A visitor of several buckets counts once in
@@ -51,10 +49,11 @@ export type CountedLink = { id: Uuid; lowVolume: boolean };
  */
 export function countClicks(
   clickhouse: ClickHouse,
-  { id, lowVolume }: CountedLink,
+  counted: CountedLink,
   range: QueryRange,
   selection: Selection,
 ): Promise<SummaryCounts> {
+  const { id, lowVolume } = counted;
   const link = { condition: "link_id = {link_id: UUID}", params: { link_id: id } };
   const { condition, params } = allOf(link, selection.links, selection.columns);
   const raw = selection.columns !== undefined || (lowVolume && hasRawClicks(range));
@@ -63,17 +62,18 @@ export function countClicks(
     byLinkCondition: condition,
     params,
     source: raw ? RAW : timeSource(range),
-    estimateFirst: selection.columns !== undefined && !lowVolume,
+    isFew: selection.columns === undefined ? ALWAYS_FEW : linkScope(counted, selection).isFew,
   });
 }
 
 /** As {@link countClicks}, for all links of an account in one mode, including deleted ones. */
 export function countAccountClicks(
   clickhouse: ClickHouse,
-  { accountId, mode }: AccountScope,
+  owner: AccountScope,
   range: QueryRange,
   selection: Selection,
 ): Promise<SummaryCounts> {
+  const { accountId, mode } = owner;
   const account = {
     condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
     params: { account_id: accountId, mode },
@@ -87,16 +87,17 @@ export function countAccountClicks(
     selection.links,
     selection.columns,
   );
-  const scope = { byLinkCondition: byLink.condition, params: byLink.params };
+  const isFew =
+    selection.columns === undefined ? ALWAYS_FEW : accountScope(owner, range, selection).isFew;
+  const scope = { byLinkCondition: byLink.condition, params: byLink.params, isFew };
   if (onlyRaw) {
     return count(clickhouse, range, selection, {
       ...scope,
       condition: byLink.condition,
       source: RAW,
-      estimateFirst: selection.columns !== undefined,
     });
   }
-  const byHour = table === "clicks_1h";
+  const byHour = table === "clicks_1d" || table === "clicks_1h";
   if (selection.links !== undefined) {
     return count(clickhouse, range, selection, {
       ...scope,
@@ -128,7 +129,7 @@ async function count(
   if (scope.source.raw) {
     const query = (visitors: string) =>
       queryRows<CountRow>(clickhouse, rawCounts(scope, visitors), params);
-    return toSummary(await countVisitors(query, totalOf, scope.estimateFirst !== true));
+    return toSummary(await countVisitors(query, totalOf, () => scope.isFew(clickhouse, range)));
   }
   const counted = toSummary(await queryRows<CountRow>(clickhouse, rollupCounts(scope), params));
   const { clicks } = counted.total;

@@ -29,6 +29,7 @@ export async function resolveSelection(
     links: linkCondition(sets, "link_id"),
     subjects: linkCondition(sets, "subject_id"),
     classes: filters.classes,
+    filters,
   };
 }
 

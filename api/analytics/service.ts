@@ -6,7 +6,6 @@ import type { LinkService } from "../links/service.ts";
 import { backtestRules } from "./backtest/backtest.ts";
 import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
-import { accountScope, linkScope } from "./breakdowns.ts";
 import { countMany, type LinkCounts } from "./bulk.ts";
 import { exploreAccount, exploreColumns, exploreTimes } from "./explore.ts";
 import {
@@ -42,6 +41,7 @@ import type {
 } from "./model.ts";
 import { type PeriodQuery, type Range, resolveComparison, resolveRange } from "./period.ts";
 import { countAccountClicks, countClicks, findTopLinks, type SummaryCounts } from "./queries.ts";
+import { accountScope, linkScope } from "./scopes.ts";
 import { resolveMatcher, resolveSelection } from "./selection.ts";
 import { hasRawClicks, LOW_VOLUME_CLICKS, type QueryRange, timeSource } from "./sources.ts";
 import { countTargets, type TargetsResponse } from "./targets.ts";

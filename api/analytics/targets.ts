@@ -41,7 +41,7 @@ const totalOf = (rows: readonly Row[]): number =>
 export async function countTargets(
   clickhouse: ClickHouse,
   link: Pick<LinkRow, "extras" | "original_url">,
-  { condition, params, lowVolume }: BreakdownScope,
+  { condition, params, isFew }: BreakdownScope,
   { from, to }: QueryRange,
 ): Promise<TargetsResponse["data"]> {
   const query = (visitors: string) =>
@@ -55,7 +55,7 @@ export async function countTargets(
         LIMIT {limit: UInt32}`,
       { ...params, from: clampInstant(from), to: clampInstant(to), limit: TARGETS_MAX },
     );
-  const rows = await countVisitors(query, totalOf, lowVolume);
+  const rows = await countVisitors(query, totalOf, () => isFew(clickhouse, { from, to }));
   const urls = urlsOf(link);
   const total = totalOf(rows);
   return rows.map(({ target, clicks, visitors }) => ({

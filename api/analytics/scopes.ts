@@ -1,0 +1,73 @@
+/** Which clicks a question is about: conditions on raw clicks and on rollups by dimension. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { BreakdownScope } from "./dimensions.ts";
+import { ALWAYS_FEW, fewByRollups } from "./few-clicks.ts";
+import { allOf, type Condition, needsRawClicks, type Selection } from "./filters.ts";
+import { accountLinks, type QueryRange } from "./sources.ts";
+
+/** A link, and whether it has so few clicks that scanning the raw ones is cheapest. */
+export type CountedLink = { id: Uuid; lowVolume: boolean };
+
+/** A link's clicks that are selected. */
+export const linkScope = ({ id, lowVolume }: CountedLink, selection: Selection): BreakdownScope => {
+  const link = { condition: "link_id = {link_id: UUID}", params: { link_id: id } };
+  const subject = { condition: "subject_id = {link_id: UUID}", params: {} };
+  return {
+    ...scopeOf(selection, link, selection.links, selection.columns),
+    ...rollupScope(
+      allOf(subject, selection.subjects).condition,
+      allOf(link, selection.subjects).params,
+      selection,
+    ),
+    lowVolume,
+    ...(lowVolume ? { isFew: ALWAYS_FEW } : {}),
+  };
+};
+
+/** Those of all links of an account in one mode, including deleted ones. */
+export const accountScope = (
+  { accountId, mode }: AccountScope,
+  range: Pick<QueryRange, "from" | "to">,
+  selection: Selection,
+): BreakdownScope => {
+  const account = {
+    condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
+    params: { account_id: accountId, mode },
+  };
+  const links = accountLinks(range, !selection.classes.every((name) => name === "human"));
+  const subjects =
+    selection.subjects === undefined
+      ? { condition: "subject_id = {account_id: UUID} AND mode = {mode: String}", params: {} }
+      : allOf(
+          { condition: "mode = {mode: String}", params: {} },
+          accountLinks(range, false, "subject_id"),
+          selection.subjects,
+        );
+  return {
+    ...scopeOf(selection, account, links, selection.links, selection.columns),
+    ...rollupScope(subjects.condition, { ...account.params, ...subjects.params }, selection),
+    lowVolume: false,
+  };
+};
+
+const rollupScope = (
+  subjects: string,
+  params: Record<string, unknown>,
+  selection: Selection,
+): Pick<BreakdownScope, "subjects" | "isFew"> => ({
+  subjects,
+  isFew: fewByRollups(subjects, params, selection),
+});
+
+function scopeOf(
+  selection: Selection,
+  ...conditions: readonly (Condition | undefined)[]
+): Pick<BreakdownScope, "condition" | "params" | "onlyRaw"> {
+  const { condition, params } = allOf(...conditions);
+  return {
+    condition,
+    params: { ...params, classes: selection.classes },
+    onlyRaw: needsRawClicks(selection),
+  };
+}
