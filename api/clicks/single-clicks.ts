@@ -123,39 +123,55 @@ type ExportCursor = { link_id: Uuid; ms: number; id: string };
 
 /**
  * Reads all clicks of a range as lines of JSON, a few MB at a time, in the order of links and times: that of the table,
- * which needs no sorting. Each query seeks to where the one before ended, so that memory is bounded on both sides.
+ * which needs no sorting. Each query seeks to where the one before ended, so that memory is bounded on both sides. The next
+ * query runs while the lines of the one before are sent.
  */
 export async function* exportClicks(
   clickhouse: ClickTexts,
   scope: ClicksScope,
-  { from, to }: Pick<QueryRange, "from" | "to">,
+  range: Pick<QueryRange, "from" | "to">,
 ): AsyncGenerator<string> {
   const encode = createLinkEncoder();
-  let cursor: ExportCursor | undefined;
-  for (;;) {
-    const result = await clickhouse.query({
-      query: `${SELECT}
-                FROM clicks
-               WHERE ${scope.condition} AND ${RAW_RANGE} AND class IN {classes: Array(String)}
-                 ${cursor === undefined ? "" : AFTER}
-               ORDER BY clicks.link_id, ts, journal_id, segment, idx
-               LIMIT {rows: UInt32} ${SETTINGS}`,
-      query_params: {
-        ...scope.params,
-        from: clampInstant(from),
-        to: clampInstant(to),
-        rows: EXPORT_ROWS,
-        ...(cursor === undefined ? {} : toParams(cursor)),
-      },
-      format: "JSONEachRow",
-    });
-    const text = await result.text();
-    const last = text.slice(text.lastIndexOf("\n", text.length - 2) + 1);
-    if (last.trim() === "") return;
-    yield encode(text);
-    const { link_id, time, id }: SingleClick = JSON.parse(last);
-    cursor = { link_id, ms: Date.parse(time), id };
+  let part = await readPart(clickhouse, scope, range, undefined);
+  while (part.last !== undefined) {
+    const next = readPart(clickhouse, scope, range, part.last);
+    // Whoever stops reading does not wait for it.
+    next.catch(() => undefined);
+    yield encode(part.lines);
+    part = await next;
   }
+}
+
+/** Lines of JSON, and the last click among them, if there is any. */
+type ExportPart = { lines: string; last: ExportCursor | undefined };
+
+async function readPart(
+  clickhouse: ClickTexts,
+  scope: ClicksScope,
+  { from, to }: Pick<QueryRange, "from" | "to">,
+  after: ExportCursor | undefined,
+): Promise<ExportPart> {
+  const result = await clickhouse.query({
+    query: `${SELECT}
+              FROM clicks
+             WHERE ${scope.condition} AND ${RAW_RANGE} AND class IN {classes: Array(String)}
+               ${after === undefined ? "" : AFTER}
+             ORDER BY clicks.link_id, ts, journal_id, segment, idx
+             LIMIT {rows: UInt32} ${SETTINGS}`,
+    query_params: {
+      ...scope.params,
+      from: clampInstant(from),
+      to: clampInstant(to),
+      rows: EXPORT_ROWS,
+      ...(after === undefined ? {} : toParams(after)),
+    },
+    format: "JSONEachRow",
+  });
+  const lines = await result.text();
+  const line = lines.slice(lines.lastIndexOf("\n", lines.length - 2) + 1);
+  if (line.trim() === "") return { lines: "", last: undefined };
+  const { link_id, time, id }: SingleClick = JSON.parse(line);
+  return { lines, last: { link_id, ms: Date.parse(time), id } };
 }
 
 /** The index is used for the first two lines only; without the second, all of a link's clicks would be read again. */
