@@ -14,7 +14,13 @@ const REQUESTS_MAX = 100;
 /** The most keys in one query. */
 const KEYS_MAX = 32;
 
-/** The most queries in flight. One that waits for an account's row must not hold up the other accounts' keys. */
+/**
+ * A query that takes longer is late: it waits for an account's row, and must not hold up the other accounts' keys. Until
+ * then the next one waits, and has the more keys.
+ */
+const LATE_MS = 10;
+
+/** The most queries in flight, of which all but one are late. */
 const QUERIES_MAX = 6;
 
 /** Authorizes requests of several keys in one query; the result of a key that does not exist is undefined. */
@@ -49,18 +55,27 @@ export function createAuthorizer(authorizeAll: AuthorizeAll): Authorize {
   const queues = new Map<string, Queue>();
   /** Those that are not in flight and have requests, the one that waits for longest first. */
   const ready = new Set<Queue>();
+  /** Queries in flight, and those of them that are late. */
   let queries = 0;
+  let late = 0;
 
   function start(): void {
-    while (queries < QUERIES_MAX && ready.size > 0) {
-      const next = [...ready].slice(0, KEYS_MAX);
-      for (const queue of next) ready.delete(queue);
-      queries++;
-      void run(next).finally(() => {
-        queries--;
-        start();
-      });
-    }
+    if (queries > late || queries >= QUERIES_MAX || ready.size === 0) return;
+    const next = [...ready].slice(0, KEYS_MAX);
+    for (const queue of next) ready.delete(queue);
+    queries++;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      late++;
+      start();
+    }, LATE_MS);
+    void run(next).finally(() => {
+      clearTimeout(timer);
+      queries--;
+      if (isLate) late--;
+      start();
+    });
   }
 
   async function run(next: readonly Queue[]): Promise<void> {
