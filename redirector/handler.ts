@@ -8,7 +8,7 @@ import type { Target } from "../shared/decision/targets.ts";
 import { normalizeHost } from "../shared/hosts.ts";
 import { aboutContent, creationTimeOf } from "./about-page.ts";
 import { ABOUT, suffixOf } from "./beyond-alias.ts";
-import { createExtrasCache } from "./cache/extras.ts";
+import { createExtrasCache, type ExtrasOf } from "./cache/extras.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import { type CachedLink, type CachedState, copyLink } from "./cache/record.ts";
 import {
@@ -126,7 +126,7 @@ export function createHandler(deps: HandlerDeps) {
     aboutOffHosts,
     onResponse,
   } = deps;
-  const extrasOf = createExtrasCache();
+  const compiledExtrasOf = createExtrasCache();
   const failures = createFailureCounter({
     failures: deps.failures,
     domains,
@@ -140,6 +140,9 @@ export function createHandler(deps: HandlerDeps) {
   let lastResolution: HostResolution = { host: "", domain: undefined };
   // Reused by all requests, so that a redirect allocates nothing: each is read before the next request is handled.
   let current: IncomingRequest;
+  /** The link of the current request whose extras were read last, and those: a redirect asks for them four times. */
+  let readLink: CachedLink | undefined;
+  let readExtras: ReturnType<ExtrasOf>;
   const shortRequest: ShortRequest = {
     method: "",
     domain: "",
@@ -158,6 +161,20 @@ export function createHandler(deps: HandlerDeps) {
     deps.rootRedirectUrl === undefined
       ? pages.message("home")
       : redirectResponse(new URL(deps.rootRedirectUrl).href);
+
+  function extrasOf(link: CachedLink): ReturnType<ExtrasOf> {
+    if (link === readLink) return readExtras;
+    readExtras = compiledExtrasOf(link);
+    readLink = link;
+    return readExtras;
+  }
+
+  /** The cache returns each link in the same object, so what was read of it is forgotten. */
+  function begin(incoming: IncomingRequest): void {
+    current = incoming;
+    readLink = undefined;
+    shortRequest.method = incoming.head.method;
+  }
 
   function handle(incoming: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse> {
     const decision = decideOn(incoming, incoming.now);
@@ -186,8 +203,7 @@ export function createHandler(deps: HandlerDeps) {
   /** Decides once the link of a miss may be cached. */
   function decideAgain(incoming: IncomingRequest, miss: Miss, now: number): Decision {
     if (miss.suffix === "") return decideOn(incoming, now);
-    current = incoming;
-    shortRequest.method = incoming.head.method;
+    begin(incoming);
     shortRequest.domain = miss.domain;
     const link = findByPath(miss.domain, `/${miss.alias}`);
     return decideBeyond(shortRequest, miss, link, now, extrasOf, limits.isSpent);
@@ -196,8 +212,7 @@ export function createHandler(deps: HandlerDeps) {
   function decideOn(incoming: IncomingRequest, now: number): Decision {
     const { head } = incoming;
     const { domain } = resolveHost(head.host);
-    current = incoming;
-    shortRequest.method = head.method;
+    begin(incoming);
     shortRequest.domain = domain;
     const link = domain === undefined ? undefined : findLink(domain, head);
     return decide(shortRequest, link, now, extrasOf, limits.isSpent);

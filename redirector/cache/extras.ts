@@ -14,17 +14,29 @@ const EXTRAS_BYTES_MAX = 8 * 1024 * 1024;
 /** Returns the compiled extras of a link; undefined for one without. */
 export type ExtrasOf = (link: Pick<CachedLink, "version" | "extras">) => CompiledExtras | undefined;
 
-/** Creates the cache. It compares bytes, so that a version which comes back with other extras gets those. */
+/** Compiled extras, the bytes that they were compiled from, and where in memory those were seen last. */
+type Entry = { compiled: CompiledExtras; bytes: Buffer; block: Buffer; start: number };
+
+/**
+ * Creates the cache. It compares the bytes of a record that is not where it was, so that a version which comes back with
+ * other extras gets those. One that is reads neither copy of them: in a cache of many links both are far from the processor.
+ */
 export function createExtrasCache(): ExtrasOf {
-  const cache = new LRUCache<number, { bytes: Buffer; compiled: CompiledExtras }>({
+  const cache = new LRUCache<number, Entry>({
     maxSize: EXTRAS_BYTES_MAX,
     sizeCalculation: ({ bytes }) => bytes.length,
   });
   return ({ version, extras }) => {
     if (extras === null) return undefined;
     const known = cache.get(version);
-    if (known !== undefined && known.bytes.compare(extras.bytes, extras.start, extras.end) === 0)
-      return known.compiled;
+    if (known !== undefined) {
+      if (known.block === extras.bytes && known.start === extras.start) return known.compiled;
+      if (known.bytes.compare(extras.bytes, extras.start, extras.end) === 0) {
+        known.block = extras.bytes;
+        known.start = extras.start;
+        return known.compiled;
+      }
+    }
     const { utm, ...parsed } = parseExtras(extras);
     const compiled = {
       extras: parsed,
@@ -32,8 +44,10 @@ export function createExtrasCache(): ExtrasOf {
       utm: utm === undefined ? undefined : Buffer.from(utm),
     };
     cache.set(version, {
-      bytes: Buffer.from(extras.bytes.subarray(extras.start, extras.end)),
       compiled,
+      bytes: Buffer.from(extras.bytes.subarray(extras.start, extras.end)),
+      block: extras.bytes,
+      start: extras.start,
     });
     return compiled;
   };
