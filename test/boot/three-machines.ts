@@ -19,13 +19,18 @@ const ADDRESSES = ["10.0.0.11", "10.0.0.12", "10.0.0.13"];
 const FOLDER = "/root/release";
 const RECOVERY_MS = 60_000;
 
+/** Of each machine, when a step fails. */
+const LOG_LINES = 150;
+
 const account = z.object({ key: z.string() });
 
 type Step = <T>(name: string, work: () => T | Promise<T>) => Promise<T>;
 
-/** Installs three machines, uses them, and goes on without the first. Throws when something is not as documented. */
+/**
+ * Installs three machines, uses them, and goes on without the first. Throws when something is not as documented, after
+ * printing each machine's log.
+ */
 export async function runThreeMachines(dir: string, step: Step): Promise<void> {
-  const blocks = readBlocks(join(PROJECT_DIR, "docs/three-machines.md"));
   await using cleanup = new AsyncDisposableStack();
   const bridge = `shb-${process.pid}`;
   run(["ip", "link", "add", bridge, "type", "bridge"], "/");
@@ -43,6 +48,21 @@ export async function runThreeMachines(dir: string, step: Step): Promise<void> {
       }),
     ),
   );
+  try {
+    await useMachines(dir, machines, step);
+  } catch (error) {
+    for (const machine of machines) {
+      const log = await machine
+        .run(`journalctl --no-pager --lines=${LOG_LINES}`)
+        .catch(() => machine.console());
+      console.error(log);
+    }
+    throw error;
+  }
+}
+
+async function useMachines(dir: string, machines: readonly Machine[], step: Step): Promise<void> {
+  const blocks = readBlocks(join(PROJECT_DIR, "docs/three-machines.md"));
   const [first, second, third] = machines;
   if (first === undefined || second === undefined || third === undefined)
     throw new Error("There must be three machines.");
