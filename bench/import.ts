@@ -1,0 +1,85 @@
+/**
+ * `bun run bench:import [ROWS]`: the dashboard's import of a CSV file, in a browser: how long it takes from the click on
+ * "Import" until every link is there, and whether the progress bar moves meanwhile.
+ */
+import * as z from "zod";
+
+import { createAccount } from "../test/harness/admin.ts";
+import { call } from "../test/harness/api.ts";
+import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../test/harness/browser.ts";
+import { createUser } from "../test/harness/dashboard.ts";
+import { startStack } from "../test/harness/stack.ts";
+import { publish, round } from "./report.ts";
+
+const [ROWS = 100_000] = process.argv.slice(2).map(Number);
+const SECONDS_MAX = 60;
+const LIMIT_MS = 900_000;
+const POLL_MS = 250;
+
+const UNLIMITED = 1_000_000_000;
+
+const listed = z.object({ pagination: z.object({ total: z.number() }) });
+
+if (chromiumPath === undefined) process.exit(1);
+await using stack = await startStack();
+await using browser = await openBrowser();
+const { id: account, key } = await createAccount(stack, "enterprise", {
+  minute: UNLIMITED,
+  day: UNLIMITED,
+  burst: UNLIMITED,
+  endpoints: { "POST /v1/links": UNLIMITED },
+});
+const { page } = await openSignIn(browser, stack);
+await signInOnPage(page, await createUser(stack, account));
+await page.goto(`/${account}/live/links/import`);
+await page.getByLabel("Choose a CSV file").setInputFiles({
+  name: "links.csv",
+  mimeType: "text/csv",
+  buffer: Buffer.from(file(ROWS)),
+});
+const start = performance.now();
+await page.getByRole("button", { name: /^Import / }).click();
+let steps = 0;
+let done = -1;
+const bar = page.locator("progress");
+while (performance.now() - start < LIMIT_MS) {
+  const now = Number(await bar.getAttribute("value"));
+  if (now > done) steps++;
+  done = now;
+  if (done === ROWS) break;
+  await page.waitForTimeout(POLL_MS);
+}
+const seconds = (performance.now() - start) / 1_000;
+const list = await call(`${stack.info().api_url}/v1/links?limit=1`, { key });
+const { total } = listed.parse(list.body).pagination;
+if (total !== ROWS) throw new Error(`${total} of ${ROWS} links were imported.`);
+
+publish({
+  name: "import",
+  versions: { bun: Bun.version, chromium: browser.version() },
+  rows: [
+    {
+      rows: ROWS,
+      seconds: round(seconds),
+      "rows/s": Math.round(ROWS / seconds),
+      "bar moved": steps,
+    },
+  ],
+  targets: [
+    {
+      name: `seconds for ${ROWS} rows`,
+      value: round(seconds),
+      target: `<= ${SECONDS_MAX}`,
+      met: seconds <= SECONDS_MAX,
+    },
+  ],
+});
+
+/** A file of links with alias, title and tag. */
+function file(rows: number): string {
+  const lines = Array.from(
+    { length: rows },
+    (_, i) => `import-${i},https://shop-${i % 500}.example/products/${i},Product ${i},"catalogue"`,
+  );
+  return ["alias,url,title,tags", ...lines].join("\r\n");
+}
