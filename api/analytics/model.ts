@@ -181,9 +181,13 @@ export type AccountReferrersResponse = z.output<typeof accountReferrersResponse>
 /** The most dimensions of one breakdown. */
 const DIMENSIONS_MAX = 2;
 
+/** Longer than any two of their names. */
+const DIMENSIONS_LENGTH_MAX = 64;
+
 const dimensions = <Name extends string>(names: readonly [Name, ...Name[]]) =>
   z
     .string()
+    .max(DIMENSIONS_LENGTH_MAX)
     .transform((text) => text.split(","))
     .pipe(
       z

@@ -8,6 +8,9 @@ export type Explanation = {
   reason: string;
 };
 
+/** Statistics that are shared by a URL. */
+const SHARED = /^paths\.\/v1\/shared\//;
+
 export const EXPLAINED: readonly Explanation[] = [
   {
     rule: "owasp:api8:2023-define-cors-origin",
@@ -34,13 +37,24 @@ export const EXPLAINED: readonly Explanation[] = [
   {
     rule: "owasp:api4:2023-string-limit",
     place:
-      /schemas\.(?:BulkAnalyticsQuery\.properties\.link_ids|LinkDeletions|LinkChangeOfMany\.properties\.id$)/,
+      /schemas\.(?:BulkAnalyticsQuery\.properties\.link_ids|LinkDeletions|(?:LinkChangeOfMany\.properties\.id|NewShare\.properties\.link_id)$)/,
     reason: "a body has 1 MiB and 100 ids at most; an id of any length that is none is not found",
   },
   {
     rule: "owasp:api4:2023-string-limit",
-    place: /expires_at$|links\.get\.parameters/,
+    place: /(?:expires_at|starts_at|until)$|links\.get\.parameters/,
     reason: "the format date-time, which the API checks, leaves no room for a long text",
+  },
+  ...["no-credentials-in-url", "read-restricted", "write-restricted"].map((rule) => ({
+    rule: `owasp:api2:2023-${rule}`,
+    place: SHARED,
+    reason:
+      "a share is a URL for people without an account: its random token lets read sums, and its owner can revoke it",
+  })),
+  {
+    rule: "owasp:api8:2023-define-error-responses-401",
+    place: SHARED,
+    reason: "no key is asked for; a wrong password is 403",
   },
   {
     rule: "owasp:api4:2023-string-restricted",

@@ -24,6 +24,7 @@ export const SETTINGS_FIELDS: Readonly<Record<string, Prose>> = {
   expired_url: {
     text: "Where visitors are redirected once the link has expired or its limit is reached.",
     example: "https://example.com/over",
+    schema: { maxLength: 8192 },
   },
   rules: { text: "Other destinations for some visitors: the first rule that matches decides." },
   max_clicks: { text: "How often the link leads on, over all redirectors.", example: 100 },
