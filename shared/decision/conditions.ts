@@ -131,9 +131,11 @@ function compileSchedule(
         : minutes < end && days.includes(dayBefore(weekday));
     },
     ({ weekday, minutes }) =>
-      `day ${weekday}, ${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`,
+      `${WEEKDAYS[weekday - 1]}, ${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`,
   );
 }
+
+const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 const dayBefore = (weekday: number): number => (weekday === 1 ? 7 : weekday - 1);
 
