@@ -82,7 +82,7 @@ function ShareTable({
     );
   }
   return (
-    <Table label="Shared statistics" head={["Name", "Shows", "Access", ACTIONS]}>
+    <Table className="shares" label="Shared statistics" head={["Name", "Shows", "Access", ACTIONS]}>
       {shares.map((share) => (
         <tr key={share.id}>
           <td>
