@@ -4,7 +4,7 @@ import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
 import type { ClickHouse } from "../shared/clicks/rollups.ts";
-import type { ClickTexts } from "./clicks/single-clicks.ts";
+import type { ClickTexts } from "./clicks/export.ts";
 import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
 import { unavailable } from "./http/errors.ts";
 

@@ -25,16 +25,32 @@ export const linkScope = ({ id, lowVolume }: CountedLink, selection: Selection):
   };
 };
 
+/** The condition of single clicks of all links of an account; which links have any is not part of it. */
+export const accountClicks = (
+  { accountId, mode }: AccountScope,
+  selection: Selection,
+): Condition => {
+  const { condition, params } = scopeOf(
+    selection,
+    accountCondition({ accountId, mode }),
+    selection.links,
+    selection.columns,
+  );
+  return { condition, params };
+};
+
+const accountCondition = ({ accountId, mode }: AccountScope): Condition => ({
+  condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
+  params: { account_id: accountId, mode },
+});
+
 /** Those of all links of an account in one mode, including deleted ones. */
 export const accountScope = (
-  { accountId, mode }: AccountScope,
+  owner: AccountScope,
   range: Pick<QueryRange, "from" | "to">,
   selection: Selection,
 ): BreakdownScope => {
-  const account = {
-    condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
-    params: { account_id: accountId, mode },
-  };
+  const account = accountCondition(owner);
   const links = accountLinks(range, !selection.classes.every((name) => name === "human"));
   const subjects =
     selection.subjects === undefined

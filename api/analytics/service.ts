@@ -41,7 +41,7 @@ import type {
 } from "./model.ts";
 import { type PeriodQuery, type Range, resolveComparison, resolveRange } from "./period.ts";
 import { countAccountClicks, countClicks, findTopLinks, type SummaryCounts } from "./queries.ts";
-import { accountScope, linkScope } from "./scopes.ts";
+import { accountClicks, accountScope, linkScope } from "./scopes.ts";
 import { resolveMatcher, resolveSelection } from "./selection.ts";
 import { hasRawClicks, LOW_VOLUME_CLICKS, type QueryRange, timeSource } from "./sources.ts";
 import { countTargets, type TargetsResponse } from "./targets.ts";
@@ -198,18 +198,24 @@ export function createAnalyticsService({
   }
 
   /**
-   * Resolves which single clicks a query is about: of one link or of all, and of all classes unless a filter names some.
+   * Resolves which single clicks a query is about: of one `link` or of all, and of all classes unless a filter names some.
    * Throws `not_found` and `invalid_request`.
    */
   async function selectClicks(
     owner: AccountScope,
     linkId: string | undefined,
     query: AnalyticsQuery,
-  ): Promise<{ scope: Condition; range: QueryRange }> {
+  ): Promise<{ scope: Condition; range: QueryRange; link: Uuid | undefined }> {
     const wanted = { ...query, class: query.class ?? [...CLASSES] };
-    return linkId === undefined
-      ? await resolveAccountScope(owner, wanted)
-      : await resolveLinkScope(owner, decodeId("link", linkId), wanted);
+    if (linkId !== undefined) {
+      const { row, scope, range } = await resolveLinkScope(owner, decodeId("link", linkId), wanted);
+      return { scope, range, link: row.id };
+    }
+    const [range, selection] = await Promise.all([
+      resolveAccountRange(owner, wanted),
+      resolveSelection(links, owner, wanted),
+    ]);
+    return { scope: accountClicks(owner, selection), range, link: undefined };
   }
 
   async function resolveAccountScope(owner: AccountScope, query: AnalyticsQuery) {

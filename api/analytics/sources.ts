@@ -106,14 +106,23 @@ export const dayParams = (
  * WHERE clause for the links of an account that have clicks in a range: people's, or any (`anyClass`). It lets tables sorted
  * by link skip the data of all other links.
  */
-export const accountLinks = (
-  { from, to }: Pick<Range, "from" | "to">,
+export function accountLinks(
+  range: Pick<Range, "from" | "to">,
   anyClass = false,
   column: "link_id" | "subject_id" = "link_id",
-): Condition => ({
-  condition: `${column} IN (
+): Condition {
+  const { select, params } = selectAccountLinks(range, anyClass);
+  return { condition: `${column} IN (${select})`, params };
+}
+
+/** Statement for those links, in any order and repeatedly. Its account is in the parameters `account_id` and `mode`. */
+export const selectAccountLinks = (
+  { from, to }: Pick<Range, "from" | "to">,
+  anyClass: boolean,
+): { select: string; params: Record<string, unknown> } => ({
+  select: `
   SELECT link_id FROM ${anyClass ? "clicks_15m_of_account" : "clicks_1d_of_account"}
    WHERE account_id = {account_id: UUID} AND mode = {mode: String}
-     AND bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC'))`,
+     AND bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC')`,
   params: { links_from: toSeconds(Math.floor(from / DAY_MS) * DAY_MS), links_to: toSeconds(to) },
 });

@@ -55,16 +55,15 @@ export const clicksRoutes = ({ auth, clicks }: ClicksRoutesDeps) =>
 /** Reads the first part before the response begins, so that an error is still one. */
 async function toStream(lines: AsyncGenerator<string>): Promise<Response> {
   const first = await lines.next();
-  const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       if (first.done === true) controller.close();
-      else controller.enqueue(encoder.encode(first.value));
+      else controller.enqueue(Buffer.from(first.value));
     },
     async pull(controller) {
       const next = await lines.next();
       if (next.done === true) controller.close();
-      else controller.enqueue(encoder.encode(next.value));
+      else controller.enqueue(Buffer.from(next.value));
     },
     async cancel() {
       await lines.return(undefined);

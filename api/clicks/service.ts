@@ -2,14 +2,9 @@
 import { type AnalyticsService, incomplete } from "../analytics/service.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { type ClickTexts, createExports, exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
-import {
-  clickCursor,
-  type ClickTexts,
-  createExports,
-  exportClicks,
-  readNewestClicks,
-} from "./single-clicks.ts";
+import { clickCursor, readNewestClicks } from "./single-clicks.ts";
 
 type ClicksServiceDeps = {
   clickhouse: ClickTexts;
@@ -24,7 +19,7 @@ export function createClicksService({ clickhouse, analytics }: ClicksServiceDeps
   return {
     /** Returns a page of clicks, newest first; throws `not_found` and `invalid_request`. */
     async list(owner: AccountScope, query: ClicksQuery): Promise<ClicksResponse> {
-      const { scope, range } = await analytics.selectClicks(owner, query.link_id, query);
+      const { range, ...scope } = await analytics.selectClicks(owner, query.link_id, query);
       const cursor = readCursor(clickCursor, query.starting_after);
       const rows = await readNewestClicks(clickhouse, scope, range, query.limit + 1, cursor);
       const data = rows.slice(0, query.limit);
@@ -38,7 +33,7 @@ export function createClicksService({ clickhouse, analytics }: ClicksServiceDeps
 
     /** Returns all clicks of a range as lines of JSON; throws as `list`, and `unavailable`. */
     async exportAll(owner: AccountScope, query: ExportQuery): Promise<AsyncGenerator<string>> {
-      const { scope, range } = await analytics.selectClicks(owner, query.link_id, query);
+      const { range, ...scope } = await analytics.selectClicks(owner, query.link_id, query);
       return runExport(() => exportClicks(clickhouse, scope, range));
     },
   };

@@ -1,0 +1,201 @@
+/**
+ * Exports of all single clicks of a range as lines of JSON, in the order of links and times: that of the table, which needs
+ * no sorting. They are read in parts, with bounded memory on both sides.
+ */
+import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import type { Condition } from "../analytics/filters.ts";
+import {
+  clampInstant,
+  type QueryRange,
+  RAW_RANGE,
+  selectAccountLinks,
+} from "../analytics/sources.ts";
+import { ApiError } from "../http/errors.ts";
+import { type ClicksScope, selectFields, SETTINGS, type SingleClick } from "./single-clicks.ts";
+
+/** A client that can return rows as text, without reading each. */
+export type ClickTexts = {
+  query(
+    query: Parameters<ClickHouse["query"]>[0],
+  ): Promise<{ json<Row>(): Promise<Row[]>; text(): Promise<string> }>;
+};
+
+/** Clicks of one part: some 25 MB of text. */
+const PART_ROWS = 50_000;
+
+/** Links of one statement, whose clicks the index finds. */
+const GROUP_LINKS = 1_000;
+
+/** Links of an account that are looked up at once. */
+const LOOKUP_LINKS = 20_000;
+
+/** Exports that run at once in a process: each may hold two parts. */
+const EXPORTS_MAX = 4;
+
+/** Bounds the exports of a process; beyond {@link EXPORTS_MAX} they throw `unavailable`. */
+export function createExports() {
+  let running = 0;
+  return async function* run(start: () => AsyncGenerator<string>): AsyncGenerator<string> {
+    if (running >= EXPORTS_MAX) {
+      throw new ApiError("unavailable", "Too many exports are running. Try again shortly.", {
+        retryAfterSeconds: 5,
+      });
+    }
+    running++;
+    try {
+      yield* start();
+    } finally {
+      running--;
+    }
+  };
+}
+
+type Span = Pick<QueryRange, "from" | "to">;
+
+/** Reads all clicks of a range as lines of JSON; the next part is read while one is sent. */
+export const exportClicks = (
+  clickhouse: ClickTexts,
+  { scope, link }: ClicksScope,
+  range: Span,
+): AsyncGenerator<string> =>
+  aheadOf(
+    readParts(
+      clickhouse,
+      scope,
+      range,
+      link === undefined ? groupLinks(clickhouse, scope, range) : [[link]],
+    ),
+  );
+
+/** Asks for each value while the one before is in use. */
+async function* aheadOf<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Value> {
+  let next = values.next();
+  try {
+    for (;;) {
+      const { value, done } = await next;
+      if (done === true) return;
+      next = values.next();
+      // Whoever stops reading does not wait for it.
+      next.catch(() => undefined);
+      yield value;
+    }
+  } finally {
+    void values.return(undefined).catch(() => undefined);
+  }
+}
+
+/** Reads the links of an account that have clicks in a range, in their order, and divides them into groups. */
+async function* groupLinks(
+  clickhouse: ClickTexts,
+  scope: Condition,
+  range: Span,
+): AsyncGenerator<readonly Uuid[]> {
+  const { select, params } = selectAccountLinks(range, true);
+  let after: Uuid | undefined;
+  for (;;) {
+    const rows = await queryRows<{ link_id: Uuid }>(
+      clickhouse,
+      `SELECT DISTINCT link_id FROM (${select})
+        ${after === undefined ? "" : "WHERE link_id > {after: UUID}"}
+        ORDER BY link_id LIMIT {limit: UInt32}`,
+      {
+        ...scope.params,
+        ...params,
+        limit: LOOKUP_LINKS,
+        ...(after === undefined ? {} : { after }),
+      },
+    );
+    const links = rows.map(({ link_id }) => link_id);
+    for (let i = 0; i < links.length; i += GROUP_LINKS) yield links.slice(i, i + GROUP_LINKS);
+    if (links.length < LOOKUP_LINKS) return;
+    after = links.at(-1);
+  }
+}
+
+/** Reads the clicks of each group of links, in parts. */
+async function* readParts(
+  clickhouse: ClickTexts,
+  scope: Condition,
+  range: Span,
+  groups: AsyncIterable<readonly Uuid[]> | Iterable<readonly Uuid[]>,
+): AsyncGenerator<string> {
+  for await (const links of groups) {
+    let after: Place | undefined;
+    for (;;) {
+      const lines = await readPart(clickhouse, scope, range, links, after);
+      if (lines === "") break;
+      // Throws when ClickHouse failed on the way and ended with a message.
+      after = placeOf(lines);
+      yield lines;
+      if (countLines(lines) < PART_ROWS) break;
+    }
+  }
+}
+
+function countLines(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}
+
+/** Where a part ends: at its last click, in the order of the table. */
+type Place = { link_id: Uuid; ms: number; id: string };
+
+function placeOf(lines: string): Place {
+  const last: SingleClick = JSON.parse(lines.slice(lines.lastIndexOf("\n", lines.length - 2) + 1));
+  const link_id = decodeId("link", last.link_id);
+  if (link_id === undefined) throw new Error(`A click has the link "${last.link_id}".`);
+  return { link_id, ms: Date.parse(last.time), id: last.id };
+}
+
+/** ClickHouse writes the public ids of links, which it is told: each line would have to be read to replace them. */
+const PUBLIC_ID =
+  "transform(toString(clicks.link_id), {links: Array(String)}, {ids: Array(String)}, '')";
+
+async function readPart(
+  clickhouse: ClickTexts,
+  { condition, params }: Condition,
+  { from, to }: Span,
+  links: readonly Uuid[],
+  after: Place | undefined,
+): Promise<string> {
+  const result = await clickhouse.query({
+    query: `${selectFields(PUBLIC_ID)}
+              FROM clicks
+             WHERE ${condition} AND clicks.link_id IN {links: Array(UUID)}
+               AND ${RAW_RANGE} AND class IN {classes: Array(String)}
+               ${after === undefined ? "" : AFTER}
+             ORDER BY clicks.link_id, ts, journal_id, segment, idx
+             LIMIT {rows: UInt32} ${SETTINGS}`,
+    query_params: {
+      ...params,
+      links,
+      ids: links.map((link) => encodeId("link", link)),
+      from: clampInstant(from),
+      to: clampInstant(to),
+      rows: PART_ROWS,
+      ...(after === undefined ? {} : toParams(after)),
+    },
+    format: "JSONEachRow",
+  });
+  return await result.text();
+}
+
+/** The index is used for the first two lines only; without the second, all of a link's clicks would be read again. */
+const AFTER = `
+  AND clicks.link_id >= {after_link: UUID}
+  AND (clicks.link_id > {after_link: UUID} OR ts >= fromUnixTimestamp64Milli({after_ms: Int64}))
+  AND (clicks.link_id, ts, journal_id, segment, idx)
+    > ({after_link: UUID}, fromUnixTimestamp64Milli({after_ms: Int64}), {after_journal: UUID}, {after_segment: UInt32}, {after_idx: UInt16})`;
+
+function toParams({ link_id, ms, id }: Place) {
+  const [journal = "", segment = "0", idx = "0"] = id.split(".");
+  return {
+    after_link: link_id,
+    after_ms: ms,
+    after_journal: journal,
+    after_segment: Number(segment),
+    after_idx: Number(idx),
+  };
+}
