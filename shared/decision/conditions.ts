@@ -1,6 +1,7 @@
 /** Conditions of rules, compiled to functions of a request's facts. */
 import { createAddressList } from "../address-list.ts";
 import type { Condition } from "../contracts/link-extras.ts";
+import { cached } from "../visitors/cache.ts";
 import type { RequestFacts } from "./facts.ts";
 import { isLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";
@@ -30,8 +31,21 @@ function compile<Value>(
   };
 }
 
+/** Compiled conditions that are kept: links share most, so that thousands of links need little memory for theirs. */
+const CONDITIONS_MAX = 5_000;
+
+/** A longer condition, as JSON, is the link's own. */
+const SHARED_LENGTH_MAX = 256;
+
+const sharedConditions = cached(CONDITIONS_MAX, (json: string) => compileNew(JSON.parse(json)));
+
 /** Compiles a condition. Throws for values that the API would have refused. */
 export function compileCondition(condition: Condition): CompiledCondition {
+  const json = JSON.stringify(condition);
+  return json.length > SHARED_LENGTH_MAX ? compileNew(condition) : sharedConditions(json);
+}
+
+function compileNew(condition: Condition): CompiledCondition {
   const not = condition.not === true;
   switch (condition.type) {
     case "query":
