@@ -31,9 +31,7 @@ const TIME = "concat(replaceOne(toString(ts), ' ', 'T'), 'Z')";
 
 /** Selects the fields of clicks; `link` is the expression for that of the link. */
 export const selectFields = (link = "toString(link_id)"): string =>
-  `SELECT ${ID} AS id, ${TIME} AS time, ${link} AS link_id, ${CLICK_COLUMNS.map(
-    (column) => `toString(${column}) AS ${column}`,
-  ).join(", ")}`;
+  `SELECT ${ID} AS id, ${TIME} AS time, ${link} AS link_id, ${CLICK_COLUMNS.join(", ")}`;
 
 /** Conditions are on columns, which the texts of the same names must not replace. */
 export const SETTINGS = "SETTINGS prefer_column_name_to_alias = 1";
