@@ -26,16 +26,9 @@ export const linkScope = ({ id, lowVolume }: CountedLink, selection: Selection):
 };
 
 /** The condition of single clicks of all links of an account; which links have any is not part of it. */
-export const accountClicks = (
-  { accountId, mode }: AccountScope,
-  selection: Selection,
-): Condition => {
-  const { condition, params } = scopeOf(
-    selection,
-    accountCondition({ accountId, mode }),
-    selection.links,
-    selection.columns,
-  );
+export const accountClicks = (owner: AccountScope, selection: Selection): Condition => {
+  const { links, columns } = selection;
+  const { condition, params } = scopeOf(selection, accountCondition(owner), links, columns);
   return { condition, params };
 };
 

@@ -54,6 +54,20 @@ const ofSums = ({ select, ...rollup }: OfSums): RollupTable => ({
   selectFromClicks: (condition) => select(`(${selectSums(condition)})`),
 });
 
+/** Sums of clicks and their visitors by class and a coarser bucket; the last of `keys` is the bucket. */
+const summedBy = (
+  toBucket: "toStartOfHour" | "toStartOfDay",
+  keys: readonly string[],
+): Pick<OfSums, "keys" | "measures" | "select"> => ({
+  keys: [...keys, "class"],
+  measures: ["clicks", "visitors"],
+  select: (from) => `
+      SELECT ${keys.slice(0, -1).join(", ")}, ${toBucket}(bucket) AS bucket, class,
+             sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
+        FROM ${from}
+       GROUP BY ${keys.join(", ")}, class`,
+});
+
 /**
  * A rollup of human clicks by values of their columns and by UTC day. Each click is counted for two subjects: its link,
  * and its account.
@@ -92,24 +106,12 @@ export const ROLLUP_TABLES: readonly RollupTable[] = [
   ofSums({
     table: "clicks_1h",
     bucketSeconds: HOUR_SECONDS,
-    keys: [...LINK_KEYS, "class"],
-    measures: ["clicks", "visitors"],
-    select: (from) => `
-      SELECT link_id, account_id, mode, toStartOfHour(bucket) AS bucket, class,
-             sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
-        FROM ${from}
-       GROUP BY link_id, account_id, mode, bucket, class`,
+    ...summedBy("toStartOfHour", LINK_KEYS),
   }),
   ofSums({
     table: "clicks_1d",
     bucketSeconds: DAY_SECONDS,
-    keys: [...LINK_KEYS, "class"],
-    measures: ["clicks", "visitors"],
-    select: (from) => `
-      SELECT link_id, account_id, mode, toStartOfDay(bucket) AS bucket, class,
-             sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
-        FROM ${from}
-       GROUP BY link_id, account_id, mode, bucket, class`,
+    ...summedBy("toStartOfDay", LINK_KEYS),
   }),
   ofSums({
     table: "clicks_15m_of_account",
@@ -123,13 +125,7 @@ export const ROLLUP_TABLES: readonly RollupTable[] = [
   ofSums({
     table: "clicks_1h_of_account",
     bucketSeconds: HOUR_SECONDS,
-    keys: [...ACCOUNT_KEYS, "class"],
-    measures: ["clicks", "visitors"],
-    select: (from) => `
-      SELECT account_id, mode, toStartOfHour(bucket) AS bucket, class,
-             sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
-        FROM ${from}
-       GROUP BY account_id, mode, bucket, class`,
+    ...summedBy("toStartOfHour", ACCOUNT_KEYS),
   }),
   ofSums({
     table: "clicks_1d_of_account",
