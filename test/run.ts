@@ -21,7 +21,7 @@ const UNIT_TIMEOUT_MS = 180_000;
 const E2E_FILES_AT_ONCE = 2;
 
 /** These take minutes, so they start first: the last file to end should be a short one. */
-const LONG_E2E_FILES = ["chaos", "accessibility", "batches", "takedowns", "links-that-decide"];
+const LONG_E2E_FILES = ["chaos", "accessibility", "batches", "cluster", "lifecycle", "access"];
 
 /**
  * Files with failed tests that are run once more, alone, when all others have ended: on a busy machine a test may fail
