@@ -291,7 +291,7 @@ test("processes of the version before neither redirect what is taken down nor li
     );
     for (const { id } of [plain, rich])
       for (const [method, body] of [
-        ["PATCH", { title: "x", disabled: false }],
+        ["PATCH", { title: "x" }],
         ["DELETE", undefined],
       ] as const) {
         const response = await callOnce(`${oldApi.url}/v1/links/${id}`, {
