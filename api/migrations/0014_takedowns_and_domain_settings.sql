@@ -50,13 +50,14 @@ create table takedowns (
 );
 
 -- A process of an earlier version would publish a link without what decides about it: its change fails, with a code that
--- it reports as a temporary failure (503), so that the repeat reaches a newer process.
+-- it reports as a temporary failure (503), so that the repeat reaches a newer process. When its destination last got another
+-- host decides nothing, and is published again with the next change by a newer process.
 create or replace function refuse_stripped_record() returns trigger language plpgsql as $$
 begin
   if exists (
     select from links
      where id = (new.record ->> 'link_id')::uuid
-       and (extras is not null and new.record ->> 'state' = 'active' and not new.record ? 'extras'
+       and (extras - 'host_changed_at' <> '{}' and new.record ->> 'state' = 'active' and not new.record ? 'extras'
             or taken_down and not coalesce(new.record -> 'extras' ? 'taken_down', false))
   ) then
     raise exception 'The record lacks extras that its link has.' using errcode = '57P03';
