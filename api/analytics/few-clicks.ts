@@ -4,7 +4,7 @@
  */
 import { queryRows } from "../../shared/clicks/rollups.ts";
 import { rollupConditions } from "./dimensions.ts";
-import type { Filters, Selection } from "./filters.ts";
+import type { Selection } from "./filters.ts";
 import { ANALYTICS_EXACT_CLICKS_MAX, clampInstant } from "./sources.ts";
 import type { IsFew } from "./visitors.ts";
 
@@ -15,7 +15,7 @@ export const ALWAYS_FEW: IsFew = () => Promise.resolve(true);
 export function fewByRollups(
   subjects: string,
   params: Record<string, unknown>,
-  { classes, filters }: Pick<Selection, "classes"> & { filters: Pick<Filters, "columns"> },
+  { classes, filters }: Pick<Selection, "classes" | "filters">,
 ): IsFew {
   // Rollups by dimension have only people's clicks.
   const isOfPeople = classes.every((name) => name === "human");

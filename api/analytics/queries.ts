@@ -4,7 +4,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { ALWAYS_FEW } from "./few-clicks.ts";
 import { allOf, needsRawClicks, type Selection } from "./filters.ts";
-import { accountScope, type CountedLink, linkScope } from "./scopes.ts";
+import { accountCondition, accountScope, type CountedLink, linkScope } from "./scopes.ts";
 import {
   accountLinks,
   ANALYTICS_EXACT_CLICKS_MAX,
@@ -73,11 +73,7 @@ export function countAccountClicks(
   range: QueryRange,
   selection: Selection,
 ): Promise<SummaryCounts> {
-  const { accountId, mode } = owner;
-  const account = {
-    condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
-    params: { account_id: accountId, mode },
-  };
+  const account = accountCondition(owner);
   const { table, raw } = timeSource(range);
   const onlyRaw = raw || selection.columns !== undefined;
   const byLink = allOf(
@@ -232,7 +228,7 @@ export type TopLink = { link_id: Uuid; clicks: number };
 /** Finds the links of an account with the most clicks; ties sort by id. */
 export async function findTopLinks(
   clickhouse: ClickHouse,
-  { accountId, mode }: AccountScope,
+  owner: AccountScope,
   range: QueryRange,
   limit: number,
   selection: Selection,
@@ -240,10 +236,7 @@ export async function findTopLinks(
   const onlyRaw = needsRawClicks(selection);
   const days = onlyRaw ? undefined : splitDays(range);
   const { condition, params } = allOf(
-    {
-      condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
-      params: { account_id: accountId, mode },
-    },
+    accountCondition(owner),
     onlyRaw ? accountLinks(range, true) : undefined,
     selection.links,
     selection.columns,

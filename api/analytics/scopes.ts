@@ -32,7 +32,8 @@ export const accountClicks = (owner: AccountScope, selection: Selection): Condit
   return { condition, params };
 };
 
-const accountCondition = ({ accountId, mode }: AccountScope): Condition => ({
+/** The condition of all links of an account in one mode. */
+export const accountCondition = ({ accountId, mode }: AccountScope): Condition => ({
   condition: "account_id = {account_id: UUID} AND mode = {mode: String}",
   params: { account_id: accountId, mode },
 });

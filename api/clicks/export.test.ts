@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { type ClickTexts, exportClicks } from "./export.ts";
 
-const SCOPE = { condition: "account_id = {account_id: UUID}", params: {}, link: undefined };
+const SCOPE = { condition: "account_id = {account_id: UUID}", params: {} };
 const RANGE = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
 
 type Row = { link: Uuid; ms: number; journal: Uuid; idx: number };
