@@ -221,10 +221,31 @@ const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settin
 /** Draws a version for the notice of a domain. */
 export async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
   const [row] = await transaction<[{ version: string }]>`
-    with drawn as (select nextval('link_version') as version)
+    with drawn as (select next_link_version() as version)
     , noted as (update domains set version = drawn.version from drawn where id = ${id})
     select version from drawn`;
   return Number(row.version);
+}
+
+/** Draws a version for the notice of a host that is no domain any more. */
+export async function drawFreeVersion(transaction: Transaction): Promise<number> {
+  const [row] = await transaction<[{ version: number }]>`
+    select next_link_version()::float8 as version`;
+  return row.version;
+}
+
+/**
+ * Of hosts, those of verified domains about which a notice was published. Other changes of their domains wait until the
+ * transaction ends.
+ */
+export async function lockNoticedHosts(
+  transaction: Transaction,
+  hosts: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await transaction<{ host: string; noticed: boolean }[]>`
+    select host, version > 0 and verified_at is not null as noticed
+      from domains where host = any (${[...hosts]}::text[]) order by id for update`;
+  return new Set(rows.filter(({ noticed }) => noticed).map(({ host }) => host));
 }
 
 /** Adds a notice to the outbox, and returns the row's id. */

@@ -41,7 +41,7 @@ export async function insertLink(
         from alias_lock
        cross join lateral consume_quota(${link.account_id}, ${link.mode}, 'links_per_day', held::integer) consumed
     ), drawn as materialized (
-      select nextval('link_version') as version from quota where granted
+      select next_link_version() as version from quota where granted
     ), link as (
       insert into links (id, account_id, mode, domain_id, alias, original_url, target_url, title, password_hash,
                          expires_at, utm_source, utm_medium, utm_campaign, utm_term, utm_content,
@@ -142,7 +142,7 @@ export async function updateLinkRow(transaction: Transaction, link: LinkRow): Pr
            utm_campaign = ${link.utm_campaign}, utm_term = ${link.utm_term},
            utm_content = ${link.utm_content}, forward_query = ${link.forward_query},
            tags = ${link.tags}, external_id = ${link.external_id}, extras = ${jsonOf(transaction, link)}::jsonb,
-           archived = ${link.archived}, version = nextval('link_version'), updated_at = ${link.updated_at}
+           archived = ${link.archived}, version = next_link_version(), updated_at = ${link.updated_at}
      where id = ${link.id}
     returning version`;
   return Number(row.version);
@@ -152,7 +152,7 @@ export async function updateLinkRow(transaction: Transaction, link: LinkRow): Pr
 export async function deleteLinkRow(transaction: Transaction, id: Uuid): Promise<number> {
   const [row] = await transaction<[{ version: string }]>`
     with deleted as (delete from links where id = ${id} returning id)
-    select nextval('link_version') as version from deleted`;
+    select next_link_version() as version from deleted`;
   return Number(row.version);
 }
 
@@ -200,7 +200,7 @@ export async function setTakenDown(
   down: boolean,
 ): Promise<number> {
   const [row] = await transaction<[{ version: string }]>`
-    update links set taken_down = ${down}, version = nextval('link_version') where id = ${id} returning version`;
+    update links set taken_down = ${down}, version = next_link_version() where id = ${id} returning version`;
   return Number(row.version);
 }
 

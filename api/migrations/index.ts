@@ -15,6 +15,7 @@ import takedowns from "./0014_takedowns_and_domain_settings.sql" with { type: "t
 import archivedAndFolded from "./0015_archived_and_folded.sql" with { type: "text" };
 import shares from "./0016_shares.sql" with { type: "text" };
 import utmBacklog from "./0017_utm_backlog.sql" with { type: "text" };
+import linkFeed from "./0018_link_feed.sql" with { type: "text" };
 
 /** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
 export type PostgresMigration = Migration & { concurrent?: true };
@@ -40,4 +41,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 15, name: "archived_and_folded", text: archivedAndFolded, concurrent: true },
   { id: 16, name: "shares", text: shares },
   { id: 17, name: "utm_backlog", text: utmBacklog },
+  { id: 18, name: "link_feed", text: linkFeed },
 ];

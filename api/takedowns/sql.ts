@@ -52,7 +52,7 @@ export async function insertTakedownNotice(
   draft: TakedownNotice,
 ): Promise<string> {
   const [row] = await transaction<[{ id: string }]>`
-    with drawn as (select nextval('link_version') as version)
+    with drawn as (select next_link_version() as version)
     insert into link_outbox (version, record, created_at)
     select version, ${transaction.json(draft)}::jsonb || jsonb_build_object('version', version), now() - interval '1 minute'
       from drawn

@@ -6,3 +6,5 @@
 revoke insert, update, delete on schema_migrations from shorthop_api;
 -- The worker writes the totals of links, and reads nothing else.
 grant select, update on link_counters to shorthop_worker;
+-- Versions of links are drawn by functions, which only the API may call.
+grant execute on function next_link_version(), skip_link_versions(bigint) to shorthop_api;

@@ -89,7 +89,8 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
     const id = await postgres.addAccount();
     const rows = await api`select id from accounts where id = ${id}`;
     expect(rows).toHaveLength(1);
-    await api`select nextval('link_version')`;
+    await api`select next_link_version()`;
+    await api`select skip_link_versions(1)`;
     await expectDenied(api, [
       "create table mine ()",
       "create temporary table mine ()",
@@ -111,6 +112,8 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
       "delete from link_counters",
       "create table mine ()",
       "select nextval('link_version')",
+      "select next_link_version()",
+      "select skip_link_versions(1)",
     ]);
   });
 });

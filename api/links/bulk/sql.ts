@@ -21,7 +21,7 @@ export async function lockAliasesAndDrawVersions(
       select pg_advisory_xact_lock(hashtextextended(name, 1)) is not null as held
         from (select name from unnest(${sorted}::text[]) with ordinality as sorted (name, place) order by place) names
     )
-    select nextval('link_version') as version
+    select next_link_version() as version
       from generate_series(1, ${count}::integer) where (select count(*) from locked) >= 0`;
   return rows.map(({ version }) => Number(version));
 }
@@ -197,7 +197,7 @@ export async function replaceTags(
                from (select case when tag = any (${[...tags]}::text[]) then ${into} else tag end as tag, min(place) as place
                        from unnest(link.tags) with ordinality as old (tag, place)
                       group by 1) merged),
-           version = nextval('link_version'), updated_at = greatest(clock_timestamp(), updated_at)
+           version = next_link_version(), updated_at = greatest(clock_timestamp(), updated_at)
       from chosen
      where link.id = chosen.id
     returning link.id`;
