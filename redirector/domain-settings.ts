@@ -56,6 +56,8 @@ export function createDomainAnswers() {
       const answers = isEmpty ? null : toAnswers(notice.settings);
       entries.set(domain, { version, notice, answers });
     },
+    /** Forgets a domain that is no more. */
+    forget: (domain: string): void => void entries.delete(domain),
     /** The domains that are known. */
     domains: (): string[] => [...entries.keys()],
     /** The settings that are known, as the feed delivered them. */

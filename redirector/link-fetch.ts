@@ -1,4 +1,4 @@
-/** Fetches single links from the links feed: those that are not cached, and cached ones after the feed was lost. */
+/** Reads single messages of the links feed: links that are not cached, and cached ones after the feed was lost. */
 import type { Msg, NatsConnection } from "nats";
 
 import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
@@ -22,11 +22,20 @@ const ATTEMPT_TIMEOUT_MS = 500;
 /** Fetches the last record of a short link; undefined when there is none. Throws when NATS does not respond in time. */
 export type FetchLink = (domain: string, alias: string) => Promise<LinkRecord | undefined>;
 
-/** `replicated` when the stream has several replicas, of which one may be behind. */
+/** Reads the last message of a subject; undefined when there is none. Throws when NATS does not respond in time. */
+export type ReadSubject = (subject: string) => Promise<Uint8Array | undefined>;
+
 export const createLinkFetch =
-  (nats: Pick<Nats, "connection" | "connected">, replicated: boolean): FetchLink =>
+  (read: ReadSubject): FetchLink =>
   async (domain, alias) => {
-    const subject = linkSubject(domain, alias);
+    const data = await read(linkSubject(domain, alias));
+    return data === undefined ? undefined : decodeLinkRecord(data);
+  };
+
+/** `replicated` when the stream has several replicas, of which one may be behind. */
+export const createSubjectReader =
+  (nats: Pick<Nats, "connection" | "connected">, replicated: boolean): ReadSubject =>
+  async (subject) => {
     const deadline = Date.now() + TIMEOUT_MS;
     for (;;) {
       const remainingMs = Math.max(1, deadline - Date.now());
@@ -35,8 +44,8 @@ export const createLinkFetch =
         // Requests would be kept in memory, without a bound.
         if (!nats.connected()) throw new Error("There is no connection to NATS.");
         const timeout = Math.min(remainingMs, ATTEMPT_TIMEOUT_MS);
-        const record = await readReplica(connection, subject, timeout);
-        if (record !== undefined || !replicated) return record;
+        const data = await readReplica(connection, subject, timeout);
+        if (data !== undefined || !replicated) return data;
         return await readLeader(connection, subject, timeout);
       } catch (error) {
         // A server that has just restarted accepts requests before its streams do.
@@ -46,15 +55,14 @@ export const createLinkFetch =
     }
   };
 
-/** Reads the last record of a subject by a direct get, which any replica answers. */
+/** Reads the last message of a subject by a direct get, which any replica answers. */
 async function readReplica(
   connection: NatsConnection,
   subject: string,
   timeout: number,
-): Promise<LinkRecord | undefined> {
+): Promise<Uint8Array | undefined> {
   const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`;
-  const message = await getDirectly(connection, api, undefined, timeout);
-  return message === undefined ? undefined : decodeLinkRecord(message.data);
+  return (await getDirectly(connection, api, undefined, timeout))?.data;
 }
 
 /** A message of the feed and its position. */
@@ -98,11 +106,10 @@ async function readLeader(
   connection: NatsConnection,
   subject: string,
   timeout: number,
-): Promise<LinkRecord | undefined> {
+): Promise<Uint8Array | undefined> {
   const manager = await connection.jetstreamManager({ timeout, checkAPI: false });
   try {
-    const { data } = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
-    return decodeLinkRecord(data);
+    return (await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject })).data;
   } catch (error) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;

@@ -1,7 +1,7 @@
 /**
  * Subscribes to the links feed: applies every change to the cache, from a cursor of its own, and fetches links that
  * are not cached. The cache keeps answering while the feed is away, and while its links are read again because the
- * stream was rolled back or recreated.
+ * stream was rolled back, recreated or filled again.
  */
 import {
   AckPolicy,
@@ -12,7 +12,12 @@ import {
   type NatsConnection,
 } from "nats";
 
-import { DOMAIN_ALIAS, isNotice, TAKEDOWNS_ALIAS } from "../shared/contracts/feed-notices.ts";
+import {
+  decodeHeartbeat,
+  DOMAIN_ALIAS,
+  isNotice,
+  TAKEDOWNS_ALIAS,
+} from "../shared/contracts/feed-notices.ts";
 import {
   decodeLinkRecord,
   DEFAULT_DOMAIN,
@@ -29,8 +34,13 @@ import type { Nats } from "../shared/nats.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import type { DomainAnswersCache } from "./domain-settings.ts";
 import { continues, type Cursor, resume } from "./feed-position.ts";
-import { createLinkFetch, type FeedMessage, readNextMessage } from "./link-fetch.ts";
-import { revalidate } from "./revalidation.ts";
+import {
+  createLinkFetch,
+  createSubjectReader,
+  type FeedMessage,
+  readNextMessage,
+} from "./link-fetch.ts";
+import { createRevalidation } from "./revalidation.ts";
 import type { Takedowns } from "./takedowns.ts";
 
 /**
@@ -66,10 +76,10 @@ const OVERLAP_MESSAGES = 1_000;
 export type LinkSubscriber = {
   /**
    * Fetches a short link into the cache; concurrent requests for a link are coalesced. Returns its record; undefined when
-   * the link does not exist. Throws when NATS does not respond in time.
+   * the link does not exist. Throws when NATS does not respond in time, or does not have the link and may have lost it.
    */
   fetch(domain: string, alias: string): Promise<LinkRecord | undefined>;
-  /** Reads the settings of a custom domain; false when it has none. Throws when NATS does not respond in time. */
+  /** Reads the settings of a custom domain; false when it has none. Throws as `fetch` does. */
   fetchDomain(domain: string): Promise<boolean>;
   /**
    * `ok` once the cache was up to date with the feed, or when there is a snapshot and no feed; else the reason why
@@ -84,6 +94,10 @@ export type LinkSubscriber = {
   ageSeconds(): number;
   /** The cache's position in the feed; undefined before the first connection. */
   cursor(): Cursor | undefined;
+  /** The epoch of the feed since which the cache is valid; undefined while cached links have to be read again. */
+  epoch(): number | undefined;
+  /** False when the feed has said that it lacks links. */
+  complete(): boolean;
   /** Changes of links that the feed has delivered since the start. */
   changes(): number;
   /** Messages of the stream that the cache has not applied; undefined while that is unknown. */
@@ -100,7 +114,11 @@ type LinkSubscriberDeps = {
   domains: DomainAnswersCache;
   /** The position of the records that are in the cache already. */
   initialCursor: Cursor | undefined;
+  /** The epoch since which those records are valid. */
+  initialEpoch?: number | undefined;
   log: Log;
+  overlapMessages?: number;
+  pullBatch?: number;
 };
 
 /** Subscribes to the feed, and resubscribes when NATS was unavailable. */
@@ -111,19 +129,31 @@ export function startLinkSubscriber({
   takedowns,
   domains,
   initialCursor,
+  initialEpoch,
   log,
+  overlapMessages = OVERLAP_MESSAGES,
+  pullBatch = PULL_BATCH,
 }: LinkSubscriberDeps): LinkSubscriber {
-  const fetchLink = createLinkFetch(nats, streamReplicas > 1);
+  const readSubject = createSubjectReader(nats, streamReplicas > 1);
+  const fetchLink = createLinkFetch(readSubject);
   const fetching = new Map<string, Promise<LinkRecord | undefined>>();
   const startedAt = performance.now();
   let confirmedAt = startedAt;
-  let cursor = initialCursor;
+  let cursor = initialCursor && { ...initialCursor };
   let state = "not connected yet";
   let wasUpToDate = false;
   let changes = 0;
-  let losses = 0;
   let lag: number | undefined;
   let stopped = false;
+  const revalidation = createRevalidation({
+    cache,
+    domains,
+    fetchLink: fetchExisting,
+    fetchDomain,
+    isStopped: () => stopped,
+    initialEpoch,
+    log,
+  });
 
   function setLag(messages: number): void {
     lag = messages;
@@ -151,26 +181,37 @@ export function startLinkSubscriber({
       else store(record);
       changes++;
     }
-    if (subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
+    if (subject === HEARTBEAT_SUBJECT) {
+      confirmedAt = performance.now();
+      revalidation.onHeartbeat(decodeHeartbeat(data));
+    }
     position.sequence = Math.max(position.sequence, sequence);
   }
 
   function onLost(): void {
-    losses++;
-    const loss = losses;
     log.warn("feed_position_lost");
-    const isCancelled = () => stopped || loss !== losses;
-    void revalidate({ cache, fetchLink, isCancelled, log });
-    // What fails here is read when a request needs it, or delivered when it changes.
-    for (const domain of domains.domains()) void fetchDomain(domain).catch(() => undefined);
+    revalidation.onLost();
   }
 
-  /** A feed that has no list any more does not lift takedowns: it was lost. */
-  const readTakedowns = async (): Promise<void> =>
-    takedowns.apply(await fetchLink(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS));
+  /** Throws unless the stream is known to have every link. */
+  async function requireComplete(): Promise<void> {
+    // A stream that cannot be followed any more may have been rolled back.
+    if (wasUpToDate && state !== "ok") throw new Error("The links feed was lost.");
+    const data = await readSubject(HEARTBEAT_SUBJECT);
+    // A stream without a heartbeat is new, and has not been filled yet.
+    if (data === undefined || decodeHeartbeat(data)?.complete === false)
+      throw new Error("The links feed lacks links.");
+  }
+
+  /** As `fetchLink`; throws when the stream does not have the link and may have lost it. */
+  async function fetchExisting(domain: string, alias: string): Promise<LinkRecord | undefined> {
+    const record = await fetchLink(domain, alias);
+    if (record === undefined) await requireComplete();
+    return record;
+  }
 
   async function fetchDomain(domain: string): Promise<LinkRecord | undefined> {
-    const record = await fetchLink(domain, DOMAIN_ALIAS);
+    const record = await fetchExisting(domain, DOMAIN_ALIAS);
     domains.apply(domain, record);
     return record;
   }
@@ -183,16 +224,18 @@ export function startLinkSubscriber({
     await ensureLinksStream(manager, streamReplicas);
     const position = await resume(cursor, readInfo, onLost);
     cursor = position;
-    // The cursor may lie behind the list, of which only the last version is in the stream.
-    await readTakedowns();
-    const added = await addConsumer(manager, position);
+    // The cursor may lie behind the list, of which only the last version is in the stream. A feed that has no list any
+    // more does not lift takedowns: it was lost.
+    const list = await fetchLink(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS);
+    if (list !== undefined) takedowns.apply(list);
+    const added = await addConsumer(manager, Math.max(1, position.sequence + 1 - overlapMessages));
     const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
     const consumer = stream.getConsumerFromInfo(added);
     let delivered = 0;
     while (!stopped && nats.connected()) {
-      const before = position.sequence;
+      const before = delivered;
       const messages = await consumer.fetch({
-        max_messages: PULL_BATCH,
+        max_messages: pullBatch,
         expires: PULL_EXPIRES_MS,
         bind: true,
       });
@@ -211,15 +254,16 @@ export function startLinkSubscriber({
       const info = await readInfo();
       if (!continues(position, info)) return;
       setLag(info.state.last_seq - position.sequence);
-      // The stream has more, and the consumer did not deliver it: it is gone.
-      if (lag !== 0 && position.sequence === before) return;
+      // The stream has more, and the consumer delivered nothing: it is gone. What it delivered says so, and not the
+      // position, which does not move while it delivers the overlap.
+      if (lag !== 0 && delivered === before) return;
     }
   }
 
   /** Applies what the replicas have, message by message, while no consumer can be had: elections take seconds. */
   async function applyWithoutConsumer(connection: NatsConnection): Promise<void> {
     if (cursor === undefined) return;
-    for (let i = 0; i < PULL_BATCH; i++) {
+    for (let i = 0; i < pullBatch; i++) {
       const next = await readNextMessage(connection, cursor.sequence, REQUEST_TIMEOUT_MS);
       if (next === undefined) return;
       apply(next, cursor);
@@ -252,8 +296,8 @@ export function startLinkSubscriber({
 
   async function fetchIntoCache(domain: string, alias: string): Promise<LinkRecord | undefined> {
     // Before the first link, so that none is followed that is taken down.
-    if (!takedowns.isKnown()) await readTakedowns();
-    const record = await fetchLink(domain, alias);
+    if (!takedowns.isKnown()) takedowns.apply(await fetchExisting(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS));
+    const record = await fetchExisting(domain, alias);
     if (record !== undefined) cache.put(record);
     return record;
   }
@@ -295,6 +339,8 @@ export function startLinkSubscriber({
     state: () => state,
     ageSeconds: () => (performance.now() - confirmedAt) / 1_000,
     cursor: () => (cursor === undefined ? undefined : { ...cursor }),
+    epoch: revalidation.epoch,
+    complete: revalidation.isComplete,
     changes: () => changes,
     lag: () => lag,
     stop: () => void (stopped = true),
@@ -304,11 +350,11 @@ export function startLinkSubscriber({
 const INTERRUPTED = "feed interrupted";
 
 /** Adds a consumer for this process alone, in memory: when its server dies, another one resumes from the cursor. */
-const addConsumer = (manager: JetStreamManager, { sequence }: Cursor): Promise<ConsumerInfo> =>
+const addConsumer = (manager: JetStreamManager, start: number): Promise<ConsumerInfo> =>
   manager.consumers.add(LINKS_STREAM, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: Math.max(1, sequence + 1 - OVERLAP_MESSAGES),
+    opt_start_seq: start,
     inactive_threshold: CONSUMER_INACTIVE_NS,
     mem_storage: true,
     num_replicas: 1,

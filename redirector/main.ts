@@ -71,7 +71,7 @@ async function serve(): Promise<void> {
   mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
   lockJournal(config.JOURNAL_DIR);
   const snapshotPath = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
-  const initialCursor = await loadSnapshot(snapshotPath, cache, (notice) => {
+  const snapshot = await loadSnapshot(snapshotPath, cache, (notice) => {
     if (notice.alias === TAKEDOWNS_ALIAS) takedowns.apply(notice);
     else domains.apply(notice.domain, notice);
   });
@@ -81,7 +81,8 @@ async function serve(): Promise<void> {
     cache,
     takedowns,
     domains,
-    initialCursor,
+    initialCursor: snapshot?.cursor,
+    initialEpoch: snapshot?.epoch,
     log,
   });
   const replicas = watchReplicas({
@@ -172,7 +173,7 @@ async function serve(): Promise<void> {
   const connectionsMax = Math.min(config.CONNECTIONS_MAX, readConnectionsLimit());
   if (connectionsMax < config.CONNECTIONS_MAX)
     log.warn({ connections_max: connectionsMax }, "connections_max_lowered_to_open_files");
-  if (initialCursor !== undefined) await feed.waitUntilCurrent(CATCH_UP_MS);
+  if (snapshot !== undefined) await feed.waitUntilCurrent(CATCH_UP_MS);
   const logFailure = createLimitedLog(log, "connection_failed");
   const server = startServer(
     {
@@ -241,6 +242,8 @@ async function serve(): Promise<void> {
 
 /** Why links may be outdated; undefined when they are not. */
 function feedWarning(feed: LinkSubscriber): string | undefined {
+  if (!feed.complete())
+    return "the feed lacks links; an API process is filling it, and links that are not in memory answer 503";
   const age = Math.round(feed.ageSeconds());
   if (feed.state() === "ok" && age < FEED_AGE_WARNING_SECONDS) return undefined;
   return `${feed.state()}; last confirmed ${age} s ago`;

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { domainNotice, takedownNotice } from "../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";
+import { createLog } from "../shared/log.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createDomainAnswers } from "./domain-settings.ts";
-import { loadSnapshot, saveSnapshot } from "./snapshot.ts";
+import { loadSnapshot, saveSnapshot, startSnapshots } from "./snapshot.ts";
 import { createTakedowns } from "./takedowns.ts";
 
 let dir: string;
@@ -19,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const CURSOR = { stream: "2026-11-21T00:00:00Z", sequence: 42 };
+const STATE = { epoch: 77, cursor: { stream: "2026-11-21T00:00:00Z", sequence: 42 } };
 
 const records: LinkRecord[] = Array.from({ length: 1_200 }, (_, i) =>
   i % 5 === 0
@@ -49,10 +50,10 @@ function createFilledCache() {
 
 describe("a snapshot", () => {
   test("restores every record and the cursor, and only its owner may read it", async () => {
-    await saveSnapshot(path, CURSOR, createFilledCache().records());
+    await saveSnapshot(path, STATE, createFilledCache().records());
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const cache = createLinkCache(10_000_000);
-    expect(await loadSnapshot(path, cache)).toEqual(CURSOR);
+    expect(await loadSnapshot(path, cache)).toEqual(STATE);
     expect([...cache.records()]).toEqual(records);
     expect(readdirSync(dir)).toEqual(["links.snapshot"]);
   });
@@ -64,7 +65,7 @@ describe("a snapshot", () => {
       takedownNotice(7, { accounts: [link.account_id], hosts: [] }),
       domainNotice(8, "go.example.com", { root_url: "https://example.com/" }),
     ];
-    await saveSnapshot(path, CURSOR, [...notices, ...createFilledCache().records()]);
+    await saveSnapshot(path, STATE, [...notices, ...createFilledCache().records()]);
     const takedowns = createTakedowns();
     const domains = createDomainAnswers();
     const cache = createLinkCache(10_000_000, takedowns.covers);
@@ -79,7 +80,7 @@ describe("a snapshot", () => {
   });
 
   test("is ignored when it is truncated, foreign or missing", async () => {
-    await saveSnapshot(path, CURSOR, createFilledCache().records());
+    await saveSnapshot(path, STATE, createFilledCache().records());
     const whole = readFileSync(path);
     const texts = [
       whole.subarray(0, -1),
@@ -100,14 +101,14 @@ describe("a snapshot", () => {
   });
 
   test("of a version that understands other extras: what it took for deleted is left out", async () => {
-    await saveSnapshot(path, CURSOR, createFilledCache().records());
+    await saveSnapshot(path, STATE, createFilledCache().records());
     const [header = "", ...lines] = readFileSync(path, "utf8").split("\n");
     const { extras, ...old } = JSON.parse(header);
     expect(extras).toContain("starts_at");
     for (const written of [old, { ...old, extras: [...extras, "of_a_later_version"] }]) {
       writeFileSync(path, [JSON.stringify(written), ...lines].join("\n"));
       const cache = createLinkCache(10_000_000);
-      expect(await loadSnapshot(path, cache)).toEqual(CURSOR);
+      expect(await loadSnapshot(path, cache)).toEqual(STATE);
       expect([...cache.records()]).toEqual(records.filter(({ state }) => state === "active"));
     }
   });
@@ -119,7 +120,7 @@ describe("a snapshot", () => {
         i === 1 ? { ...record, destination: "https://a.b/?utm_source=a" } : record,
       );
     if (plain === undefined || tagged === undefined) throw new Error("There are too few links.");
-    await saveSnapshot(path, CURSOR, [plain, tagged]);
+    await saveSnapshot(path, STATE, [plain, tagged]);
     const [header = "", ...lines] = readFileSync(path, "utf8").split("\n");
     const { utm, ...old } = JSON.parse(header);
     expect(utm).toBe(true);
@@ -129,8 +130,35 @@ describe("a snapshot", () => {
     ]) {
       writeFileSync(path, [JSON.stringify(written), ...lines].join("\n"));
       const cache = createLinkCache(10_000_000);
-      expect(await loadSnapshot(path, cache)).toEqual(CURSOR);
+      expect(await loadSnapshot(path, cache)).toEqual(STATE);
       expect([...cache.records()]).toEqual(loaded);
     }
+  });
+
+  test("of a version without epochs is loaded, and its links are to be read again", async () => {
+    await saveSnapshot(path, STATE, createFilledCache().records());
+    const [header = "", ...lines] = readFileSync(path, "utf8").split("\n");
+    const { epoch, ...old } = JSON.parse(header);
+    expect(epoch).toBe(77);
+    writeFileSync(path, [JSON.stringify(old), ...lines].join("\n"));
+    const state = await loadSnapshot(path, createLinkCache(10_000_000));
+    expect(state).toEqual({ ...STATE, epoch: undefined });
+  });
+
+  test("is not overwritten while cached links have to be read again", async () => {
+    const cache = createFilledCache();
+    let epoch: number | undefined = 77;
+    const feed = { cursor: () => STATE.cursor, epoch: () => epoch, changes: () => 0 };
+    const log = createLog("test", "silent");
+    const snapshots = startSnapshots({ path, cache, notices: () => [], feed, log });
+    await snapshots.stop();
+    const before = readFileSync(path, "utf8");
+    epoch = undefined;
+    for (const record of records) cache.remove(record);
+    await snapshots.stop();
+    expect(readFileSync(path, "utf8")).toBe(before);
+    epoch = 78;
+    await snapshots.stop();
+    expect(readFileSync(path, "utf8")).not.toBe(before);
   });
 });

@@ -20,21 +20,30 @@ const WRITE_CHUNK_LINKS = 500;
 
 const VERSION = 1;
 
-/**
- * `extras` are those that the writer understood; a link with others is deleted in its snapshot. `utm` says that the writer
- * kept the UTM parameters of links.
- */
-type Header = { version: number; cursor: Cursor; extras?: readonly string[]; utm?: boolean };
+/** The state of the feed that a cache had: its position, and the epoch since which its links are valid. */
+export type FeedState = { cursor: Cursor; epoch: number | undefined };
 
 /**
- * Loads a snapshot into the cache and returns its cursor; undefined when there is no readable snapshot. Passes on notices,
- * which come before the links.
+ * `extras` are those that the writer understood; a link with others is deleted in its snapshot. `utm` says that the writer
+ * kept the UTM parameters of links. Earlier versions wrote no `epoch`.
+ */
+type Header = {
+  version: number;
+  cursor: Cursor;
+  epoch?: number;
+  extras?: readonly string[];
+  utm?: boolean;
+};
+
+/**
+ * Loads a snapshot into the cache and returns its state of the feed; undefined when there is no readable snapshot. Passes
+ * on notices, which come before the links.
  */
 export async function loadSnapshot(
   path: string,
   cache: Pick<LinkCache, "put">,
   applyNotice: (notice: LinkRecord) => void = () => undefined,
-): Promise<Cursor | undefined> {
+): Promise<FeedState | undefined> {
   const text = await readFile(path, "utf8").catch(() => "");
   const [first = "", ...lines] = text.split("\n");
   const header = readHeader(first);
@@ -56,7 +65,7 @@ export async function loadSnapshot(
         : sameExtras;
     if (isComplete) cache.put(record);
   }
-  return header.cursor;
+  return { cursor: header.cursor, epoch: header.epoch };
 }
 
 const END_MARK = "end";
@@ -64,10 +73,16 @@ const END_MARK = "end";
 function readHeader(line: string): Header | undefined {
   try {
     const header: Partial<Header> = JSON.parse(line);
-    const { version, cursor, extras, utm } = header;
+    const { version, cursor, epoch, extras, utm } = header;
     const isValid = typeof cursor?.stream === "string" && typeof cursor.sequence === "number";
     return version === VERSION && isValid
-      ? { version, cursor, ...(extras === undefined ? {} : { extras }), utm: utm === true }
+      ? {
+          version,
+          cursor,
+          ...(typeof epoch === "number" ? { epoch } : {}),
+          ...(extras === undefined ? {} : { extras }),
+          utm: utm === true,
+        }
       : undefined;
   } catch {
     return undefined;
@@ -77,13 +92,14 @@ function readHeader(line: string): Header | undefined {
 /** Writes a snapshot, in chunks. Changes made meanwhile are newer than the cursor, so the feed delivers them again. */
 export async function saveSnapshot(
   path: string,
-  cursor: Cursor,
+  { cursor, epoch }: FeedState,
   records: Iterable<LinkRecord>,
 ): Promise<void> {
   const temporaryPath = `${path}.unfinished`;
   const file = await open(temporaryPath, "w", 0o600);
   try {
-    await writeAll(file, { version: VERSION, cursor, extras: UNDERSTOOD, utm: true }, records);
+    const state = { cursor, ...(epoch === undefined ? {} : { epoch }) };
+    await writeAll(file, { version: VERSION, ...state, extras: UNDERSTOOD, utm: true }, records);
     await file.sync();
   } catch (error) {
     await rm(temporaryPath, { force: true });
@@ -119,11 +135,11 @@ type SnapshotsDeps = {
   cache: LinkCache;
   /** What else the feed has delivered: takedowns and settings of domains. */
   notices: () => readonly LinkRecord[];
-  feed: Pick<LinkSubscriber, "cursor" | "changes">;
+  feed: Pick<LinkSubscriber, "cursor" | "epoch" | "changes">;
   log: Log;
 };
 
-/** Saves the cache every minute and when stopped, if it has changed. */
+/** Saves the cache every minute and when stopped, if it has changed and is valid. */
 export function startSnapshots({ path, cache, notices, feed, log }: SnapshotsDeps): {
   stop: () => Promise<void>;
 } {
@@ -133,12 +149,13 @@ export function startSnapshots({ path, cache, notices, feed, log }: SnapshotsDep
   function save(): Promise<void> {
     saving = saving.then(async () => {
       try {
-        const cursor = feed.cursor();
-        if (cursor === undefined) return;
+        const [cursor, epoch] = [feed.cursor(), feed.epoch()];
+        // While cached links have to be read again, the last snapshot says so to the next start, and this one would not.
+        if (cursor === undefined || epoch === undefined) return;
         // Not the sequence, which heartbeats move on every few seconds.
-        const state = JSON.stringify([cursor.stream, feed.changes(), cache.stats()]);
+        const state = JSON.stringify([cursor.stream, epoch, feed.changes(), cache.stats()]);
         if (state === savedState) return;
-        await saveSnapshot(path, cursor, concatenate(notices(), cache.records()));
+        await saveSnapshot(path, { cursor, epoch }, concatenate(notices(), cache.records()));
         savedState = state;
       } catch (error) {
         log.warn({ error }, "snapshot_not_saved");

@@ -27,6 +27,37 @@ export type DomainSettings = {
 export const TAKEDOWNS_ALIAS = "@takedowns";
 export const DOMAIN_ALIAS = "@domain";
 
+/**
+ * The heartbeat of the feed: whether the stream has every link. It is the stream's last message every few seconds, so a
+ * mirror that has it has what was published before it.
+ */
+export type Heartbeat = {
+  /** Whether the stream has every link; a link that it lacks then does not exist. */
+  complete: boolean;
+  /** Version of the time when the stream was last filled: since then it has a newer version of each link. */
+  epoch: number;
+  /** Version of the database when it was published. */
+  version: number;
+};
+
+export const encodeHeartbeat = (heartbeat: Heartbeat): Uint8Array =>
+  new TextEncoder().encode(JSON.stringify(heartbeat));
+
+/** Decodes a heartbeat; undefined for those of earlier versions, which say nothing. */
+export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    if (typeof value !== "object" || value === null) return undefined;
+    if (!("complete" in value && "epoch" in value && "version" in value)) return undefined;
+    const { complete, epoch, version } = value;
+    if (typeof complete !== "boolean") return undefined;
+    if (!Number.isSafeInteger(epoch) || !Number.isSafeInteger(version)) return undefined;
+    return { complete, epoch: Number(epoch), version: Number(version) };
+  } catch {
+    return undefined;
+  }
+}
+
 type Notice<Alias extends string, Content> = {
   state: "deleted";
   version: number;

@@ -79,6 +79,13 @@ export class MissingSubjectError extends Error {
 export const linkSubject = (domain: string, alias: string): string =>
   `links.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
 
+/** The short link of a subject of the feed; undefined for a subject that is none, such as that of the heartbeat. */
+export function shortLinkOfSubject(subject: string): { domain: string; alias: string } | undefined {
+  const [root, domain, alias, ...rest] = subject.split(".");
+  if (root !== "links" || !domain || !alias || rest.length > 0) return undefined;
+  return { domain: domain === "_" ? DEFAULT_DOMAIN : domain.replaceAll("_", "."), alias };
+}
+
 /**
  * Creates the links feed, with `replicas` copies in the cluster, unless it exists. Settings of an existing one are the
  * operator's.

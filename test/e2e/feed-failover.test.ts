@@ -4,16 +4,21 @@
  */
 import { expect, test } from "bun:test";
 
-import { startHeartbeat } from "../../api/feed/heartbeat.ts";
 import { createLinkCache, type LinkCache } from "../../redirector/cache/link-cache.ts";
 import { createDomainAnswers } from "../../redirector/domain-settings.ts";
 import { startLinkSubscriber } from "../../redirector/link-subscriber.ts";
 import { createTakedowns } from "../../redirector/takedowns.ts";
+import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
-import { ensureLinksStream, LINKS_STREAM, linkSubject } from "../../shared/contracts/streams.ts";
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  LINKS_STREAM,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
@@ -24,6 +29,9 @@ const RECOVERY_MS = 20_000;
 const PROPAGATION_MS_MAX = 2_000;
 
 const LINKS = 50;
+
+/** As often as an API process publishes one. */
+const HEARTBEAT_MS = 2_000;
 
 const linkAt = (alias: string, version: number): LinkRecord => ({
   state: "active",
@@ -39,6 +47,16 @@ const linkAt = (alias: string, version: number): LinkRecord => ({
   forward_query: false,
 });
 
+/** Publishes heartbeats as an API process does; returns a function that stops it. */
+async function startHeartbeat({ connection }: Pick<Nats, "connection">): Promise<() => void> {
+  const client = (await connection).jetstream({ timeout: HEARTBEAT_MS });
+  const heartbeat = encodeHeartbeat({ complete: true, epoch: 1, version: 1 });
+  const beat = () => client.publish(HEARTBEAT_SUBJECT, heartbeat).catch(() => undefined);
+  void beat();
+  const timer = setInterval(() => void beat(), HEARTBEAT_MS);
+  return () => clearInterval(timer);
+}
+
 const versionsIn = (cache: LinkCache): Map<string, number> =>
   new Map([...cache.records()].map(({ alias, version }) => [alias, version]));
 
@@ -50,7 +68,7 @@ test("changes reach every redirector within two seconds of the election of a new
   cleanup.defer(publisher.close);
   const api = await publisher.connection;
   await eventually(async () => ensureLinksStream(await api.jetstreamManager(), 3), RECOVERY_MS);
-  cleanup.defer(startHeartbeat(publisher.connection));
+  cleanup.defer(await startHeartbeat(publisher));
   const redirectors = [1, 2].map(() => {
     const cache = createLinkCache(4 * 1024 ** 2);
     const nats = openNats({ url: cluster.url("redirector"), name: "redirector", log });
@@ -145,7 +163,7 @@ test("a redirector whose feed brings no heartbeats tells how long that has been,
   await eventually(async () => expect(feed.readiness()).toBe("ok"), RECOVERY_MS);
   await eventually(async () => expect(feed.ageSeconds()).toBeGreaterThan(3), RECOVERY_MS);
   const publisher = openNats({ url: cluster.url("api"), name: "publisher", log });
-  const stopHeartbeat = startHeartbeat(publisher.connection);
+  const stopHeartbeat = await startHeartbeat(publisher);
   await eventually(async () => expect(feed.ageSeconds()).toBeLessThan(2), RECOVERY_MS);
   stopHeartbeat();
   await Promise.all(cluster.servers.map((server) => server.kill()));

@@ -1,0 +1,282 @@
+/**
+ * Goal: whatever comes back older than it was (a redirector, NATS, PostgreSQL), every link leads where PostgreSQL says,
+ * no cached link is lost meanwhile, nobody has to do anything, and what is wrong is said. With thousands of links.
+ */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+import { connect } from "nats";
+import * as z from "zod";
+
+import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { natsLogin } from "../../shared/nats.ts";
+import { admin, createAccount } from "../harness/admin.ts";
+import { call, callOnce } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
+
+setDefaultTimeout(900_000);
+
+const LINKS = 20_000;
+
+/** Latest time until a redirector that comes back has what changed meanwhile. */
+const CURRENT_MS = 2_000;
+
+/** Latest time until a stream of so many links is filled again. */
+const FILLED_MS = 30_000;
+
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  day: 1_000_000,
+  endpoints: { "POST /v1/links": 1_000_000 },
+};
+
+const bulkSchema = z.object({
+  data: z.array(z.object({ link: z.object({ id: z.string(), alias: z.string() }) })),
+});
+const readinessSchema = z.object({ warnings: z.record(z.string(), z.string()).optional() });
+
+type Link = { id: string; alias: string };
+
+/** Creates links whose aliases begin with a word; each leads to its alias on example.com. */
+async function createLinks(stack: Stack, key: string, count: number, word: string) {
+  const links: Link[] = [];
+  for (let start = 0; start < count; start += BULK_LINKS_MAX) {
+    const rows = Array.from({ length: Math.min(BULK_LINKS_MAX, count - start) }, (_, i) => {
+      const alias = `${word}-${start + i}`;
+      return { alias, url: `https://example.com/${alias}` };
+    });
+    const url = `${stack.info().api_url}/v1/links/bulk`;
+    const { body } = await call(url, { key, body: { links: rows } });
+    links.push(...bulkSchema.parse(body).data.map(({ link }) => link));
+  }
+  return links;
+}
+
+const changeLink = async (stack: Stack, key: string, { id }: Link, url: string) => {
+  const path = `${stack.info().api_url}/v1/links/${id}`;
+  expect((await call(path, { key, method: "PATCH", body: { url } })).status).toBe(200);
+};
+
+/** Requests a short link once; returns status and destination. */
+async function follow(origin: string, alias: string): Promise<string> {
+  const { status, headers } = await callOnce(`${origin}/${alias}`);
+  return `${status} ${headers.get("location") ?? ""}`.trim();
+}
+
+const leadsHome = ({ alias }: Link) => `302 https://example.com/${alias}`;
+
+async function readWarnings(metricsUrl: string): Promise<Record<string, string>> {
+  const response = await fetch(new URL("/readyz", metricsUrl));
+  return readinessSchema.parse(await response.json()).warnings ?? {};
+}
+
+async function countConsumers(stack: Stack): Promise<number> {
+  const nats = await connect(natsLogin(stack.info().nats_url));
+  const { streams } = await nats.jetstreamManager();
+  const { state } = await streams.info(LINKS_STREAM);
+  await nats.close();
+  return state.consumer_count;
+}
+
+/** Kills NATS and has the supervisor start it again when `meanwhile` has ended. */
+async function killNats(stack: Stack, meanwhile: () => Promise<void> | void): Promise<void> {
+  const pid = stack.info().pids.nats;
+  if (pid === null) throw new Error("NATS is not running.");
+  process.kill(stack.supervisor.pid, "SIGSTOP");
+  process.kill(pid, "SIGKILL");
+  await eventually(async () => expect(isRunning(pid)).toBe(false), 5_000);
+  await meanwhile();
+  process.kill(stack.supervisor.pid, "SIGCONT");
+}
+
+/** Whether a process runs; a zombie, of which its parent has not heard, does not. */
+function isRunning(pid: number): boolean {
+  const { stdout } = Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]);
+  const state = stdout.toString().trim();
+  return state !== "" && !state.startsWith("Z");
+}
+
+test("a redirector that was killed while links changed has the changes within two seconds, and one consumer", async () => {
+  await using stack = await startStack();
+  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+  const JOURNAL_DIR = mkdtempSync(join(stack.dataDir, "killed-"));
+  const links = await createLinks(stack, key, 3_000, "bulk");
+  const followed = links.slice(100, 104);
+  let redirector = await startRedirector(stack, { JOURNAL_DIR });
+  for (const link of followed)
+    expect(await follow(redirector.url, link.alias)).toBe(leadsHome(link));
+  // It writes its snapshot when it stops.
+  process.kill(redirector.pid, "SIGTERM");
+  await eventually(async () => expect(isRunning(redirector.pid)).toBe(false), 10_000);
+  for (let round = 0; round < 2; round++) {
+    redirector = await startRedirector(stack, { JOURNAL_DIR });
+    process.kill(redirector.pid, "SIGKILL");
+    await eventually(async () => expect(isRunning(redirector.pid)).toBe(false), 10_000);
+    for (const link of followed)
+      await changeLink(stack, key, link, `https://example.com/${round}/${link.alias}`);
+    redirector = await startRedirector(stack, { JOURNAL_DIR });
+    await eventually(async () => {
+      for (const { alias } of followed)
+        expect(await follow(redirector.url, alias)).toBe(
+          `302 https://example.com/${round}/${alias}`,
+        );
+    }, CURRENT_MS);
+    process.kill(redirector.pid, "SIGKILL");
+    await eventually(async () => expect(isRunning(redirector.pid)).toBe(false), 10_000);
+  }
+  redirector = await startRedirector(stack, { JOURNAL_DIR });
+  // The server removes those of killed processes after half a minute; a feed that begins again and again has thousands.
+  await eventually(async () => expect(await countConsumers(stack)).toBe(2), 40_000);
+  await redirector.stop();
+});
+
+describe("a NATS that comes back", () => {
+  test("empty is filled by itself: cached links go on, others answer 503 until they redirect, and it is said", async () => {
+    await using stack = await startStack();
+    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+    const links = await createLinks(stack, key, LINKS, "lost");
+    const origin = stack.info().short_url;
+    const cached = links.slice(0, 20);
+    for (const link of cached) expect(await follow(origin, link.alias)).toBe(leadsHome(link));
+    await using redirectors = new AsyncDisposableStack();
+    const fresh = async (): Promise<ExtraProcess> => {
+      const redirector = await startRedirector(stack);
+      redirectors.defer(redirector.stop);
+      return redirector;
+    };
+    const other = await fresh();
+
+    await killNats(stack, () =>
+      rmSync(join(stack.dataDir, "nats", "store"), { recursive: true, force: true }),
+    );
+    const lostAt = performance.now();
+    const statuses = new Set<string>();
+    const warnings = new Set<string>();
+    const uncached = links.slice(-1_000);
+    await eventually(async () => {
+      for (const link of cached) expect(await follow(origin, link.alias)).toBe(leadsHome(link));
+      const one = uncached[Math.floor(Math.random() * uncached.length)];
+      if (one === undefined) throw new Error("There are no links.");
+      statuses.add((await follow(other.url, one.alias)).slice(0, 3));
+      for (const url of [stack.info().api_metrics_url, other.metricsUrl])
+        for (const text of Object.values(await readWarnings(url))) warnings.add(text);
+      for (const link of uncached.slice(-20))
+        expect(await follow(other.url, link.alias)).toBe(leadsHome(link));
+      expect(await follow(other.url, "never-was-there")).toBe("404");
+    }, FILLED_MS);
+    console.log(`filled after ${((performance.now() - lostAt) / 1_000).toFixed(1)} s`);
+    // No link that exists was ever 404, and no visitor was limited for asking.
+    expect([...statuses].filter((status) => status !== "302" && status !== "503")).toEqual([]);
+    expect([...warnings].join("\n")).toContain("lacks links");
+    await eventually(async () => {
+      for (const url of [stack.info().api_metrics_url, other.metricsUrl])
+        expect((await readWarnings(url))["links_feed"]).toBeUndefined();
+    }, 10_000);
+    const late = await fresh();
+    for (const link of [...cached, ...uncached.slice(0, 20)])
+      expect(await follow(late.url, link.alias)).toBe(leadsHome(link));
+  });
+
+  test("from an older copy is filled by itself, and links deleted since then stay deleted", async () => {
+    await using stack = await startStack();
+    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+    const store = join(stack.dataDir, "nats", "store");
+    const copy = join(stack.dataDir, "nats", "copy");
+    const [changed, deleted] = await createLinks(stack, key, 2, "early");
+    if (changed === undefined || deleted === undefined) throw new Error("There are no links.");
+    await createLinks(stack, key, 2_000, "before");
+    await killNats(stack, () => cpSync(store, copy, { recursive: true }));
+    await eventually(async () => {
+      const [late] = await createLinks(stack, key, 1, `late-${crypto.randomUUID().slice(0, 8)}`);
+      expect(await follow(stack.info().short_url, late?.alias ?? "")).toStartWith("302");
+    }, 20_000);
+    const after = await createLinks(stack, key, 1_000, "after");
+    await changeLink(stack, key, changed, "https://example.com/changed");
+    await call(`${stack.info().api_url}/v1/links/${deleted.id}`, { key, method: "DELETE" });
+    await killNats(stack, () => {
+      rmSync(store, { recursive: true });
+      cpSync(copy, store, { recursive: true });
+    });
+    // Without a cache: what it answers is what the stream says.
+    const redirector = await startRedirector(stack);
+    await eventually(async () => {
+      expect(await follow(redirector.url, changed.alias)).toBe("302 https://example.com/changed");
+      expect(await follow(redirector.url, deleted.alias)).toBe("404");
+      for (const link of after.slice(-20))
+        expect(await follow(redirector.url, link.alias)).toBe(leadsHome(link));
+    }, FILLED_MS);
+    await redirector.stop();
+  });
+});
+
+describe("a PostgreSQL that comes back from a backup", () => {
+  test.each([
+    ["beside the NATS of later", false],
+    ["with an empty NATS", true],
+  ])(
+    "%s decides where links lead, on redirectors that were there and on one that was away",
+    async (_name, isEmpty) => {
+      const dataDir = createDataDir();
+      const copy = (from: string, to: string) =>
+        expect(Bun.spawnSync(["cp", "-a", join(dataDir, from), join(dataDir, to)]).exitCode).toBe(
+          0,
+        );
+      let stack = await startStack({ dataDir });
+      const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+      const links = await createLinks(stack, key, 2_000, "saved");
+      const [changed, deleted, kept] = links;
+      if (changed === undefined || deleted === undefined || kept === undefined)
+        throw new Error("There are too few links.");
+      await stack.stop();
+      copy("postgres", "postgres-backup");
+
+      stack = await startStack({ dataDir });
+      const JOURNAL_DIR = mkdtempSync(join(dataDir, "away-"));
+      const away = await startRedirector(stack, { JOURNAL_DIR });
+      const [created] = await createLinks(stack, key, 1, "created-later");
+      if (created === undefined) throw new Error("No link was created.");
+      for (let i = 0; i < 20; i++)
+        await changeLink(stack, key, changed, `https://example.com/later/${i}`);
+      await call(`${stack.info().api_url}/v1/links/${deleted.id}`, { key, method: "DELETE" });
+      await admin(stack, ["links", "disable", "--host", "example.com"]);
+      for (const origin of [stack.info().short_url, away.url])
+        await eventually(async () => {
+          expect(await follow(origin, created.alias)).toStartWith("451");
+          expect(await follow(origin, changed.alias)).toStartWith("451");
+          expect(await follow(origin, kept.alias)).toStartWith("451");
+        }, 10_000);
+      process.kill(away.pid, "SIGTERM");
+      await eventually(async () => expect(isRunning(away.pid)).toBe(false), 10_000);
+      await stack.stop();
+      rmSync(join(dataDir, "postgres"), { recursive: true });
+      copy("postgres-backup", "postgres");
+      if (isEmpty) rmSync(join(dataDir, "nats", "store"), { recursive: true });
+
+      stack = await startStack({ dataDir });
+      const back = await startRedirector(stack, { JOURNAL_DIR });
+      const expectAll = (destination: string) =>
+        eventually(async () => {
+          for (const origin of [stack.info().short_url, back.url]) {
+            expect(await follow(origin, changed.alias)).toBe(destination);
+            expect(await follow(origin, deleted.alias)).toBe(leadsHome(deleted));
+            expect(await follow(origin, kept.alias)).toBe(leadsHome(kept));
+            expect(await follow(origin, created.alias)).toBe("404");
+          }
+        }, FILLED_MS);
+      await expectAll(leadsHome(changed));
+      await changeLink(stack, key, changed, "https://example.com/after-the-restore");
+      await expectAll("302 https://example.com/after-the-restore");
+      // The command does it once more, and waits for it.
+      expect(await admin<{ links: number }>(stack, ["links", "resync"])).toEqual({ links: 2_060 });
+      await expectAll("302 https://example.com/after-the-restore");
+      await back.stop();
+      await stack.stop();
+      removeDataDir(dataDir);
+    },
+  );
+});
