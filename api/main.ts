@@ -29,7 +29,7 @@ import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { startProofChecks } from "./domains/proof-checks.ts";
 import { createDomainService } from "./domains/service.ts";
-import { startHeartbeat } from "./feed/heartbeat.ts";
+import { startFeedWatch } from "./feed/feed-watch.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
 import { createSpentClicksReader } from "./feed/spent-clicks.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
@@ -37,6 +37,7 @@ import { listenOptions, stopSite } from "./http/site-server.ts";
 import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
+import { createFillStream } from "./links/republish/fill.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { startUtmRepublishing } from "./links/republish/utm.ts";
 import { createLinkService } from "./links/service.ts";
@@ -81,7 +82,14 @@ async function serve(): Promise<void> {
     log,
   });
   lifecycle.onStop("link feed", feed.stop);
-  lifecycle.onStop("feed heartbeat", startHeartbeat(nats.connection));
+  const watch = startFeedWatch({
+    sql,
+    nats: nats.connection,
+    streamReplicas: config.NATS_REPLICAS,
+    fill: createFillStream({ sql, feed }),
+    log,
+  });
+  lifecycle.onStop("feed watch", watch.stop);
   const replicas = watchReplicas({
     nats: nats.connection,
     streams: [LINKS_STREAM],
@@ -93,7 +101,7 @@ async function serve(): Promise<void> {
   lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
-  const { registry, observe, watchLoad } = createMetrics(feed);
+  const { registry, observe, watchLoad } = createMetrics(feed, watch);
   const tracing =
     config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
       ? undefined
@@ -180,9 +188,9 @@ async function serve(): Promise<void> {
     readiness: async () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
       postgres: await schemaState(sql).catch(() => "unreachable"),
-      links_feed: feed.connected() ? "ok" : "not connected yet",
+      links_feed: feed.connected() && watch.started() ? "ok" : "not connected yet",
     }),
-    warnings: () => ({ replicas: replicas.warning() }),
+    warnings: () => ({ links_feed: watch.problem(), replicas: replicas.warning() }),
   };
   answerStatus({
     nats: nats.connection,

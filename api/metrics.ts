@@ -1,5 +1,6 @@
 /** Metrics of the API. */
 import { createProcessMetrics } from "../shared/metrics.ts";
+import type { FeedWatch } from "./feed/feed-watch.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
 
@@ -14,7 +15,10 @@ type Load = {
   live: { count(): number };
 };
 
-export function createMetrics(feed: Pick<LinkPublisher, "outboxStats">) {
+export function createMetrics(
+  feed: Pick<LinkPublisher, "outboxStats">,
+  watch: Pick<FeedWatch, "complete" | "filledLinks">,
+) {
   const { registry, gauge, histogram } = createProcessMetrics("api");
   const requests = histogram(
     "http_request_duration_seconds",
@@ -30,6 +34,11 @@ export function createMetrics(feed: Pick<LinkPublisher, "outboxStats">) {
     oldestHelp,
     async () => (await readOutbox()).oldest ?? undefined,
   );
+
+  const completeHelp = "1 while the links feed has every link, else 0; absent when unknown";
+  gauge("feed_complete", completeHelp, () => toNumber(watch.complete()));
+  const filledHelp = "Links published again by the running or the last filling of the links feed";
+  gauge("feed_filled_links", filledHelp, watch.filledLinks);
 
   const observe: Observe = ({ request: { method }, route, status, seconds }) =>
     requests.observe(
@@ -51,6 +60,9 @@ export function createMetrics(feed: Pick<LinkPublisher, "outboxStats">) {
     },
   };
 }
+
+const toNumber = (flag: boolean | undefined): number | undefined =>
+  flag === undefined ? undefined : Number(flag);
 
 /** Shares one query between the metrics of one scrape. */
 function coalesce<Value>(read: () => Promise<Value>): () => Promise<Value> {

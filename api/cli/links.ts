@@ -1,7 +1,7 @@
 /** `shorthop admin links …`: maintains short links. */
 import type { Command } from "commander";
 
-import { resyncLinks } from "../links/resync.ts";
+import { resyncLinks } from "../feed/resync.ts";
 import { print, type WithDatabase } from "./context.ts";
 import { addTakedownCommands } from "./takedowns.ts";
 
@@ -13,13 +13,13 @@ export function addLinkCommands(program: Command, withDatabase: WithDatabase): v
   links
     .command("resync")
     .description(
-      "Publish every link to the redirectors again, after the links feed was lost or rolled back",
+      "Publish every link to the redirectors again under new versions, and withdraw what is no link any more. A running API does so by itself when the links feed was lost or PostgreSQL restored",
     )
     .option("--json", "print JSON", false)
     .action(({ json }: { json: boolean }) =>
       withDatabase(async (sql) => {
-        const queued = await resyncLinks(sql, (count) => console.error(`${count} links`));
-        print(json, { queued });
+        const links = await resyncLinks(sql, (count) => console.error(`${count} links`));
+        print(json, { links });
       }),
     );
 }

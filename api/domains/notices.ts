@@ -5,7 +5,13 @@ import { ApiError } from "../http/errors.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { toFeedSettings } from "./settings.ts";
-import { drawVersion, insertNotice, listNoticedDomains } from "./sql.ts";
+import {
+  drawFreeVersion,
+  drawVersion,
+  insertNotice,
+  listNoticedDomains,
+  lockNoticedHosts,
+} from "./sql.ts";
 
 export type NoticeEntry = { message: DomainNotice; outboxId: number };
 
@@ -37,8 +43,25 @@ export async function enqueueRemoval(
   return { message, outboxId: await insertNotice(transaction, message) };
 }
 
-/** Adds the notices of all domains with settings to the outbox again, for a feed that was lost. */
-export async function resyncDomainNotices(sql: Sql): Promise<void> {
+/** Adds the notices of all domains with settings to the outbox again; returns them. */
+export async function renewDomainNotices(sql: Sql): Promise<NoticeEntry[]> {
+  const entries: NoticeEntry[] = [];
   for (const row of await listNoticedDomains(sql))
-    await sql.begin((transaction) => enqueueNotice(transaction, row));
+    entries.push(await sql.begin((transaction) => enqueueNotice(transaction, row)));
+  return entries;
+}
+
+/** Adds notices without settings to the outbox for those of the hosts that are no verified domain with settings. */
+export async function withdrawNotices(
+  transaction: Transaction,
+  hosts: readonly string[],
+): Promise<NoticeEntry[]> {
+  if (hosts.length === 0) return [];
+  const noticed = await lockNoticedHosts(transaction, hosts);
+  const entries: NoticeEntry[] = [];
+  for (const host of hosts.filter((name) => !noticed.has(name))) {
+    const message = domainNotice(await drawFreeVersion(transaction), host, {});
+    entries.push({ message, outboxId: await insertNotice(transaction, message) });
+  }
+  return entries;
 }

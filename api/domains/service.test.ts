@@ -10,8 +10,8 @@ import { startRepublishing } from "../links/republish/job.ts";
 import { createLinkService, type LinkService } from "../links/service.ts";
 import { takeLinkDown } from "../links/takedown.ts";
 import { createPasswordHashing } from "../passwords/hashing.ts";
-import { changeTakedowns, resyncTakedowns } from "../takedowns/service.ts";
-import { resyncDomainNotices } from "./notices.ts";
+import { changeTakedowns } from "../takedowns/service.ts";
+import { renewDomainNotices } from "./notices.ts";
 import { createDomainService, type DomainService } from "./service.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -119,7 +119,7 @@ test("settings are merged, stored and published; without an effect nothing is", 
   const before = published.length;
   await domains.update(owner, id, { case_sensitive: true, not_found_url: null });
   expect(published.length).toBe(before);
-  await resyncDomainNotices(postgres.sql);
+  await renewDomainNotices(postgres.sql);
   await domains.remove(owner, id);
   expect(noticeOf(host)).toMatchObject({ settings: {} });
 });
@@ -350,7 +350,6 @@ describe("a takedown", () => {
     await Bun.sleep(1_100);
     expect(await links.get(owner, link.id)).toMatchObject({ taken_down: true });
     await changeTakedowns(sql, "account", owner.accountId, false);
-    await resyncTakedowns(sql);
     await Bun.sleep(1_100);
     expect(await links.get(owner, link.id)).toMatchObject({ taken_down: false });
     await changeTakedowns(sql, "host", "evil.example", false);

@@ -31,3 +31,97 @@ export async function selectOutboxStats(sql: Sql): Promise<OutboxStats> {
       from link_outbox`;
   return row;
 }
+
+/** What PostgreSQL knows of the links feed. Versions are those of links. */
+export type FeedRow = {
+  /** Creation time of the stream; null before the first check. */
+  stream: string | null;
+  /** The highest that were seen of this stream. */
+  last_sequence: number;
+  messages: number;
+  /** Drawn when the stream was last filled; null before the first check. */
+  epoch: number | null;
+  /** Drawn at the last check. */
+  version: number;
+  /** Since when the stream is known to lack links; null while it has all. */
+  incomplete_since: number | null;
+  /** Links of the running or of the last filling. */
+  filled_links: number;
+};
+
+export async function selectFeed(sql: Sql | Transaction): Promise<FeedRow> {
+  const [row] = await sql<[FeedRow]>`
+    select stream, last_sequence::float8 as last_sequence, messages::float8 as messages, epoch::float8 as epoch,
+           version::float8 as version, incomplete_since::float8 as incomplete_since,
+           filled_links::float8 as filled_links
+      from link_feed`;
+  return row;
+}
+
+/** Counts all links, by the totals that triggers maintain. */
+export async function countLinks(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ links: number }]>`
+    select coalesce(sum(links), 0)::float8 as links from link_totals`;
+  return row.links;
+}
+
+/** What a stream has at one moment. */
+export type StreamPosition = { created: string; last_sequence: number; messages: number };
+
+/** Records what a complete stream has, and a new version. */
+export async function recordPosition(sql: Sql, position: StreamPosition): Promise<void> {
+  const { created, last_sequence, messages } = position;
+  await sql`
+    update link_feed
+       set last_sequence = greatest(last_sequence, ${last_sequence}), messages = greatest(messages, ${messages}),
+           stream = ${created}, epoch = coalesce(epoch, next_link_version()), version = next_link_version()`;
+}
+
+/**
+ * Records that the stream lacks links, and returns the version from which it does. `seen` is a version that was published: none is
+ * drawn again up to it, and as many beyond it as may have been drawn after it.
+ */
+export async function recordIncomplete(sql: Sql, seen: number): Promise<number> {
+  return await sql.begin(async (transaction) => {
+    await transaction`select skip_link_versions(${seen + UNSEEN_VERSIONS})`;
+    const [row] = await transaction<[{ since: number }]>`
+      update link_feed
+         set incomplete_since = next_link_version(), epoch = coalesce(epoch, 0), version = next_link_version()
+      returning incomplete_since::float8 as since`;
+    return row.since;
+  });
+}
+
+/** Versions of a minute, in microseconds: a heartbeat says every few seconds which was the last. */
+const UNSEEN_VERSIONS = 60_000_000;
+
+/** PostgreSQL's advisory lock for filling the stream: one process does so at a time. */
+const FILL_LOCK = 7_302_115;
+
+/** Takes the lock for filling until the transaction ends, and draws the epoch; undefined when another process has it. */
+export async function beginFilling(lock: Transaction): Promise<number | undefined> {
+  const [row] = await lock<[{ locked: boolean }]>`
+    select pg_try_advisory_xact_lock(${FILL_LOCK}) as locked`;
+  if (!row.locked) return undefined;
+  const [drawn] = await lock<[{ epoch: number }]>`select next_link_version()::float8 as epoch`;
+  return drawn.epoch;
+}
+
+/** Records how many links have been published again. */
+export async function recordFilled(sql: Sql, links: number): Promise<void> {
+  await sql`update link_feed set filled_links = ${links}`;
+}
+
+/** Records that a stream has been filled, unless it was found incomplete again meanwhile; returns whether it is complete. */
+export async function finishFilling(
+  sql: Sql,
+  epoch: number,
+  { created, last_sequence, messages }: StreamPosition,
+): Promise<boolean> {
+  const { count } = await sql`
+    update link_feed
+       set stream = ${created}, last_sequence = ${last_sequence}, messages = ${messages}, epoch = ${epoch},
+           incomplete_since = null
+     where incomplete_since < ${epoch}`;
+  return count > 0;
+}

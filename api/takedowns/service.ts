@@ -71,12 +71,15 @@ export async function changeTakedowns(
   });
 }
 
-/** Adds the list to the outbox again, for a feed that was lost. */
-export const resyncTakedowns = async (sql: Sql): Promise<void> =>
-  await sql.begin(async (transaction) => {
+/** Publishes the list again under a new version; false when that takes too long. */
+export async function republishTakedowns(sql: Sql): Promise<boolean> {
+  const outboxId = await sql.begin(async (transaction) => {
     await lockTakedowns(transaction);
-    await insertTakedownNotice(transaction, takedownNotice(0, await selectTakedowns(transaction)));
+    const list = await selectTakedowns(transaction);
+    return await insertTakedownNotice(transaction, takedownNotice(0, list));
   });
+  return await waitUntilPublished(sql, outboxId);
+}
 
 function requireFits(list: TakedownList): void {
   const { length } = encodeLinkMessage(takedownNotice(0, list));

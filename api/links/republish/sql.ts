@@ -1,4 +1,5 @@
 /** SQL statements that publish links again. */
+import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { Transaction } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
@@ -43,6 +44,24 @@ export async function lockLinks(
   );
 }
 
+/** Locks links that redirect, of all accounts and domains, in id order. */
+export async function lockServedLinks(
+  transaction: Transaction,
+  after: Uuid | null,
+  limit: number,
+): Promise<LinkRow[]> {
+  const locked = await transaction<{ id: Uuid }[]>`
+    select link.id
+      from links link left join domains domain on domain.id = link.domain_id
+     where (${after}::uuid is null or link.id > ${after})
+           and (link.domain_id is null or domain.verified_at is not null)
+     order by link.id limit ${limit} for update of link`;
+  return await findInOrder(
+    transaction,
+    locked.map(({ id }) => id),
+  );
+}
+
 /** Of aliases those that links of a domain have, as they are. */
 export async function findTakenAliases(
   transaction: Transaction,
@@ -66,17 +85,24 @@ export async function setVersions(
      where link.id = new.id`;
 }
 
-/** Of aliases as the feed names them, those of links on the verified domain of a host. */
+/**
+ * Of aliases as the feed names them, those of links on a domain of the feed: on the verified domain of a host, or on the
+ * service's own.
+ */
 export async function findServedAliases(
   transaction: Transaction,
-  host: string,
+  domain: string,
   aliases: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await transaction<{ alias: string }[]>`
-    select case when link.folded then lower(link.alias) else link.alias end as alias
-      from domains domain join links link on link.domain_id = domain.id
-     where domain.host = ${host} and domain.verified_at is not null
-       and (link.alias = any (${[...aliases]}::text[]) or link.folded and lower(link.alias) = any (${[...aliases]}::text[]))`;
+  const rows =
+    domain === DEFAULT_DOMAIN
+      ? await transaction<{ alias: string }[]>`
+          select alias from links where domain_id is null and alias = any (${[...aliases]}::text[])`
+      : await transaction<{ alias: string }[]>`
+          select case when link.folded then lower(link.alias) else link.alias end as alias
+            from domains domain join links link on link.domain_id = domain.id
+           where domain.host = ${domain} and domain.verified_at is not null
+             and (link.alias = any (${[...aliases]}::text[]) or link.folded and lower(link.alias) = any (${[...aliases]}::text[]))`;
   return new Set(rows.map(({ alias }) => alias));
 }
 

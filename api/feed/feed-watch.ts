@@ -1,0 +1,216 @@
+/**
+ * Watches the stream `LINKS` and says in its heartbeat whether it has every link. A stream that was lost, in part or as a
+ * whole, or that is later than a restored PostgreSQL, is filled again by itself.
+ */
+import type { JetStreamManager, NatsConnection } from "nats";
+
+import {
+  decodeHeartbeat,
+  encodeHeartbeat,
+  type Heartbeat,
+} from "../../shared/contracts/feed-notices.ts";
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  jetStreamErrorCode,
+  LINKS_STREAM,
+  STREAM_NOT_FOUND,
+} from "../../shared/contracts/streams.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Sql } from "../postgres.ts";
+import {
+  beginFilling,
+  countLinks,
+  finishFilling,
+  recordFilled,
+  recordIncomplete,
+  recordPosition,
+  selectFeed,
+  type StreamPosition,
+} from "./sql.ts";
+import { findLoss, PASSING, type StreamLoss } from "./stream-loss.ts";
+
+/** Each API process checks and publishes a heartbeat this often; the stream keeps only the last. */
+const INTERVAL_MS = 2_000;
+
+/** Checks in a row that must show a loss which a new leader may show for a moment: four seconds. */
+const CONFIRMATIONS = 3;
+
+/** JetStream's error code for "no message found". */
+const NO_MESSAGE = 10_037;
+
+/**
+ * Publishes every link again under a new version, and withdraws what the stream has beyond them; returns false when that
+ * was interrupted. Calls `onProgress` with the number of links so far.
+ */
+export type FillStream = (
+  connection: NatsConnection,
+  onProgress: (links: number) => Promise<void>,
+  isStopped: () => boolean,
+) => Promise<boolean>;
+
+export type FeedWatch = {
+  /** Whether the first heartbeat has been published. */
+  started(): boolean;
+  /** Whether the stream has every link; undefined while that is unknown. */
+  complete(): boolean | undefined;
+  /** Links of the running or of the last filling. */
+  filledLinks(): number;
+  /** What is wrong with the stream and what is done about it; undefined when nothing is. */
+  problem(): string | undefined;
+  stop(): Promise<void>;
+};
+
+type FeedWatchDeps = {
+  sql: Sql;
+  nats: Promise<NatsConnection>;
+  /** Copies of the stream, if this process creates it. */
+  streamReplicas: number;
+  fill: FillStream;
+  log: Log;
+};
+
+/** Starts watching; any number of processes may. One of them fills the stream. */
+export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWatchDeps): FeedWatch {
+  /** What the last check found in which PostgreSQL took part. */
+  let last: { heartbeat: Heartbeat; stream: StreamPosition } | undefined;
+  let isStarted = false;
+  let stopped = false;
+  let filled = 0;
+  let filling: Promise<void> | undefined;
+  let losses = 0;
+  let wake = (): void => undefined;
+
+  /** Records a loss once it is certain; returns whether the stream is to be filled. */
+  async function onLoss(loss: StreamLoss, heartbeat: Heartbeat | undefined): Promise<boolean> {
+    if (loss === "incomplete") return true;
+    losses++;
+    if (PASSING.has(loss) && losses < CONFIRMATIONS) return false;
+    await recordIncomplete(sql, heartbeat?.version ?? 0);
+    log.error({ loss }, "links_feed_incomplete");
+    return true;
+  }
+
+  /** Compares the stream with PostgreSQL, and returns what the next heartbeat says. */
+  async function check(connection: NatsConnection, manager: JetStreamManager): Promise<Heartbeat> {
+    const before = await selectFeed(sql);
+    const stream = await readPosition(manager, streamReplicas);
+    const heartbeat = await readHeartbeat(manager);
+    const after = await selectFeed(sql);
+    const links = after.epoch === null ? await countLinks(sql) : 0;
+    const loss = findLoss({ before, stream, heartbeat, after, links });
+    filled = after.filled_links;
+    if (loss === undefined) {
+      losses = 0;
+      await recordPosition(sql, stream);
+    } else if (await onLoss(loss, heartbeat)) startFilling(connection, manager);
+    const { epoch, version, incomplete_since } = await selectFeed(sql);
+    const complete = loss === undefined && incomplete_since === null;
+    last = { heartbeat: { complete, epoch: epoch ?? 0, version }, stream };
+    return last.heartbeat;
+  }
+
+  /** What can be said without PostgreSQL: the stream is complete if it was, and has lost nothing since. */
+  async function checkAlone(manager: JetStreamManager): Promise<Heartbeat | undefined> {
+    if (last === undefined) return undefined;
+    const stream = await readPosition(manager, streamReplicas);
+    const isSame =
+      stream.created === last.stream.created &&
+      stream.last_sequence >= last.stream.last_sequence &&
+      stream.messages >= last.stream.messages;
+    return { ...last.heartbeat, complete: isSame && last.heartbeat.complete };
+  }
+
+  function startFilling(connection: NatsConnection, manager: JetStreamManager): void {
+    filling ??= fillOnce(connection, manager)
+      .catch((error: unknown) => log.warn({ error }, "links_feed_filling_failed"))
+      .finally(() => {
+        filling = undefined;
+        wake();
+      });
+  }
+
+  /** Fills the stream, unless another process does. */
+  async function fillOnce(connection: NatsConnection, manager: JetStreamManager): Promise<void> {
+    await sql.begin(async (lock) => {
+      const epoch = await beginFilling(lock);
+      if (epoch === undefined) return;
+      log.info("links_feed_filling");
+      const { created } = await readPosition(manager, streamReplicas);
+      const onProgress = async (links: number) => {
+        filled = links;
+        await recordFilled(sql, links);
+      };
+      const isFilled = await fill(connection, onProgress, () => stopped);
+      const stream = await readPosition(manager, streamReplicas);
+      if (!isFilled || stream.created !== created) return;
+      if (await finishFilling(sql, epoch, stream)) log.info({ links: filled }, "links_feed_filled");
+    });
+  }
+
+  async function run(): Promise<void> {
+    const connection = await nats;
+    const manager = await connection.jetstreamManager({ timeout: INTERVAL_MS, checkAPI: false });
+    const client = connection.jetstream({ timeout: INTERVAL_MS });
+    while (!stopped) {
+      const next = new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, INTERVAL_MS);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      // One that fails is not repeated: the next one says the same, and link changes have the outbox.
+      try {
+        const heartbeat = await check(connection, manager).catch(() => checkAlone(manager));
+        if (heartbeat !== undefined) {
+          await client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
+          isStarted = true;
+        }
+      } catch (error) {
+        log.debug({ error }, "heartbeat_failed");
+      }
+      await next;
+    }
+  }
+
+  const running = run();
+  running.catch((error: unknown) => log.error({ error }, "feed_watch_failed"));
+  return {
+    started: () => isStarted,
+    complete: () => last?.heartbeat.complete,
+    filledLinks: () => filled,
+    problem: () =>
+      last === undefined || last.heartbeat.complete
+        ? undefined
+        : `the stream ${LINKS_STREAM} lacks links: ${filled} have been published again so far`,
+    async stop() {
+      stopped = true;
+      wake();
+      // Before the connection is open, there is nothing to finish.
+      if (isStarted) await Promise.all([running, filling]);
+    },
+  };
+}
+
+/** Reads what the stream has; creates it when it does not exist. */
+async function readPosition(manager: JetStreamManager, replicas: number): Promise<StreamPosition> {
+  try {
+    const { created, state } = await manager.streams.info(LINKS_STREAM);
+    return { created, last_sequence: state.last_seq, messages: state.messages };
+  } catch (error) {
+    if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
+    await ensureLinksStream(manager, replicas);
+    return await readPosition(manager, replicas);
+  }
+}
+
+async function readHeartbeat(manager: JetStreamManager): Promise<Heartbeat | undefined> {
+  try {
+    const message = { last_by_subj: HEARTBEAT_SUBJECT };
+    return decodeHeartbeat((await manager.streams.getMessage(LINKS_STREAM, message)).data);
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,32 @@
+/** Has a running API process publish every link again: `shorthop links resync`. */
+import type { Sql } from "../postgres.ts";
+import { recordIncomplete, selectFeed } from "./sql.ts";
+
+const POLL_MS = 200;
+
+/** A process looks at the feed every two seconds, and publishes hundreds of links at a time. */
+const IDLE_MS_MAX = 120_000;
+
+/**
+ * Has the stream filled, and waits until it is. Returns the number of links; calls `onProgress` as it grows. Throws when
+ * no API process publishes anything for two minutes; one that starts later does.
+ */
+export async function resyncLinks(sql: Sql, onProgress: (links: number) => void): Promise<number> {
+  const since = await recordIncomplete(sql, 0);
+  let links = 0;
+  let movedAt = performance.now();
+  for (;;) {
+    const row = await selectFeed(sql);
+    if (row.filled_links !== links) {
+      links = row.filled_links;
+      movedAt = performance.now();
+      onProgress(links);
+    }
+    if (row.epoch !== null && row.epoch > since) return row.filled_links;
+    if (performance.now() - movedAt > IDLE_MS_MAX)
+      throw new Error(
+        "No API process publishes the links. One does so as soon as it runs and reaches NATS.",
+      );
+    await Bun.sleep(POLL_MS);
+  }
+}

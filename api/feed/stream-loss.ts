@@ -1,0 +1,50 @@
+/** Whether the stream `LINKS` has lost something, judged by what PostgreSQL remembers of it and by its last heartbeat. */
+import type { Heartbeat } from "../../shared/contracts/feed-notices.ts";
+import type { FeedRow, StreamPosition } from "./sql.ts";
+
+/** Why the stream lacks links, or has states that PostgreSQL does not know. */
+export type StreamLoss =
+  /** It was found before, or an operator wants the stream filled. */
+  | "incomplete"
+  /** It is another stream: NATS came back empty, or an operator deleted the stream. */
+  | "recreated"
+  /** It ends before messages that it had: an older copy of its data came back. */
+  | "rolled_back"
+  /** It has fewer messages than before, though each subject keeps its last one: a part of its data is damaged. */
+  | "thinned"
+  /** It was never checked, and has fewer messages than there are links. */
+  | "never_filled"
+  /** Its heartbeat was published by a later state of the database: PostgreSQL came back from a backup. */
+  | "database_restored";
+
+/** Losses that a leader which has just been elected may show for a moment. */
+export const PASSING: ReadonlySet<StreamLoss> = new Set(["rolled_back", "thinned"]);
+
+type Observation = {
+  /** The row as it was before the stream was read: the stream has at least as much. */
+  before: FeedRow;
+  stream: StreamPosition;
+  /** The stream's last heartbeat; undefined when it has none, or one of an earlier version. */
+  heartbeat: Heartbeat | undefined;
+  /** The row as it was after that: it is at least as late as the heartbeat. */
+  after: FeedRow;
+  /** Links in PostgreSQL. */
+  links: number;
+};
+
+/** Returns what the stream has lost; undefined when it has all. */
+export function findLoss({
+  before,
+  stream,
+  heartbeat,
+  after,
+  links,
+}: Observation): StreamLoss | undefined {
+  if (after.incomplete_since !== null) return "incomplete";
+  if (heartbeat !== undefined && heartbeat.version > after.version) return "database_restored";
+  if (after.epoch === null) return stream.messages < links ? "never_filled" : undefined;
+  if (before.stream !== stream.created)
+    return after.stream === stream.created ? undefined : "recreated";
+  if (stream.last_sequence < before.last_sequence) return "rolled_back";
+  return stream.messages < before.messages ? "thinned" : undefined;
+}
