@@ -12,6 +12,7 @@ import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { createReplies } from "../shared/replies.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { version } from "../shared/version.ts";
@@ -93,7 +94,8 @@ async function serve(): Promise<void> {
   lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
-  const { registry, observe, watchLoad } = createMetrics(feed);
+  const replies = createReplies(log);
+  const { registry, observe, watchLoad } = createMetrics(feed, replies);
   const tracing =
     config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
       ? undefined
@@ -186,6 +188,7 @@ async function serve(): Promise<void> {
   };
   answerStatus({
     nats: nats.connection,
+    replies,
     process: "api",
     instance: config.INSTANCE,
     health,

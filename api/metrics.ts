@@ -1,5 +1,6 @@
 /** Metrics of the API. */
 import { createProcessMetrics } from "../shared/metrics.ts";
+import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
 
@@ -14,8 +15,10 @@ type Load = {
   live: { count(): number };
 };
 
-export function createMetrics(feed: Pick<LinkPublisher, "outboxStats">) {
-  const { registry, gauge, histogram } = createProcessMetrics("api");
+export function createMetrics(feed: Pick<LinkPublisher, "outboxStats">, replies: Replies) {
+  const metrics = createProcessMetrics("api");
+  const { registry, gauge, histogram } = metrics;
+  registerReplies(metrics, replies);
   const requests = histogram(
     "http_request_duration_seconds",
     "Time from a request to its response, by method, route pattern and status",

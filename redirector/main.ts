@@ -18,6 +18,7 @@ import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
+import { createReplies } from "../shared/replies.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
@@ -128,6 +129,7 @@ async function serve(): Promise<void> {
   const geo = await openRuleGeo(config.GEOIP_DATABASES, (path, error) =>
     log.warn({ path, error }, "geoip_database_missing"),
   );
+  const replies = createReplies(log);
   const metrics = createMetrics({
     cache,
     feed,
@@ -137,6 +139,7 @@ async function serve(): Promise<void> {
     geo,
     limits,
     failures,
+    replies,
     setBacks: limits.setBacks,
     journalBytesMax: config.JOURNAL_BYTES_MAX,
   });
@@ -216,6 +219,7 @@ async function serve(): Promise<void> {
   };
   answerStatus({
     nats: nats.connection,
+    replies,
     process: "redirector",
     instance: config.INSTANCE,
     health,
