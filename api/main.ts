@@ -11,6 +11,7 @@ import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
+import { createReplies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
@@ -101,7 +102,8 @@ async function serve(): Promise<void> {
   lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
-  const { registry, observe, watchLoad } = createMetrics(feed, watch);
+  const replies = createReplies(log);
+  const { registry, observe, watchLoad } = createMetrics({ feed, watch, replies });
   const tracing =
     config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
       ? undefined
@@ -194,6 +196,7 @@ async function serve(): Promise<void> {
   };
   answerStatus({
     nats: nats.connection,
+    replies,
     process: "api",
     instance: config.INSTANCE,
     health,

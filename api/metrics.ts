@@ -1,5 +1,6 @@
 /** Metrics of the API. */
 import { createProcessMetrics } from "../shared/metrics.ts";
+import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { FeedWatch } from "./feed/feed-watch.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
@@ -15,11 +16,16 @@ type Load = {
   live: { count(): number };
 };
 
-export function createMetrics(
-  feed: Pick<LinkPublisher, "outboxStats">,
-  watch: Pick<FeedWatch, "complete" | "filledLinks">,
-) {
-  const { registry, gauge, histogram } = createProcessMetrics("api");
+type MetricsDeps = {
+  feed: Pick<LinkPublisher, "outboxStats">;
+  watch: Pick<FeedWatch, "complete" | "filledLinks">;
+  replies: Replies;
+};
+
+export function createMetrics({ feed, watch, replies }: MetricsDeps) {
+  const metrics = createProcessMetrics("api");
+  const { registry, gauge, histogram } = metrics;
+  registerReplies(metrics, replies);
   const requests = histogram(
     "http_request_duration_seconds",
     "Time from a request to its response, by method, route pattern and status",

@@ -17,6 +17,7 @@ import { createLimitedLog } from "../shared/limited-log.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
+import { createReplies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
@@ -129,6 +130,7 @@ async function serve(): Promise<void> {
   const geo = await openRuleGeo(config.GEOIP_DATABASES, (path, error) =>
     log.warn({ path, error }, "geoip_database_missing"),
   );
+  const replies = createReplies(log);
   const metrics = createMetrics({
     cache,
     feed,
@@ -138,6 +140,7 @@ async function serve(): Promise<void> {
     geo,
     limits,
     failures,
+    replies,
     setBacks: limits.setBacks,
     journalBytesMax: config.JOURNAL_BYTES_MAX,
   });
@@ -217,6 +220,7 @@ async function serve(): Promise<void> {
   };
   answerStatus({
     nats: nats.connection,
+    replies,
     process: "redirector",
     instance: config.INSTANCE,
     health,

@@ -2,6 +2,7 @@
 import { Histogram, type Registry } from "prom-client";
 
 import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
+import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import type { FailureReporter } from "./failures/reporter.ts";
 import type { RuleGeo } from "./geo.ts";
@@ -23,6 +24,7 @@ type MetricsDeps = {
   geo: RuleGeo;
   limits: Pick<ClickLimits, "stats">;
   failures: Pick<FailureReporter, "stats">;
+  replies: Replies;
   setBacks: () => number;
   journalBytesMax: number;
 };
@@ -47,6 +49,7 @@ export function createMetrics(deps: MetricsDeps) {
   registerGeo(metrics, deps);
   registerLimits(metrics, deps);
   registerFailures(metrics, deps);
+  registerReplies(metrics, deps.replies);
   return {
     registry,
     onResponse: (outcome: string) => void (responses[outcome] = (responses[outcome] ?? 0) + 1),

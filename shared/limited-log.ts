@@ -9,7 +9,8 @@ const MINUTE_MS = 60_000;
 /** Frames logged of a stack trace: where the error was thrown, and its callers. */
 const FRAMES_MAX = 8;
 
-export type LimitedLog = (reason: string, error: unknown) => void;
+/** `error` is left out where there is none but the reason itself. */
+export type LimitedLog = (reason: string, error?: unknown) => void;
 
 /**
  * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The next line has the
@@ -33,7 +34,11 @@ export function createLimitedLog(log: Log, event: string, now = Date.now): Limit
     const { suppressed } = window;
     window.suppressed = 0;
     log.error(
-      { reason, ...(suppressed > 0 ? { suppressed } : {}), ...describeError(error) },
+      {
+        reason,
+        ...(suppressed > 0 ? { suppressed } : {}),
+        ...(error === undefined ? {} : describeError(error)),
+      },
       event,
     );
   };

@@ -1,17 +1,22 @@
-/** Goal: a process answers how it is also when a store does not respond, and runs on when it may not answer. */
+/**
+ * Goal: a process answers how it is also when a store does not respond, runs on when it may not answer, and publishes
+ * nowhere but where answers belong.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { connect, type NatsConnection } from "nats";
+import { connect, createInbox, type NatsConnection } from "nats";
 
 import { findNatsServer } from "../deploy/local/nats.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { freePort } from "../test/harness/ports.ts";
 import { PROJECT_DIR } from "../test/harness/stack.ts";
 import { processStatus, STATUS_SUBJECT } from "./contracts/process-status.ts";
+import { LINES_PER_MINUTE } from "./limited-log.ts";
 import { createLog } from "./log.ts";
+import { createReplies } from "./replies.ts";
 import { answerStatus } from "./status-responder.ts";
 
 // A server is started, on a machine that may be busy.
@@ -54,15 +59,18 @@ async function start(user: string, readiness: () => Promise<Record<string, strin
   const nats = await open(user);
   const log = createLog("test", "silent");
   const warn = spyOn(log, "warn");
+  const logError = spyOn(log, "error");
+  const replies = createReplies(log);
   answerStatus({
     nats: Promise.resolve(nats),
+    replies,
     process: "worker",
     health: { readiness, warnings: () => ({ replicas: undefined }) },
     figures: () => ({ owner: true, owner_epoch: undefined }),
     log,
   });
   await nats.flush();
-  return { nats, warn };
+  return { nats, warn, logError, replies };
 }
 
 async function ask(nats: NatsConnection) {
@@ -96,3 +104,60 @@ test("a process without the permission says so once, and its connection works on
   expect(nats.isClosed()).toBe(false);
   await nats.close();
 });
+
+test.each([
+  "links._.victim",
+  "links._.@takedowns",
+  "limits.victim",
+  "clicks.segment",
+  "failures.ack.1",
+  "$JS.API.STREAM.PURGE.CLICKS",
+  "_INBOX",
+  "_INBOXES.a.b",
+  "_INBOX_api",
+  "_INBOX.a.>",
+  "x._INBOX.a.b",
+  undefined,
+])(
+  "a request that wants its answer at %s gets none, which is logged and counted",
+  async (reply) => {
+    const { nats, replies, logError } = await start("new", async () => ({ process: "ok" }));
+    const asker = await open("new");
+    const seen: string[] = [];
+    asker.subscribe(">", { callback: (_, message) => void seen.push(message.subject) });
+    asker.publish(STATUS_SUBJECT, "", reply === undefined ? {} : { reply });
+    await asker.flush();
+    // Answered after it, so that an answer to it would have come before.
+    await ask(nats);
+    await asker.flush();
+    expect(
+      seen.filter((subject) => subject !== STATUS_SUBJECT && !subject.startsWith("_INBOX.")),
+    ).toEqual([]);
+    expect(replies.refused()).toBe(1);
+    expect(logError.mock.calls).toEqual([[{ reason: STATUS_SUBJECT }, "reply_refused"]]);
+    await Promise.all([nats.close(), asker.close()]);
+  },
+);
+
+test("a flood of such requests writes few lines", async () => {
+  const { nats, replies, logError } = await start("new", async () => ({ process: "ok" }));
+  const requests = 10 * LINES_PER_MINUTE;
+  for (let i = 0; i < requests; i++) nats.publish(STATUS_SUBJECT, "", { reply: "links._.victim" });
+  await eventually(async () => expect(replies.refused()).toBe(requests), START_MS);
+  expect(logError).toHaveBeenCalledTimes(LINES_PER_MINUTE);
+  await nats.close();
+});
+
+test.each([createInbox(), createInbox("_INBOX_api"), "_INBOX_operator.a.b"])(
+  "a request that wants its answer at the inbox %s gets it",
+  async (reply) => {
+    const { nats } = await start("new", async () => ({ process: "ok" }));
+    const answered = Promise.withResolvers<Uint8Array>();
+    nats.subscribe(reply, { callback: (_, { data }) => answered.resolve(data) });
+    nats.publish(STATUS_SUBJECT, "", { reply });
+    expect(JSON.parse(new TextDecoder().decode(await answered.promise))).toMatchObject({
+      status: "ready",
+    });
+    await nats.close();
+  },
+);

@@ -3,9 +3,15 @@ import { hostname } from "node:os";
 
 import type { NatsConnection } from "nats";
 
-import { type Figures, type ProcessStatus, STATUS_SUBJECT } from "./contracts/process-status.ts";
+import {
+  type Figures,
+  type ProcessStatus,
+  STATUS_REPLIES,
+  STATUS_SUBJECT,
+} from "./contracts/process-status.ts";
 import { type HealthSource, readHealth } from "./health.ts";
 import type { Log } from "./log.ts";
+import type { Replies } from "./replies.ts";
 import { withTimeout } from "./timeout.ts";
 import { version } from "./version.ts";
 
@@ -14,6 +20,7 @@ const READ_TIMEOUT_MS = 1_000;
 
 type StatusResponderOptions = {
   nats: Promise<NatsConnection>;
+  replies: Replies;
   process: ProcessStatus["process"];
   instance?: number | undefined;
   health: HealthSource;
@@ -25,6 +32,7 @@ type StatusResponderOptions = {
 /** Answers until the connection is closed. Without the permission it logs so, and the process runs on. */
 export function answerStatus({
   nats,
+  replies,
   health,
   figures,
   log,
@@ -53,7 +61,10 @@ export function answerStatus({
 
   async function run(): Promise<void> {
     const connection = await nats;
-    for await (const request of connection.subscribe(STATUS_SUBJECT)) request.respond(await read());
+    for await (const request of connection.subscribe(STATUS_SUBJECT)) {
+      const reply = replies.to(request, STATUS_REPLIES);
+      if (reply !== undefined) reply(await read());
+    }
   }
 
   run().catch((error: unknown) => log.warn({ error }, "status_not_answered"));

@@ -46,6 +46,9 @@ const MAY_CONTAIN_SQL = /^api\/.*\/sql\.ts$|^api\/migrations\/|^api\/postgres\.t
 /** Files that bind SQL of several resources, and are themselves no resource. */
 const BINDS_SQL = /^api\/stores\.ts$|^api\/maintenance\//;
 
+/** The only file that replies to requests over NATS: it checks the subject that the request names for that. */
+const REPLIES = "shared/replies.ts";
+
 type Source = {
   path: string;
   folder: string;
@@ -238,6 +241,13 @@ describe("the architecture", () => {
         .map((target) => `${source.path} -> ${target}`),
     );
     expect(indirect).toEqual([]);
+  });
+
+  test("only one module replies to requests over NATS", () => {
+    const replying = sources.filter(
+      ({ imports, text }) => imports.includes("nats") && /\.respond\(|\.reply\b/.test(text),
+    );
+    expect(replying.map(({ path }) => path)).toEqual([REPLIES]);
   });
 
   test("within the API, services do not know routes, and nothing uses another resource's SQL", () => {

@@ -12,6 +12,7 @@ import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { openPrimary } from "../shared/postgres.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
+import { createReplies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
@@ -109,8 +110,10 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("consumer", () => consumer.stop());
 
+  const replies = createReplies(log);
   const failureReports = startFailureIntake({
     nats: nats.connection,
+    replies,
     store: (report) => insertReport(clickhouse, report),
     log,
   });
@@ -122,7 +125,7 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("replica watch", replicas.stop);
 
-  metrics.watch({ consumer, counters, audit, repairs, geo, failureReports });
+  metrics.watch({ consumer, counters, audit, repairs, geo, failureReports, replies });
   const health = {
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
@@ -133,6 +136,7 @@ async function runWorker(): Promise<void> {
   };
   answerStatus({
     nats: nats.connection,
+    replies,
     process: "worker",
     health,
     figures: () => ({

@@ -1,5 +1,6 @@
 /** Metrics of the worker. */
 import { createProcessMetrics } from "../shared/metrics.ts";
+import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { Geo } from "../shared/visitors/geo.ts";
 import type { Repairs } from "./batches/repair.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
@@ -18,6 +19,7 @@ type Watched = {
   repairs: Repairs;
   geo: Geo;
   failureReports: () => Record<string, number>;
+  replies: Replies;
 };
 
 export function createMetrics() {
@@ -70,7 +72,7 @@ export function createMetrics() {
       if (outcome !== "duplicate") clicks[outcome] += clickCount;
     }) satisfies Count,
     /** Registers the metrics of the worker's parts. */
-    watch({ consumer, counters, audit, repairs, geo, failureReports }: Watched): void {
+    watch({ consumer, counters, audit, repairs, geo, failureReports, replies }: Watched): void {
       const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
       gauge("segments_pending", pendingHelp, () =>
         consumer.state() === "ok" ? consumer.pending() : undefined,
@@ -102,6 +104,7 @@ export function createMetrics() {
       counter("rollup_differences_total", differencesHelp, audit.differences);
       const reportsHelp = "Reports of failed requests from redirectors, by outcome";
       counterBy("outcome", "failure_reports_total", reportsHelp, failureReports);
+      registerReplies(metrics, replies);
       gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
       const builtHelp = "When the oldest GeoIP database was built; absent without one";
       gauge("geoip_built_timestamp_seconds", builtHelp, () => {

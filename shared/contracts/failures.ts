@@ -17,6 +17,9 @@ export const FAILURES_QUEUE = "workers";
 /** Where a redirector is told, by a report's id, that the report is stored. */
 export const failuresAckSubject = (redirector: Uuid): string => `failures.ack.${redirector}`;
 
+/** Where any redirector is told so. */
+export const FAILURES_REPLIES = /^failures\.ack\.[\w-]+$/;
+
 /** Sums are stored by quarter hours, as the offset of every time zone is a multiple of 15 minutes. */
 export const FAILURE_BUCKET_SECONDS = 900;
 

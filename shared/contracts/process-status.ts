@@ -4,6 +4,9 @@ import * as z from "zod";
 /** Every process answers requests on this subject; deploy/nats/users.conf says who may ask. */
 export const STATUS_SUBJECT = "shorthop.status";
 
+/** Where who asks may wait for answers: in inboxes of NATS clients, also in those of one user (shared/nats.ts). */
+export const STATUS_REPLIES = /^_INBOX(?:_[\w-]+)?(?:\.[\w-]+)+$/;
+
 /** Figures of a process at this moment; each kind of process has its own. */
 const figures = z.object({
   /** Open connections of a redirector. */

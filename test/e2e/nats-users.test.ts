@@ -3,7 +3,10 @@ import { expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { processStatus } from "../../shared/contracts/process-status.ts";
+import { FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
+import { processStatus, STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
+import { linkSubject } from "../../shared/contracts/streams.ts";
+import { newUuid } from "../../shared/ids.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -138,6 +141,35 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
     ).rejects.toThrow();
     await connection.close();
   }
+
+  // Nor may a process be made to publish for it, which would reply where a request says.
+  const victim = linkSubject("", alias);
+  const purge = "$JS.API.STREAM.PURGE.CLICKS";
+  const asApi = await nats.connect("api");
+  const asRedirector = await nats.connect("redirector");
+  const report = { id: newUuid(), bucket: 900, links: [], domains: [], aliases: [] };
+  asRedirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply: victim });
+  asApi.publish(STATUS_SUBJECT, "", { reply: victim });
+  asApi.publish(STATUS_SUBJECT, "", { reply: purge });
+  await Promise.all([asApi.flush(), asRedirector.flush()]);
+  for (const [process, name, refused] of [
+    [api, "api", 2],
+    [redirector, "redirector", 2],
+    [next, "worker", 3],
+  ] as const) {
+    await eventually(async () => {
+      const metrics = await (await fetch(`${process.metricsUrl}/metrics`)).text();
+      expect(metrics).toContain(`shorthop_${name}_replies_refused_total ${refused}`);
+    }, TIMEOUT_MS);
+    expect(process.output()).toContain("reply_refused");
+    expect(process.output()).not.toContain(purge);
+  }
+  const linkMessages = await asApi.jetstreamManager({ checkAPI: false });
+  const { data } = await linkMessages.streams.getMessage("LINKS", { last_by_subj: victim });
+  expect(JSON.parse(new TextDecoder().decode(data))).toMatchObject({ alias });
+  const { state } = await linkMessages.streams.info("CLICKS");
+  expect(state.messages).toBeGreaterThan(0);
+  await Promise.all([asApi.close(), asRedirector.close()]);
 
   // A stolen password must not allow destroying a stream, stealing its messages or reading the others' inboxes.
   for (const user of ["redirector", "worker", "api"] as const) {

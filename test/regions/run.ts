@@ -2,7 +2,9 @@
 import { expect } from "bun:test";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
+import { FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
 import { HEARTBEAT_SUBJECT, LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { newUuid } from "../../shared/ids.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -217,7 +219,7 @@ async function lastSequence(nats: TwoRegions["hub"]): Promise<number> {
 }
 
 /** A region can neither change what the hub has, nor does either take the other's messages unasked. */
-async function expectSeparate({ hub, far }: TwoRegions): Promise<void> {
+async function expectSeparate({ hub, far, stack }: TwoRegions): Promise<void> {
   const there = await hub.connect("operator");
   const here = await far.connect("operator");
   try {
@@ -232,6 +234,16 @@ async function expectSeparate({ hub, far }: TwoRegions): Promise<void> {
     const { state } = await streams.info(LINKS_STREAM, { subjects_filter: "links._.stolen" });
     expect(state.subjects).toBeUndefined();
     const redirector = await far.connect("redirector");
+    // The hub's worker takes reports, and replies at no subject of a link.
+    const report = { id: newUuid(), bucket: 900, links: [], domains: [], aliases: [] };
+    const reply = "links._.stolen";
+    redirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply });
+    await eventually(async () => {
+      const metrics = await (await fetch(`${stack.info().worker_metrics_url}/metrics`)).text();
+      expect(metrics).toContain("shorthop_worker_replies_refused_total 1");
+    }, RECOVERY_MS);
+    const after = await streams.info(LINKS_STREAM, { subjects_filter: reply });
+    expect(after.state.subjects).toBeUndefined();
     const creation = redirector.request("$JS.API.STREAM.CREATE.LINKS", "{}", { timeout: 500 });
     expect(creation).rejects.toThrow(/permission/i);
     await creation.catch(() => undefined);

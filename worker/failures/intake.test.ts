@@ -1,11 +1,16 @@
-/** Goal: a report is acknowledged exactly when it need not be sent again. */
+/** Goal: a report is acknowledged exactly when it need not be sent again, and only where reports are acknowledged. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { NatsConnection } from "nats";
 
-import { type FailureReport, FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
+import {
+  type FailureReport,
+  FAILURES_SUBJECT,
+  failuresAckSubject,
+} from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
+import { createReplies, type Replies } from "../../shared/replies.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startFailureIntake } from "./intake.ts";
 
@@ -22,19 +27,23 @@ let redirector: NatsConnection;
 let worker: NatsConnection;
 let stored: FailureReport[];
 let isUp = true;
+let replies: Replies;
 let outcomes: ReturnType<typeof startFailureIntake>;
 
 beforeAll(async () => {
   server = await startNats();
   [redirector, worker] = await Promise.all([server.connect(), server.connect()]);
   stored = [];
+  const log = createLog("worker", "silent");
+  replies = createReplies(log);
   outcomes = startFailureIntake({
     nats: Promise.resolve(worker),
+    replies,
     async store(report) {
       if (!isUp) throw new Error("ClickHouse is away.");
       await Promise.resolve(stored.push(report));
     },
-    log: createLog("worker", "silent"),
+    log,
   });
   // The intake subscribes once its connection is there, and a flush covers what was sent before it.
   await Bun.sleep(0);
@@ -46,7 +55,13 @@ afterAll(async () => {
 });
 
 const send = async (data: unknown, timeout = ACK_MS): Promise<string> =>
-  (await redirector.request(FAILURES_SUBJECT, JSON.stringify(data), { timeout })).string();
+  (
+    await redirector.request(FAILURES_SUBJECT, JSON.stringify(data), {
+      timeout,
+      noMux: true,
+      reply: failuresAckSubject(newUuid()),
+    })
+  ).string();
 
 const reportOf = (domain: string) => ({
   id: newUuid(),
@@ -63,7 +78,7 @@ test("a report that is stored is acknowledged by its id, one that failed is not"
   await Bun.sleep(NO_ACK_MS);
   isUp = true;
   expect(await send(report)).toBe(report.id);
-  expect(stored).toEqual([report]);
+  expect(stored).toContainEqual(report);
 });
 
 test("a report that can never be stored is acknowledged, so that others follow, and what is none is not", async () => {
@@ -77,3 +92,26 @@ test("a report that can never be stored is acknowledged, so that others follow, 
   await Bun.sleep(NO_ACK_MS);
   expect(outcomes().rejected).toBe(rejected + 3);
 });
+
+test.each([
+  "links._.victim",
+  "links._.@takedowns",
+  "$JS.API.STREAM.PURGE.CLICKS",
+  "_INBOX_api.a.b",
+  "failures.report",
+  "failures.ack.a.b",
+])(
+  "a report that wants to be acknowledged at %s is neither stored nor acknowledged",
+  async (reply) => {
+    isUp = true;
+    const [before, seen] = [replies.refused(), Array<string>()];
+    redirector.subscribe(reply, { callback: (_, message) => void seen.push(message.string()) });
+    const report = reportOf("go.example.com");
+    redirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply });
+    // Acknowledged after it, so that an acknowledgement of it would have come before.
+    await send(reportOf("go.example.com"));
+    expect(replies.refused()).toBe(before + 1);
+    expect(seen.filter((data) => data === report.id)).toEqual([]);
+    expect(stored.map(({ id }) => id)).not.toContain(report.id);
+  },
+);

@@ -5,10 +5,12 @@ import {
   type FailureReport,
   failureReport,
   FAILURES_QUEUE,
+  FAILURES_REPLIES,
   FAILURES_SUBJECT,
   reportId,
 } from "../../shared/contracts/failures.ts";
 import type { Log } from "../../shared/log.ts";
+import type { Replies } from "../../shared/replies.ts";
 
 /** Reports being stored at a time; others are not taken, and come again within seconds. */
 const IN_FLIGHT_MAX = 8;
@@ -18,16 +20,19 @@ type Outcomes = Record<"stored" | "rejected" | "failed", number>;
 
 type IntakeDeps = {
   nats: Promise<NatsConnection>;
+  replies: Replies;
   store: (report: FailureReport) => Promise<void>;
   log: Log;
 };
 
 /** Stores reports until the connection is closed. Returns the outcomes so far. */
-export function startFailureIntake({ nats, store, log }: IntakeDeps): () => Outcomes {
+export function startFailureIntake({ nats, replies, store, log }: IntakeDeps): () => Outcomes {
   const outcomes: Outcomes = { stored: 0, rejected: 0, failed: 0 };
   let inFlight = 0;
 
   async function handle(message: Msg): Promise<void> {
+    const acknowledge = replies.to(message, FAILURES_REPLIES);
+    if (acknowledge === undefined) return;
     const content = readJson(message);
     const { data: report, error } = failureReport.safeParse(content);
     if (report === undefined) {
@@ -35,14 +40,14 @@ export function startFailureIntake({ nats, store, log }: IntakeDeps): () => Outc
       log.warn({ error }, "failure_report_rejected");
       // It would be sent for ever, before all others.
       const { data } = reportId.safeParse(content);
-      if (data !== undefined) message.respond(data.id);
+      if (data !== undefined) acknowledge(data.id);
       return;
     }
     inFlight++;
     try {
       await store(report);
       outcomes.stored++;
-      message.respond(report.id);
+      acknowledge(report.id);
     } catch (error) {
       outcomes.failed++;
       log.warn({ error }, "failure_report_not_stored");

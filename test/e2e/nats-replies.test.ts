@@ -1,0 +1,162 @@
+/**
+ * Goal: with the shipped NATS users, no user can have another's process publish what it may not publish itself: the
+ * server refuses a reply to a link, a ledger or a call of JetStream, also of a process that would send it.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import { ErrorCode, Events, type NatsConnection } from "nats";
+
+import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
+import { TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
+import { STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  ensureClicksStream,
+  ensureLimitsStream,
+  ensureLinksStream,
+  LIMITS_STREAM,
+  LINKS_STREAM,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { ownNatsServer } from "../harness/nats-versions.ts";
+
+setDefaultTimeout(60_000);
+
+const TIMEOUT_MS = 2_000;
+
+type Answering = "redirector" | "worker" | "api";
+
+/** Where a reply does harm: it would be a link, the takedowns, a ledger or a click, or a call of JetStream. */
+const HARMFUL = [
+  linkSubject("", "victim"),
+  linkSubject("", TAKEDOWNS_ALIAS),
+  "limits.victim",
+  CLICKS_SUBJECT,
+  `$JS.API.STREAM.PURGE.${LINKS_STREAM}`,
+  `$JS.API.STREAM.PURGE.${CLICKS_STREAM}`,
+  `$JS.API.STREAM.PURGE.${LIMITS_STREAM}`,
+  `$JS.API.STREAM.DELETE.${LINKS_STREAM}`,
+];
+
+/** What the process of a user publishes by itself, so that only its code refuses to reply there. */
+const OWN: Record<Answering, RegExp> = {
+  redirector: /^(?:clicks|limits)\./,
+  worker: /^\$JS\.API\.STREAM\.PURGE\.CLICKS$/,
+  api: /^(?:links|clicks)\./,
+};
+
+let hub: NatsCluster;
+let far: NatsCluster;
+beforeAll(async () => {
+  const program = await ownNatsServer();
+  hub = await startNatsCluster(program, { count: 1 });
+  // The users of a far region are those of its own server, also while it cannot reach the hub.
+  const region = { domain: "far", hub: ["127.0.0.1:1"], ca: hub.env.NODE_EXTRA_CA_CERTS };
+  far = await startNatsCluster(program, { count: 1, region });
+  for (const nats of [hub, far]) {
+    const operator = await nats.connect("operator");
+    const manager = await operator.jetstreamManager();
+    await ensureLinksStream(manager, 1);
+    await ensureClicksStream(manager, 1 << 20, 1);
+    await ensureLimitsStream(manager, 1);
+    for (const subject of [linkSubject("", "victim"), CLICKS_SUBJECT, "limits.victim"])
+      await operator.jetstream().publish(subject, "as it was");
+    await operator.close();
+  }
+});
+afterAll(async () => {
+  await far[Symbol.asyncDispose]();
+  await hub[Symbol.asyncDispose]();
+});
+
+/** Connects as a process that replies to each request on a subject, wherever that says. */
+async function replyAnywhere(nats: NatsCluster, user: Answering, subject: string) {
+  const connection = await nats.connect(user);
+  const refused: string[] = [];
+  const follow = async () => {
+    for await (const { type, data, permissionContext } of connection.status())
+      if (type === Events.Error && data === ErrorCode.PermissionsViolation)
+        refused.push(permissionContext?.subject ?? "");
+  };
+  void follow();
+  connection.subscribe(subject, { callback: (_, message) => void message.respond("{}") });
+  await connection.flush();
+  return { connection, refused };
+}
+
+/** The last sequence of each stream and its number of messages. */
+async function readStreams(nats: NatsCluster) {
+  const operator = await nats.connect("operator");
+  try {
+    const { streams } = await operator.jetstreamManager();
+    const found: Record<string, number[]> = {};
+    for await (const { config, state } of streams.list())
+      found[config.name] = [state.last_seq, state.messages];
+    return found;
+  } finally {
+    await operator.close();
+  }
+}
+
+async function ask(asking: NatsConnection, subject: string, replies: string[]): Promise<void> {
+  for (const reply of replies) asking.publish(subject, "{}", { reply });
+  await asking.flush();
+}
+
+test.each([
+  ["redirector", STATUS_SUBJECT, "api", "hub"],
+  ["worker", STATUS_SUBJECT, "api", "hub"],
+  ["api", STATUS_SUBJECT, "api", "hub"],
+  ["worker", FAILURES_SUBJECT, "redirector", "hub"],
+  ["redirector", STATUS_SUBJECT, "operator", "far"],
+] as const)(
+  "a reply of the %s's user to %s of the %s's may go to no stream and no call (%s)",
+  async (answering, subject, asker, where) => {
+    const nats = where === "hub" ? hub : far;
+    const before = await readStreams(nats);
+    const process = await replyAnywhere(nats, answering, subject);
+    const asking = await nats.connect(asker);
+    const harmful = HARMFUL.filter((reply) => !OWN[answering].test(reply));
+    await ask(asking, subject, harmful);
+    await eventually(
+      async () => expect(process.refused.toSorted()).toEqual(harmful.toSorted()),
+      TIMEOUT_MS,
+    );
+    expect(await readStreams(nats)).toEqual(before);
+    await asking.close();
+    await process.connection.close();
+  },
+);
+
+test.each([
+  ["api", "hub"],
+  ["operator", "hub"],
+  ["operator", "far"],
+] as const)("processes of any version may answer the %s's user (%s)", async (asker, where) => {
+  const nats = where === "hub" ? hub : far;
+  const users =
+    where === "hub" ? (["redirector", "worker", "api"] as const) : ["redirector" as const];
+  for (const user of users) {
+    const process = await replyAnywhere(nats, user, STATUS_SUBJECT);
+    const asking = await nats.connect(asker);
+    expect((await asking.request(STATUS_SUBJECT, "", { timeout: TIMEOUT_MS })).string()).toBe("{}");
+    await asking.close();
+    await process.connection.close();
+  }
+});
+
+test("a worker of any version may tell a redirector that a report is stored", async () => {
+  const worker = await replyAnywhere(hub, "worker", FAILURES_SUBJECT);
+  const redirector = await hub.connect("redirector");
+  const subject = failuresAckSubject(newUuid());
+  const { promise, resolve } = Promise.withResolvers<string>();
+  redirector.subscribe(subject, { callback: (_, message) => resolve(message.string()) });
+  await ask(redirector, FAILURES_SUBJECT, [subject]);
+  expect(await promise).toBe("{}");
+  await redirector.close();
+  await worker.connection.close();
+});
