@@ -62,7 +62,7 @@ async function checkStream(
     return {
       status: "warning",
       detail: "it does not exist",
-      mend: "The processes create it when they start; after a loss of NATS run shorthop links resync.",
+      mend: "The processes create it when they start, and the API fills LINKS.",
     };
   }
 }

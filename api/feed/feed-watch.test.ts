@@ -1,0 +1,246 @@
+/**
+ * Goal: whatever the stream LINKS and PostgreSQL come back as, the stream has every link of PostgreSQL, and none beside
+ * them, and its heartbeat is true. Method: real PostgreSQL and NATS.
+ */
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+
+import type { JetStreamManager, NatsConnection } from "nats";
+
+import {
+  decodeHeartbeat,
+  domainNotice,
+  takedownNotice,
+} from "../../shared/contracts/feed-notices.ts";
+import {
+  decodeLinkRecord,
+  encodeLinkMessage,
+  type LinkRecord,
+} from "../../shared/contracts/link-record.ts";
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  LINKS_STREAM,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { createFillStream } from "../links/republish/fill.ts";
+import { changeTakedowns } from "../takedowns/service.ts";
+import { startFeedWatch } from "./feed-watch.ts";
+import { startLinkPublisher } from "./link-publisher.ts";
+import { resyncLinks } from "./resync.ts";
+import { selectFeed } from "./sql.ts";
+
+setDefaultTimeout(120_000);
+
+const WITHIN_MS = 15_000;
+
+/** More than a batch of the filling. */
+const LINKS = 1_100;
+
+const log = createLog("test", "silent");
+
+let postgres: TestPostgres;
+let nats: TestNats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+let owner: { accountId: Uuid; mode: "live" };
+beforeAll(async () => {
+  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
+  connection = await nats.connect();
+  manager = await connection.jetstreamManager();
+  owner = { accountId: await postgres.addAccount(), mode: "live" };
+  await addLinks(LINKS);
+});
+afterAll(async () => {
+  await connection.close();
+  await Promise.all([postgres[Symbol.asyncDispose](), nats[Symbol.asyncDispose]()]);
+});
+
+/** Links as a process of an earlier version left them: with low versions, and nothing in the outbox. */
+async function addLinks(count: number): Promise<void> {
+  await postgres.sql`
+    with added as (
+      insert into links (id, account_id, mode, alias, original_url, target_url, version, created_at, updated_at)
+      select gen_random_uuid(), ${owner.accountId}, 'live', 'link-' || i, url, url, i, now(), now()
+        from generate_series(1, ${count}::integer) i, lateral (select 'https://example.com/' || i as url) urls
+      returning id)
+    insert into link_counters (link_id, account_id, mode) select id, ${owner.accountId}, 'live' from added`;
+}
+
+const publish = (record: LinkRecord) =>
+  connection
+    .jetstream()
+    .publish(linkSubject(record.domain, record.alias), encodeLinkMessage(record));
+
+async function readRecord(domain: string, alias: string): Promise<LinkRecord | undefined> {
+  const message = { last_by_subj: linkSubject(domain, alias) };
+  return decodeLinkRecord((await manager.streams.getMessage(LINKS_STREAM, message)).data);
+}
+
+async function readHeartbeat() {
+  const message = { last_by_subj: HEARTBEAT_SUBJECT };
+  return decodeHeartbeat((await manager.streams.getMessage(LINKS_STREAM, message)).data);
+}
+
+/** Starts a publisher with a watch, as an API process does. */
+function startWatch() {
+  const { sql } = postgres;
+  const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, log };
+  const feed = startLinkPublisher(deps);
+  const watch = startFeedWatch({ ...deps, fill: createFillStream({ sql, feed }) });
+  return {
+    watch,
+    async [Symbol.asyncDispose]() {
+      await watch.stop();
+      await feed.stop();
+    },
+  };
+}
+
+/** Waits until the stream was filled since an epoch, and says so. */
+const expectFilled = (after: number) =>
+  eventually(async () => {
+    const heartbeat = await readHeartbeat();
+    expect(heartbeat).toMatchObject({ complete: true });
+    expect(heartbeat?.epoch).toBeGreaterThan(after);
+    return heartbeat?.epoch ?? 0;
+  }, WITHIN_MS);
+
+/** Every link of PostgreSQL is in the stream with its version; returns the lowest one. */
+async function expectAllPublished(): Promise<number> {
+  const rows = await postgres.sql<{ alias: string; version: number }[]>`
+    select alias, version::float8 as version from links`;
+  for (const { alias, version } of rows.filter((_, i) => i % 50 === 0))
+    expect(await readRecord("", alias)).toMatchObject({ state: "active", version });
+  return Math.min(...rows.map(({ version }) => version));
+}
+
+const epochOf = async () => (await selectFeed(postgres.sql)).epoch ?? 0;
+
+beforeEach(async () => {
+  await manager.streams.delete(LINKS_STREAM).catch(() => undefined);
+});
+
+describe("a stream", () => {
+  test("that has every link is left alone at the first look, and is complete", async () => {
+    await postgres.sql`delete from link_feed`;
+    await postgres.sql`insert into link_feed default values`;
+    await ensureLinksStream(manager, 1);
+    for (let i = 1; i <= LINKS; i++)
+      await publish({ state: "deleted", version: i, domain: "", alias: `link-${i}` });
+    await using _ = startWatch();
+    await expectFilled(0);
+    expect(await readRecord("", "link-7")).toMatchObject({ version: 7 });
+  });
+
+  test("that is empty is filled, and what the database does not have is withdrawn", async () => {
+    const before = await epochOf();
+    await ensureLinksStream(manager, 1);
+    // As it came back from an old copy: of a link, a domain and takedowns that are no more.
+    const link_id = newUuid();
+    const { accountId: account_id } = owner;
+    const gone = { domain: "", alias: "gone", link_id, account_id, mode: "live" as const };
+    await publish({
+      ...gone,
+      state: "active",
+      version: 5,
+      destination: "https://example.com/gone",
+      expires_at: null,
+      password_hash: null,
+      forward_query: false,
+    });
+    await publish(domainNotice(6, "gone.example.com", { root_url: "https://example.com/" }));
+    await publish(takedownNotice(7, { accounts: [], hosts: ["lifted.example"] }));
+    await using api = startWatch();
+    const epoch = await expectFilled(before);
+    expect(await expectAllPublished()).toBeGreaterThan(epoch);
+    expect(await readRecord("", "gone")).toMatchObject({ state: "deleted" });
+    expect(await readRecord("gone.example.com", "@domain")).toMatchObject({ settings: {} });
+    expect(await readRecord("", "@takedowns")).toMatchObject({ takedowns: { hosts: [] } });
+    expect(api.watch.complete()).toBe(true);
+    expect(api.watch.filledLinks()).toBe(LINKS);
+    expect(await postgres.sql`select from link_feed where incomplete_since is not null`).toEqual(
+      [] as never,
+    );
+  });
+
+  test("says that it is incomplete while it is being filled", async () => {
+    await using first = startWatch();
+    await eventually(async () => expect(first.watch.complete()).toBe(true), WITHIN_MS);
+    const { sql } = postgres;
+    // Whoever has the lock of a link keeps the filling waiting.
+    const released = Promise.withResolvers<void>();
+    const held = sql.begin(async (transaction) => {
+      await transaction`select from links where alias = 'link-1' for update`;
+      await released.promise;
+    });
+    await manager.streams.delete(LINKS_STREAM);
+    await eventually(
+      async () => expect(await readHeartbeat()).toMatchObject({ complete: false }),
+      WITHIN_MS,
+    );
+    expect(first.watch.problem()).toContain("lacks links");
+    const before = await epochOf();
+    released.resolve();
+    await held;
+    await expectFilled(before);
+    await eventually(async () => expect(first.watch.problem()).toBeUndefined(), WITHIN_MS);
+  });
+
+  test("that has lost messages is filled", async () => {
+    await using _ = startWatch();
+    const before = await expectFilled(await epochOf());
+    for (let i = 1; i <= 50; i++)
+      await manager.streams.purge(LINKS_STREAM, { filter: linkSubject("", `link-${i}`) });
+    await expectFilled(before);
+    for (let i = 1; i <= 50; i++)
+      expect(await readRecord("", `link-${i}`)).toMatchObject({ state: "active" });
+  });
+});
+
+describe("a database that was restored", () => {
+  test("draws versions above all that were published, and publishes everything anew", async () => {
+    await using _ = startWatch();
+    const before = await expectFilled(0);
+    const { sql } = postgres;
+    const [backup] = await sql`select last_value::float8 as version from link_version`;
+    // Its clock was an hour ahead, so that time alone would not make versions higher.
+    const ahead = Number(backup?.["version"]) + 3_600_000_000;
+    await sql`select setval('link_version', ${ahead})`;
+    await eventually(
+      async () => expect((await readHeartbeat())?.version).toBeGreaterThan(ahead),
+      WITHIN_MS,
+    );
+    const published = (await readHeartbeat())?.version ?? 0;
+    await sql`update link_feed set version = ${Number(backup?.["version"])}`;
+    await sql`select setval('link_version', ${Number(backup?.["version"])})`;
+    const epoch = await expectFilled(before);
+    expect(epoch).toBeGreaterThan(published);
+    expect(await expectAllPublished()).toBeGreaterThan(published);
+  });
+});
+
+test("an operator can have everything published anew, takedowns included, and waits for it", async () => {
+  await using _ = startWatch();
+  const before = await expectFilled(0);
+  await changeTakedowns(postgres.sql, "host", "evil.example", true);
+  const progress: number[] = [];
+  expect(await resyncLinks(postgres.sql, (links) => progress.push(links))).toBe(LINKS);
+  expect(progress.at(-1)).toBe(LINKS);
+  expect(await expectAllPublished()).toBeGreaterThan(before);
+  expect(await readRecord("", "@takedowns")).toMatchObject({
+    takedowns: { hosts: ["evil.example"] },
+  });
+});
