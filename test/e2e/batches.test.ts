@@ -251,6 +251,23 @@ describe("a worker that is paused between its check and its insert", () => {
   });
 });
 
+test("a worker takes over though ClickHouse's clock was ahead when the owner claimed", async () => {
+  await clickhouse.command({
+    query: `INSERT INTO batches (kind, epoch, owner, number, at)
+            SELECT kind, epoch, owner, number, now64(3) + INTERVAL 1 HOUR FROM batches
+             WHERE kind = 'claim' ORDER BY epoch DESC, owner DESC LIMIT 1`,
+  });
+  // The entry that the owner really wrote is not to be seen any more, as if its clock had been ahead then.
+  await clickhouse.command({
+    query: "DELETE FROM batches WHERE kind = 'claim' AND at < now64(3)",
+  });
+  await replaceWorker();
+  expect(worker.output()).toContain("claim_from_the_future");
+  const segments = nextSegments(2);
+  await publish(segments);
+  await expectStoredOnce(segments);
+});
+
 const purge = async () => (await nats.jetstreamManager()).streams.purge(CLICKS_STREAM);
 
 describe("segments in doubt that left the stream", () => {
