@@ -16,7 +16,7 @@ import {
   type LossyClickHouse,
   startLossyClickHouse,
 } from "../chaos/lossy-clickhouse.ts";
-import { admin } from "../harness/admin.ts";
+import { admin, runAdmin } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
 import {
@@ -249,6 +249,36 @@ describe("a worker that is paused between its check and its insert", () => {
     }, TIMEOUT_MS);
     await paused.stop();
   });
+});
+
+test("a repair that an operator asks for while clicks are stored waits until none is half stored", async () => {
+  /** Old enough to be compared. */
+  const late = createJournal(newUuid(), 3 * 3_600_000);
+  const view = (columns: string) =>
+    `CREATE MATERIALIZED VIEW clicks_15m_view TO clicks_15m AS
+     SELECT link_id, account_id, mode, bucket, class, ${columns}, visitors FROM click_sums`;
+  const replaceView = async (columns: string) => {
+    await clickhouse.command({ query: "DROP VIEW clicks_15m_view SYNC" });
+    await clickhouse.command({ query: view(columns) });
+  };
+  // Each insert is in clicks for seconds before it is in this rollup.
+  await replaceView("clicks + sleep(3) AS clicks");
+  try {
+    const segments = Array.from({ length: 5 }, (_, i) => late.next(100 + i));
+    await publish(segments);
+    await eventually(async () => {
+      const stored = await readStored();
+      expect(segments.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);
+    }, TIMEOUT_MS);
+    const { code, stderr } = await runAdmin(stack, ["check-rollups", "--repair", "--yes"]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("A repair adds")]);
+    await waitUntilAcknowledged();
+    const now = Math.floor(Date.now() / 1_000);
+    const range = { from: now - 86_400, to: now };
+    expect(await findDifferences(clickhouse, range, "touched")).toEqual([]);
+  } finally {
+    await replaceView("clicks");
+  }
 });
 
 test("a worker takes over though ClickHouse's clock was ahead when the owner claimed", async () => {
