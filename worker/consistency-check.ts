@@ -36,6 +36,8 @@ type ConsistencyCheckDeps = {
   repairs: Pick<Repairs, "suspect">;
   /** The epoch of this worker if it is the owner of the clicks; the others check nothing. */
   ownerEpoch: () => number | undefined;
+  /** Time between two checks. */
+  intervalMs?: number;
 };
 
 export function startConsistencyCheck({
@@ -43,6 +45,7 @@ export function startConsistencyCheck({
   log,
   repairs,
   ownerEpoch,
+  intervalMs = INTERVAL_MS,
 }: ConsistencyCheckDeps): ConsistencyCheck {
   let differencesFound = 0;
   let running = Promise.resolve();
@@ -91,7 +94,7 @@ export function startConsistencyCheck({
       .catch((error: unknown) => log.warn({ error }, "consistency_check_failed"));
   };
   const timers = [
-    setInterval(enqueue(check), INTERVAL_MS),
+    setInterval(enqueue(check), intervalMs),
     setInterval(enqueue(startRequests), REQUESTS_INTERVAL_MS),
   ];
   return {

@@ -262,7 +262,7 @@ test("a repair that an operator asks for while clicks are stored waits until non
     await clickhouse.command({ query: view(columns) });
   };
   // Each insert is in clicks for seconds before it is in this rollup.
-  await replaceView("clicks + sleep(3) AS clicks");
+  await replaceView("clicks + sleep(3) + sleep(2.9) + sleep(2.8) + sleep(2.7) AS clicks");
   try {
     const segments = Array.from({ length: 5 }, (_, i) => late.next(100 + i));
     await publish(segments);
