@@ -52,6 +52,8 @@ const createRepairsOn = (clickhouse: ClickHouse): Repairs =>
 
 const confirm = () => Promise.resolve();
 
+const lost = () => Promise.reject(new LostOwnershipError("Another worker has taken over."));
+
 describe("a suspected difference", () => {
   const suspected = [
     { table: "clicks_15m", ...difference },
@@ -87,7 +89,6 @@ describe("a suspected difference", () => {
     const repairs = createRepairsOn(clickhouse);
     const done: unknown[] = [];
     repairs.suspect(suspected, (found) => done.push(found));
-    const lost = () => Promise.reject(new LostOwnershipError("Another worker has taken over."));
     expect(await repairs.repair(lost).catch((error: unknown) => error)).toBeInstanceOf(
       LostOwnershipError,
     );
@@ -102,7 +103,10 @@ describe("the consistency check", () => {
     const suspected: Difference[] = [];
     let report: ((found: Difference[]) => void) | undefined;
     const check = startConsistencyCheck({
-      ...{ clickhouse, log, ownerEpoch: () => 1, intervalMs: 10 },
+      clickhouse,
+      log,
+      ownerEpoch: () => 1,
+      intervalMs: 10,
       repairs: {
         suspect(differences, done) {
           suspected.push(...differences);
@@ -121,7 +125,10 @@ describe("the consistency check", () => {
     const { clickhouse, queries } = createClickHouse(new Map());
     let asked = 0;
     const check = startConsistencyCheck({
-      ...{ clickhouse, log, intervalMs: 10, repairs: { suspect: () => undefined } },
+      clickhouse,
+      log,
+      intervalMs: 10,
+      repairs: { suspect: () => undefined },
       ownerEpoch: () => void asked++,
     });
     await eventually(async () => expect(asked).toBeGreaterThan(2), 5_000);

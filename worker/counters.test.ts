@@ -100,13 +100,18 @@ test("counters never decrease, even when a lagging replica returns less", async 
   expect(await stored(link)).toEqual([20, 10, 2]);
 });
 
-describe("a repair of rollups", () => {
-  /** A bucket from which a repair takes clicks away. */
-  const takeAway = (subject: Uuid, clicks: number, table = "clicks_15m") => ({
-    ...{ table, subject, bucket: 0, missing: 0, surplus: clicks },
-    ...{ humans: -clicks, bots: 0 },
-  });
+/** A bucket from which a repair takes clicks away. */
+const takeAway = (subject: Uuid, clicks: number, table = "clicks_15m") => ({
+  table,
+  subject,
+  bucket: 0,
+  missing: 0,
+  surplus: clicks,
+  humans: -clicks,
+  bots: 0,
+});
 
+describe("a repair of rollups", () => {
   test("lowers the counters of a link to its totals", async () => {
     const link = await addLink();
     totals.set(link, { clicks: 20, bots: 5, approximate: 18, exact: 18 });

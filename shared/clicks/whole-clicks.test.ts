@@ -29,19 +29,19 @@ describe("the time from which on clicks are whole", () => {
           let now = NOW;
           /** ClickHouse has deleted the clicks before this time, as soon as it could. */
           let deleted = 0;
-          let state: RetentionState = { now, days: periods[0]?.days ?? 0, remembered: undefined };
+          const state: RetentionState = {
+            now,
+            days: periods[0]?.days ?? 0,
+            remembered: undefined,
+          };
+          const remember = async (set: number): Promise<void> => {
+            [state.now, state.days] = [now, set];
+            state.remembered = (await nextRemembered(state, none)) ?? state.remembered;
+          };
           for (const { days: set, seconds } of periods) {
             // `migrate` remembers what was in force, and what it sets.
-            state = { ...state, now };
-            state = {
-              ...state,
-              remembered: (await nextRemembered(state, none)) ?? state.remembered,
-            };
-            state = { ...state, days: set };
-            state = {
-              ...state,
-              remembered: (await nextRemembered(state, none)) ?? state.remembered,
-            };
+            await remember(state.days ?? 0);
+            await remember(set);
             now += seconds;
             if (set > 0) deleted = Math.max(deleted, now - set * DAY);
             const wholeFrom = wholeFromOf({ ...state, now: now + before });

@@ -251,16 +251,18 @@ describe("a worker that is paused between its check and its insert", () => {
   });
 });
 
+/** Makes the view of the rollup by quarter hour anew, with this expression for its clicks. */
+async function replaceView(columns: string): Promise<void> {
+  await clickhouse.command({ query: "DROP VIEW clicks_15m_view SYNC" });
+  await clickhouse.command({
+    query: `CREATE MATERIALIZED VIEW clicks_15m_view TO clicks_15m AS
+            SELECT link_id, account_id, mode, bucket, class, ${columns}, visitors FROM click_sums`,
+  });
+}
+
 test("a repair that an operator asks for while clicks are stored waits until none is half stored", async () => {
   /** Old enough to be compared. */
   const late = createJournal(newUuid(), 3 * 3_600_000);
-  const view = (columns: string) =>
-    `CREATE MATERIALIZED VIEW clicks_15m_view TO clicks_15m AS
-     SELECT link_id, account_id, mode, bucket, class, ${columns}, visitors FROM click_sums`;
-  const replaceView = async (columns: string) => {
-    await clickhouse.command({ query: "DROP VIEW clicks_15m_view SYNC" });
-    await clickhouse.command({ query: view(columns) });
-  };
   // Each insert is in clicks for seconds before it is in this rollup.
   await replaceView("clicks + sleep(3) + sleep(2.9) + sleep(2.8) + sleep(2.7) AS clicks");
   try {
