@@ -79,7 +79,7 @@ async function run<Rows>(consuming: Consuming<Rows>): Promise<void> {
 }
 
 const standBy = <Rows>(
-  { status, batches, sleep, isStopped }: Consuming<Rows>,
+  { status, batches, sleep, isStopped, log }: Consuming<Rows>,
   connection: NatsConnection,
   lost: number,
 ): Promise<void> =>
@@ -89,10 +89,11 @@ const standBy = <Rows>(
       [status.state, status.pending] = ["ok", info.num_pending];
       return info;
     },
-    readClaimAge: () => batches.log.readClaimAge(),
+    readClaim: () => batches.log.readClaimSight(),
     sleep,
     isStopped,
     lost,
+    log,
   });
 
 const ownerDeps = <Rows>(

@@ -1,5 +1,13 @@
 /** Goal: the figures of links in PostgreSQL follow ClickHouse, never go down, and survive faults of both. */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
 
 import type { ClickHouse } from "../shared/clicks/rollups.ts";
 import { newUuid, type Uuid } from "../shared/ids.ts";
@@ -90,6 +98,65 @@ test("counters never decrease, even when a lagging replica returns less", async 
   counters.touch([link]);
   await counters.stop();
   expect(await stored(link)).toEqual([20, 10, 2]);
+});
+
+/** A bucket from which a repair takes clicks away. */
+const takeAway = (subject: Uuid, clicks: number, table = "clicks_15m") => ({
+  table,
+  subject,
+  bucket: 0,
+  missing: 0,
+  surplus: clicks,
+  humans: -clicks,
+  bots: 0,
+});
+
+describe("a repair of rollups", () => {
+  test("lowers the counters of a link to its totals", async () => {
+    const link = await addLink();
+    totals.set(link, { clicks: 20, bots: 5, approximate: 18, exact: 18 });
+    const counters = start();
+    counters.touch([link]);
+    await eventually(async () => expect(await stored(link)).toEqual([20, 18, 5]), WRITTEN_MS);
+    totals.set(link, { clicks: 12, bots: 2, approximate: 12, exact: 12 });
+    counters.correct([
+      takeAway(link, 8),
+      { ...takeAway(link, 0), bucket: 900, surplus: 3, bots: -3 },
+      // Only one rollup is what counters are read from.
+      takeAway(link, 8, "clicks_1h"),
+    ]);
+    await eventually(async () => expect(await stored(link)).toEqual([12, 12, 2]), WRITTEN_MS);
+    await counters.stop();
+  });
+
+  test("lowers them by what it took away and no more, as some of their clicks may have expired in the rollup", async () => {
+    const link = await addLink();
+    totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
+    const counters = start();
+    counters.touch([link]);
+    await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]), WRITTEN_MS);
+    totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
+    counters.correct([takeAway(link, 5)]);
+    await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]), WRITTEN_MS);
+    await counters.stop();
+  });
+
+  test("lowers them once, also when ClickHouse is down for a while", async () => {
+    const link = await addLink();
+    totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
+    const counters = start();
+    counters.touch([link]);
+    await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]), WRITTEN_MS);
+    clickhouseFails = true;
+    totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
+    counters.correct([takeAway(link, 5)]);
+    await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
+    clickhouseFails = false;
+    await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]), WRITTEN_MS);
+    counters.touch([link]);
+    await counters.stop();
+    expect(await stored(link)).toEqual([95, 40, 0]);
+  });
 });
 
 test("links that a killed worker had not written are written at the start", async () => {

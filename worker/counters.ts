@@ -1,10 +1,10 @@
 /**
  * Writes the counters of links to PostgreSQL: for every link with new clicks the absolute totals, so that a repeated
- * or lost write does no harm. Counters never decrease.
+ * or lost write does no harm. Counters never decrease, whatever is read, but by what a repair of rollups has taken away.
  */
 import type postgres from "postgres";
 
-import type { ClickHouse } from "../shared/clicks/rollups.ts";
+import type { ClickHouse, Difference } from "../shared/clicks/rollups.ts";
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 
@@ -25,11 +25,19 @@ const COUNTERS_EXACT_CLICKS_MAX = 10_000;
 /** Links with clicks in this time are counted again when a worker starts or takes over. */
 const RECENT_HOURS = 72;
 
+/** The rollup that counters are read from. */
+const SOURCE = "clicks_15m";
+
+/** Clicks that a repair has taken away, and the counter of the link may still have. */
+type Surplus = { clicks: number; bots: number };
+
 type Totals = { link_id: Uuid; clicks: number; unique_clicks: number; bot_clicks: number };
 
 export type Counters = {
   /** Marks links whose clicks have changed. */
   touch(linkIds: Iterable<Uuid>): void;
+  /** Marks the links whose rollups were rebuilt, and lowers their counters by what was too much. */
+  correct(rebuilt: readonly Difference[]): void;
   /** Counts every link with recent clicks again, in case a worker ended before it wrote them. */
   recount(): void;
   /** Links whose counters are not written yet. */
@@ -49,6 +57,7 @@ type CountersDeps = { sql: postgres.Sql; clickhouse: CountersClickHouse; log: Lo
 
 export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters {
   const touched = new Set<Uuid>();
+  const surplus = new Map<Uuid, Surplus>();
   let state = "not written yet";
   let writtenAt: number | undefined;
   let caughtUp = false;
@@ -69,15 +78,33 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
       const batch = [...touched].slice(0, BATCH);
       // Removed before the read: a click that is stored meanwhile adds its link again.
       for (const linkId of batch) touched.delete(linkId);
+      const taken = takeSurplus(batch);
       try {
-        await writeTotals(sql, await readTotals(clickhouse, batch));
+        await writeTotals(sql, await readTotals(clickhouse, batch), taken);
       } catch (error) {
         for (const linkId of batch) touched.add(linkId);
+        for (const [linkId, { clicks, bots }] of taken) addSurplus(linkId, clicks, bots);
         throw error;
       }
     }
     state = "ok";
     writtenAt = Date.now();
+  }
+
+  function addSurplus(linkId: Uuid, clicks: number, bots: number): void {
+    const before = surplus.get(linkId) ?? { clicks: 0, bots: 0 };
+    surplus.set(linkId, { clicks: before.clicks + clicks, bots: before.bots + bots });
+  }
+
+  function takeSurplus(linkIds: readonly Uuid[]): Map<Uuid, Surplus> {
+    const taken = new Map<Uuid, Surplus>();
+    for (const linkId of linkIds) {
+      const found = surplus.get(linkId);
+      if (found === undefined) continue;
+      taken.set(linkId, found);
+      surplus.delete(linkId);
+    }
+    return taken;
   }
 
   async function flushOnce(): Promise<void> {
@@ -101,6 +128,13 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
     touch(linkIds) {
       for (const linkId of linkIds) touched.add(linkId);
     },
+    correct(rebuilt) {
+      for (const { table, subject, humans, bots } of rebuilt) {
+        if (table !== SOURCE) continue;
+        if (humans < 0 || bots < 0) addSurplus(subject, Math.max(0, -humans), Math.max(0, -bots));
+        touched.add(subject);
+      }
+    },
     recount: () => void (caughtUp = false),
     pending: () => touched.size,
     state: () => state,
@@ -115,7 +149,7 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
 
 async function readRecentLinks(clickhouse: CountersClickHouse): Promise<Uuid[]> {
   const result = await clickhouse.query({
-    query: `SELECT DISTINCT link_id FROM clicks_15m WHERE bucket > now() - INTERVAL {hours: UInt32} HOUR`,
+    query: `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {hours: UInt32} HOUR`,
     query_params: { hours: RECENT_HOURS },
     format: "JSONEachRow",
   });
@@ -129,7 +163,7 @@ async function readTotals(clickhouse: CountersClickHouse, linkIds: Uuid[]): Prom
              sumIf(clicks, class = 'human') AS human_clicks,
              sumIf(clicks, class = 'bot') AS bot_clicks,
              uniqCombined64MergeIf(14)(visitors, class = 'human') AS visitors
-        FROM clicks_15m
+        FROM ${SOURCE}
        WHERE link_id IN {link_ids: Array(UUID)}
        GROUP BY link_id`,
     query_params: { link_ids: linkIds },
@@ -172,16 +206,30 @@ async function countVisitors(
   return new Map(rows.map((row) => [row.link_id, Number(row.visitors)]));
 }
 
-/** Skips links that were deleted meanwhile: they have no row to update. */
-async function writeTotals(sql: postgres.Sql, totals: Totals[]): Promise<void> {
+/**
+ * Skips links that were deleted meanwhile: they have no row to update. A counter goes down by the surplus at most, and
+ * not below the totals: of rollups that have expired, it is all that is left.
+ */
+async function writeTotals(
+  sql: postgres.Sql,
+  totals: Totals[],
+  surplus: ReadonlyMap<Uuid, Surplus>,
+): Promise<void> {
   if (totals.length === 0) return;
+  const clicksTaken = totals.map((row) => surplus.get(row.link_id)?.clicks ?? 0);
+  const botsTaken = totals.map((row) => surplus.get(row.link_id)?.bots ?? 0);
   await sql`
     update link_counters counters
-       set clicks = greatest(counters.clicks, totals.clicks),
-           unique_clicks = greatest(counters.unique_clicks, totals.unique_clicks),
-           bot_clicks = greatest(counters.bot_clicks, totals.bot_clicks)
+       set clicks = greatest(counters.clicks - clicks_taken, totals.clicks),
+           unique_clicks = case
+             when clicks_taken = 0 then greatest(counters.unique_clicks, totals.unique_clicks)
+             else least(greatest(counters.unique_clicks, totals.unique_clicks),
+                        greatest(counters.clicks - clicks_taken, totals.clicks))
+           end,
+           bot_clicks = greatest(counters.bot_clicks - bots_taken, totals.bot_clicks)
       from unnest(${totals.map((row) => row.link_id)}::uuid[], ${totals.map((row) => row.clicks)}::bigint[],
-                  ${totals.map((row) => row.unique_clicks)}::bigint[], ${totals.map((row) => row.bot_clicks)}::bigint[])
-           as totals (link_id, clicks, unique_clicks, bot_clicks)
+                  ${totals.map((row) => row.unique_clicks)}::bigint[], ${totals.map((row) => row.bot_clicks)}::bigint[],
+                  ${clicksTaken}::bigint[], ${botsTaken}::bigint[])
+           as totals (link_id, clicks, unique_clicks, bot_clicks, clicks_taken, bots_taken)
      where counters.link_id = totals.link_id`;
 }

@@ -3,6 +3,7 @@
  * reports whether the worker could start, `geoip-update` downloads GeoIP databases, `cluster-schema NAME` prints the
  * schema for a cluster.
  */
+import { rememberRetention } from "../shared/clicks/whole-clicks.ts";
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
@@ -49,10 +50,13 @@ async function migrate(): Promise<void> {
   const sql = openPrimary(config.DATABASE_URL, { max: 1, onnotice: () => undefined });
   await migrateClickHouse(client, log, () => fillLinkUtm(client, sql, log));
   await sql.end({ timeout: 2 });
+  // What the retention before has deleted does not come back with the new one.
+  await rememberRetention(client);
   await setRetention(client, {
     clicksDays: config.CLICKS_RETENTION_DAYS,
     rollupsDays: config.ROLLUPS_RETENTION_DAYS,
   });
+  await rememberRetention(client);
   await client.close();
 }
 
@@ -80,9 +84,7 @@ async function runWorker(): Promise<void> {
   );
   const counters = startCounters({ sql, clickhouse, log });
   lifecycle.onStop("counters", () => counters.stop());
-  const audit = startConsistencyCheck({ sql, clickhouse, log, onRebuilt: counters.touch });
-  lifecycle.onStop("consistency check", () => audit.stop());
-  const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: counters.touch });
+  const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: counters.correct });
   const consumer = startConsumer({
     nats: nats.connection,
     streamBytesMax: config.CLICKS_BYTES_MAX,
@@ -109,6 +111,13 @@ async function runWorker(): Promise<void> {
     count: metrics.count,
   });
   lifecycle.onStop("consumer", () => consumer.stop());
+  const audit = startConsistencyCheck({
+    clickhouse,
+    log,
+    repairs,
+    ownerEpoch: () => consumer.owner()?.epoch,
+  });
+  lifecycle.onStop("consistency check", () => audit.stop());
 
   const replies = createReplies(log);
   const failureReports = startFailureIntake({

@@ -69,7 +69,7 @@ export function addBackupCommands(
 
   addCommand(
     "restore-clicks",
-    "Restore all clicks into an empty table; afterwards check-rollups --repair rebuilds the rollups",
+    "Restore all clicks, and with them the rollups, into empty tables; afterwards check-rollups compares them",
   ).action(({ dir, json }: Options) =>
     withClickHouse(async (clickhouse) =>
       print(json, { clicks: await restoreClicks(clickhouse, join(dir, "clicks")) }),

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { ClickHouseClient } from "@clickhouse/client";
 import type { Command } from "commander";
 
 import {
@@ -9,18 +10,13 @@ import {
   quarantinedPath,
   restoreQuarantine,
 } from "../../shared/clicks/quarantine.ts";
-import { type BucketRange, findDifferences, rebuildBuckets } from "../../shared/clicks/rollups.ts";
+import { type BucketRange, type Difference, findDifferences } from "../../shared/clicks/rollups.ts";
+import { readWholeFrom } from "../../shared/clicks/whole-clicks.ts";
 import { scanSegment } from "../../shared/contracts/click-segment.ts";
 import { parseCount } from "./arguments.ts";
-import {
-  print,
-  printList,
-  type WithClickHouse,
-  type WithDatabase,
-  type WithNats,
-} from "./context.ts";
+import { print, printList, type WithClickHouse, type WithNats } from "./context.ts";
 import { readReconciliation, readRedirectors } from "./reconciliation.ts";
-import { lockRollupRepair } from "./sql.ts";
+import { askToRepair, repairByOwner } from "./rollup-repair.ts";
 
 type Json = { json: boolean };
 
@@ -28,16 +24,17 @@ type Json = { json: boolean };
 const ARRIVAL_SECONDS = 3_600;
 
 type ClickCommandsDeps = {
-  withDatabase: WithDatabase;
   withNats: WithNats;
   withClickHouse: WithClickHouse;
+  /** With the rights to ask for a repair. */
+  withOwnersClickHouse: WithClickHouse;
   /** Returns the metrics URLs of the redirectors if the command names none. */
   defaultRedirectors: () => Promise<string>;
 };
 
 export function addClickCommands(
   program: Command,
-  { withDatabase, withNats, withClickHouse, defaultRedirectors }: ClickCommandsDeps,
+  { withNats, withClickHouse, withOwnersClickHouse, defaultRedirectors }: ClickCommandsDeps,
 ): void {
   program
     .command("reconcile")
@@ -64,33 +61,15 @@ export function addClickCommands(
 
   program
     .command("check-rollups")
-    .description("Compare the rollups with the clicks they aggregate")
+    .description(
+      "Compare the rollups with the clicks they aggregate, as far as retention has left the clicks whole",
+    )
     .option("--hours <n>", "hours to look back", parseCount, 48)
-    .option("--repair", "rebuild the buckets that differ", false)
+    .option("--repair", "have the worker that stores clicks rebuild the buckets that differ", false)
+    .option("--yes", "repair without asking", false)
     .option("--json", "print JSON", false)
-    .action(({ hours, repair, json }: Json & { hours: number; repair: boolean }) =>
-      withDatabase((sql) =>
-        withClickHouse(async (clickhouse) => {
-          const range = resolveRange(hours);
-          const differences = await findDifferences(clickhouse, range);
-          if (repair && differences.length > 0) {
-            await sql.begin(async (transaction) => {
-              await lockRollupRepair(transaction);
-              await rebuildBuckets(clickhouse, await findDifferences(clickhouse, range));
-            });
-          }
-          const remaining = repair ? await findDifferences(clickhouse, range) : differences;
-          print(json, {
-            hours,
-            differences: differences.length,
-            repaired: differences.length - remaining.length,
-          });
-          for (const { table, subject, bucket } of json ? [] : differences.slice(0, PRINTED_MAX)) {
-            console.log(`${table}\t${subject}\t${new Date(bucket * 1_000).toISOString()}`);
-          }
-          if (remaining.length > 0) process.exitCode = 1;
-        }),
-      ),
+    .action((options: CheckOptions) =>
+      withOwnersClickHouse((clickhouse) => checkRollups(clickhouse, options)),
     );
 
   program
@@ -109,6 +88,54 @@ export function addClickCommands(
       printList(json, results);
       if (results.some(({ restored }) => !restored)) process.exitCode = 1;
     });
+}
+
+type CheckOptions = Json & { hours: number; repair: boolean; yes: boolean };
+
+async function checkRollups(
+  clickhouse: ClickHouseClient,
+  { hours, repair, yes, json }: CheckOptions,
+): Promise<void> {
+  const range = resolveRange(hours);
+  const wholeFrom = await readWholeFrom(clickhouse);
+  const differences = await findDifferences(clickhouse, range);
+  const result = {
+    hours,
+    // Older buckets are left as they are: of their clicks, retention may have deleted some.
+    left_out_before: wholeFrom > range.from ? describeWholeFrom(wholeFrom) : null,
+    differences: differences.length,
+    missing: sumOf(differences, "missing"),
+    surplus: sumOf(differences, "surplus"),
+  };
+  if (!repair || differences.length === 0) {
+    print(json, { ...result, repaired: 0 });
+    if (!json) listDifferences(differences);
+    if (differences.length > 0) process.exitCode = 1;
+    return;
+  }
+  // Before anything is changed; standard output has the result alone.
+  if (!json) listDifferences(differences, console.error);
+  if (!(await askToRepair(result, yes))) {
+    print(json, { ...result, repaired: 0 });
+    process.exitCode = 1;
+    return;
+  }
+  const repaired = await repairByOwner(clickhouse, range);
+  print(json, { ...result, repaired });
+  if ((await findDifferences(clickhouse, range)).length > 0) process.exitCode = 1;
+}
+
+const describeWholeFrom = (wholeFrom: number): string =>
+  wholeFrom === Infinity ? "unknown" : new Date(wholeFrom * 1_000).toISOString();
+
+const sumOf = (differences: readonly Difference[], column: "missing" | "surplus"): number =>
+  differences.reduce((sum, difference) => sum + difference[column], 0);
+
+function listDifferences(differences: readonly Difference[], write = console.log): void {
+  for (const { table, subject, bucket, missing, surplus } of differences.slice(0, PRINTED_MAX)) {
+    const at = new Date(bucket * 1_000).toISOString();
+    write(`${table}\t${subject}\t${at}\t+${missing}\t-${surplus}`);
+  }
 }
 
 /** Differences printed without `--json`. */

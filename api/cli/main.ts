@@ -47,16 +47,15 @@ const withNats = createWithNats(process.env);
 addStatusCommand(program, withNats);
 addDlqCommands(program, withNats);
 addRegionCommands(program, withNats);
-addClickCommands(program, {
-  withDatabase,
-  withNats,
-  withClickHouse: createWithClickHouse(process.env),
-  defaultRedirectors: () => findUrl(process.env, "REDIRECTOR_METRICS_URL"),
-});
-
 const files = openEnvironmentFiles(process.env);
 // Who owns the schemas may also read everything.
 const ownerEnv = { ...files.read("migrate"), ...process.env };
+addClickCommands(program, {
+  withNats,
+  withClickHouse: createWithClickHouse(process.env),
+  withOwnersClickHouse: createWithClickHouse(ownerEnv),
+  defaultRedirectors: () => findUrl(process.env, "REDIRECTOR_METRICS_URL"),
+});
 addBackupCommands(program, {
   withClickHouse: createWithClickHouse(ownerEnv),
   findDatabase: async () => ({

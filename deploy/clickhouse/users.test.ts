@@ -6,6 +6,8 @@ import { join } from "node:path";
 
 import { checks as apiChecks } from "../../api/checks.ts";
 import { configSchema as apiSchema } from "../../api/config.ts";
+import { readRequests, requestRepair } from "../../shared/clicks/repair-requests.ts";
+import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
@@ -56,7 +58,11 @@ async function migrate(url: string): Promise<void> {
   await createDatabaseIfMissing(url);
   const client = openClickHouse(url);
   await migrateClickHouse(client, createLog("test", "silent"));
+  await rememberRetention(client);
   await setRetention(client, { clicksDays: 30, rollupsDays: 0 });
+  await rememberRetention(client);
+  await requestRepair(client, { from: 0, to: 1 });
+  expect(await readRequests(client)).toHaveLength(1);
   await client.close();
 }
 
@@ -91,6 +97,9 @@ test("the shipped grants suffice to migrate, store and read, and a missing one i
   await withGrants(grantsOf("api"), async (url) => {
     const [api] = await examine(apiChecks.required(apiConfig(url)));
     expect(api).toEqual({ check: "CLICKHOUSE_URL", status: "ok" });
+    const client = openClickHouse(url);
+    expect(await readWholeFrom(client)).toBeLessThan(Infinity);
+    await client.close();
     const [worker] = await examine(workerChecks.required(workerConfig(url)));
     expect(worker).toMatchObject({ status: "failed", detail: "lacks INSERT on shorthop" });
   });

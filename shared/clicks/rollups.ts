@@ -3,39 +3,11 @@
  * clicks are inserted, once per batch; a difference means a change by hand, a restore, or an unknown fault.
  */
 import type { Uuid } from "../ids.ts";
-import { ROLLUP_TABLES } from "./rollup-tables.ts";
+import { type ClickHouse, queryRows } from "./query.ts";
+import { ROLLUP_TABLES, type RollupTable } from "./rollup-tables.ts";
+import { readWholeFrom } from "./whole-clicks.ts";
 
-type Statement = { query: string; query_params: Record<string, unknown> };
-
-/** The part of the ClickHouse client that is used here. */
-export type ClickHouse = {
-  query(
-    query: Statement & {
-      format: "JSONEachRow";
-      clickhouse_settings?: { use_query_condition_cache: 0 };
-    },
-  ): Promise<{ json<Row>(): Promise<Row[]> }>;
-  command(statement: Statement): Promise<unknown>;
-};
-
-/**
- * Runs a query and returns its rows. Without the query condition cache, which makes ClickHouse skip parts of a table that
- * do hold matching rows (github.com/ClickHouse/ClickHouse/issues/111363 and others): a repair of rollups would add up to
- * what was read, and a stored segment would be inserted again.
- */
-export async function queryRows<Row>(
-  clickhouse: Pick<ClickHouse, "query">,
-  query: string,
-  query_params: Record<string, unknown> = {},
-): Promise<Row[]> {
-  const result = await clickhouse.query({
-    query,
-    query_params,
-    format: "JSONEachRow",
-    clickhouse_settings: { use_query_condition_cache: 0 },
-  });
-  return await result.json<Row>();
-}
+export { type ClickHouse, queryRows } from "./query.ts";
 
 const CLICKS_IN_RANGE =
   "ts >= toDateTime({from: UInt32}, 'UTC') AND ts < toDateTime({to: UInt32}, 'UTC')";
@@ -47,23 +19,26 @@ const STEP_SECONDS = 86_400;
 const SUBJECTS_MAX = 100;
 
 /** A bucket of a link, or of an account, whose rollup does not match its clicks. */
-export type Difference = { table: string; subject: Uuid; bucket: number };
-
-/** The links among the subjects of differences. */
-export const linksOf = (differences: readonly Difference[]): Set<Uuid> =>
-  new Set(differences.filter(({ table }) => OF_LINKS.has(table)).map(({ subject }) => subject));
-
-const OF_LINKS = new Set(
-  ROLLUP_TABLES.filter(({ idColumn }) => idColumn === "link_id").map(({ table }) => table),
-);
+export type Difference = {
+  table: string;
+  subject: Uuid;
+  /** Unix seconds. */
+  bucket: number;
+  /** Clicks that the rollup lacks, and that it has too many. Both can be: of one value too many, of another too few. */
+  missing: number;
+  surplus: number;
+  /** Clicks of people and of bots that a rebuild adds, or takes away if negative. */
+  humans: number;
+  bots: number;
+};
 
 /** Unix seconds, `to` exclusive. */
 export type BucketRange = { from: number; to: number };
 
 /**
  * Finds buckets whose rollup does not match the clicks, among those that lie `within` the range entirely, or those
- * that are `touched` by it. Clicks that are stored meanwhile can look like a difference, so the range should end before
- * the time for which clicks still arrive, or none may be stored meanwhile.
+ * that are `touched` by it; of both only buckets whose clicks are whole (whole-clicks.ts). Clicks that are stored
+ * meanwhile can look like a difference, which is one only if {@link compareAgain} finds it while nothing is stored.
  */
 export async function findDifferences(
   clickhouse: ClickHouse,
@@ -72,46 +47,83 @@ export async function findDifferences(
 ): Promise<Difference[]> {
   const [roundFrom, roundTo] =
     buckets === "within" ? [Math.ceil, Math.floor] : [Math.floor, Math.ceil];
+  const wholeFrom = await readWholeFrom(clickhouse);
   const differences: Difference[] = [];
-  for (const { table, bucketSeconds, idColumn, keys, selectFromClicks } of ROLLUP_TABLES) {
-    const first = roundFrom(range.from / bucketSeconds) * bucketSeconds;
+  for (const rollup of ROLLUP_TABLES) {
+    const { bucketSeconds } = rollup;
+    const first = Math.max(
+      roundFrom(range.from / bucketSeconds) * bucketSeconds,
+      Math.ceil(wholeFrom / bucketSeconds) * bucketSeconds,
+    );
     const end = roundTo(range.to / bucketSeconds) * bucketSeconds;
     for (let from = first; from < end; from += STEP_SECONDS) {
-      const rows = await queryRows<{ subject: Uuid; at: number }>(
-        clickhouse,
-        `SELECT DISTINCT ${idColumn} AS subject, toUnixTimestamp(bucket) AS at
-           FROM (
-             SELECT ${keys.join(", ")}
-               FROM (
-                 SELECT ${keys.join(", ")}, toInt64(clicks) AS clicks
-                   FROM (${selectFromClicks(CLICKS_IN_RANGE)})
-                 UNION ALL
-                 SELECT ${keys.join(", ")}, -toInt64(clicks) FROM ${table}
-                  WHERE bucket >= toDateTime({from: UInt32}, 'UTC')
-                    AND bucket < toDateTime({to: UInt32}, 'UTC')
-               )
-              GROUP BY ${keys.join(", ")}
-             HAVING sum(clicks) != 0
-           )
-          ORDER BY at, subject`,
-        { from, to: Math.min(from + STEP_SECONDS, end) },
-      );
-      differences.push(...rows.map(({ subject, at }) => ({ table, subject, bucket: at })));
+      const to = Math.min(from + STEP_SECONDS, end);
+      differences.push(...(await compare(clickhouse, rollup, { from, to })));
     }
   }
   return differences;
+}
+
+/** Returns which of these differences are still there, as they are now. All must be of one bucket of one table. */
+export async function compareAgain(
+  clickhouse: ClickHouse,
+  differences: readonly Difference[],
+): Promise<Difference[]> {
+  const [first] = differences;
+  const rollup = ROLLUP_TABLES.find(({ table }) => table === first?.table);
+  if (first === undefined || rollup === undefined) return [];
+  if (first.bucket < (await readWholeFrom(clickhouse))) return [];
+  const range = { from: first.bucket, to: first.bucket + rollup.bucketSeconds };
+  const subjects = new Set(differences.map(({ subject }) => subject));
+  return (await compare(clickhouse, rollup, range)).filter(({ subject }) => subjects.has(subject));
+}
+
+/** Compares a rollup's buckets of a range, which begins and ends with one, with the clicks. */
+async function compare(
+  clickhouse: ClickHouse,
+  { table, idColumn, keys, selectFromClicks }: RollupTable,
+  range: BucketRange,
+): Promise<Difference[]> {
+  // Rollups without the column have only clicks of people.
+  const [humans, bots] = keys.includes("class")
+    ? ["sumIf(clicks, class = 'human')", "sumIf(clicks, class = 'bot')"]
+    : ["sum(clicks)", "0"];
+  const rows = await queryRows<Omit<Difference, "table" | "bucket"> & { bucket_at: number }>(
+    clickhouse,
+    `SELECT ${idColumn} AS subject, toUnixTimestamp(bucket) AS bucket_at,
+            toFloat64(sumIf(clicks, clicks > 0)) AS missing, toFloat64(-sumIf(clicks, clicks < 0)) AS surplus,
+            toFloat64(${humans}) AS humans, toFloat64(${bots}) AS bots
+       FROM (
+         SELECT ${keys.join(", ")}, sum(clicks) AS clicks
+           FROM (
+             SELECT ${keys.join(", ")}, toInt64(clicks) AS clicks
+               FROM (${selectFromClicks(CLICKS_IN_RANGE)})
+             UNION ALL
+             SELECT ${keys.join(", ")}, -toInt64(clicks) FROM ${table}
+              WHERE bucket >= toDateTime({from: UInt32}, 'UTC')
+                AND bucket < toDateTime({to: UInt32}, 'UTC')
+           )
+          GROUP BY ${keys.join(", ")}
+         HAVING clicks != 0
+       )
+      GROUP BY subject, bucket_at
+      ORDER BY bucket_at, subject`,
+    range,
+  );
+  return rows.map(({ bucket_at, ...row }) => ({ table, bucket: bucket_at, ...row }));
 }
 
 /**
  * Rebuilds the buckets that differ, each with a single insert of the differences, so that readers see a bucket either
  * as it was or corrected. Surplus clicks are inserted as a negative number: sums of UInt64 wrap around (2^64 - 1 is
  * -1). Visitors can only be added; one that was counted twice is still one visitor. Only one rebuild may run at a
- * time (lock.ts).
+ * time (lock.ts), and nothing may be inserted meanwhile. A bucket whose clicks are not whole is left as it is.
  */
 export async function rebuildBuckets(
   clickhouse: ClickHouse,
   differences: readonly Difference[],
 ): Promise<void> {
+  const wholeFrom = await readWholeFrom(clickhouse);
   for (const rollup of ROLLUP_TABLES) {
     const { table, bucketSeconds, idColumn, measures, selectFromClicks } = rollup;
     const keys = rollup.keys.join(", ");
@@ -119,7 +131,9 @@ export async function rebuildBuckets(
     const mergedVisitors = measures.includes("visitors")
       ? ", uniqCombined64MergeState(14)(visitors) AS visitors"
       : "";
-    const ofTable = differences.filter((difference) => difference.table === table);
+    const ofTable = differences.filter(
+      (difference) => difference.table === table && difference.bucket >= wholeFrom,
+    );
     for (const bucket of new Set(ofTable.map((difference) => difference.bucket))) {
       const subjects = ofTable
         .filter((difference) => difference.bucket === bucket)

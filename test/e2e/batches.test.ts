@@ -16,7 +16,7 @@ import {
   type LossyClickHouse,
   startLossyClickHouse,
 } from "../chaos/lossy-clickhouse.ts";
-import { admin } from "../harness/admin.ts";
+import { admin, runAdmin } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
 import {
@@ -249,6 +249,55 @@ describe("a worker that is paused between its check and its insert", () => {
     }, TIMEOUT_MS);
     await paused.stop();
   });
+});
+
+/** Makes the view of the rollup by quarter hour anew, with this expression for its clicks. */
+async function replaceView(columns: string): Promise<void> {
+  await clickhouse.command({ query: "DROP VIEW clicks_15m_view SYNC" });
+  await clickhouse.command({
+    query: `CREATE MATERIALIZED VIEW clicks_15m_view TO clicks_15m AS
+            SELECT link_id, account_id, mode, bucket, class, ${columns}, visitors FROM click_sums`,
+  });
+}
+
+test("a repair that an operator asks for while clicks are stored waits until none is half stored", async () => {
+  /** Old enough to be compared. */
+  const late = createJournal(newUuid(), 3 * 3_600_000);
+  // Each insert is in clicks for seconds before it is in this rollup.
+  await replaceView("clicks + sleep(3) + sleep(2.9) + sleep(2.8) + sleep(2.7) AS clicks");
+  try {
+    const segments = Array.from({ length: 5 }, (_, i) => late.next(100 + i));
+    await publish(segments);
+    await eventually(async () => {
+      const stored = await readStored();
+      expect(segments.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);
+    }, TIMEOUT_MS);
+    const { code, stderr } = await runAdmin(stack, ["check-rollups", "--repair", "--yes"]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("A repair adds")]);
+    await waitUntilAcknowledged();
+    const now = Math.floor(Date.now() / 1_000);
+    const range = { from: now - 86_400, to: now };
+    expect(await findDifferences(clickhouse, range, "touched")).toEqual([]);
+  } finally {
+    await replaceView("clicks");
+  }
+});
+
+test("a worker takes over though ClickHouse's clock was ahead when the owner claimed", async () => {
+  await clickhouse.command({
+    query: `INSERT INTO batches (kind, epoch, owner, number, at)
+            SELECT kind, epoch, owner, number, now64(3) + INTERVAL 1 HOUR FROM batches
+             WHERE kind = 'claim' ORDER BY epoch DESC, owner DESC LIMIT 1`,
+  });
+  // The entry that the owner really wrote is not to be seen any more, as if its clock had been ahead then.
+  await clickhouse.command({
+    query: "DELETE FROM batches WHERE kind = 'claim' AND at < now64(3)",
+  });
+  await replaceWorker();
+  expect(worker.output()).toContain("claim_from_the_future");
+  const segments = nextSegments(2);
+  await publish(segments);
+  await expectStoredOnce(segments);
 });
 
 const purge = async () => (await nats.jetstreamManager()).streams.purge(CLICKS_STREAM);

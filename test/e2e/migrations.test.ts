@@ -7,6 +7,7 @@ import { migrations } from "../../api/migrations/index.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
+import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { checksumOf } from "../../shared/migrations.ts";
@@ -243,6 +244,7 @@ test("no click is lost or counted twice when rollups are filled from the sums of
   await migrateClickHouse(client, log);
   migrating = false;
   await inserting;
+  await rememberRetention(client);
 
   // What was inserted while views were made anew is not in every rollup, until the consistency check has run.
   await rebuildBuckets(client, await compareRollups());

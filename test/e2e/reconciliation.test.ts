@@ -156,9 +156,16 @@ describe("the consistency check", () => {
     );
     await runQuery(`DELETE FROM clicks_1d_places WHERE ${OLD}`);
     expect(await readRollups()).not.toEqual(right);
-    const { code, stdout } = await runAdmin(stack, ["check-rollups", ...CHECKED, "--json"]);
-    expect(code).toBe(1);
-    expect(JSON.parse(stdout).differences).toBeGreaterThan(3);
+    const wrong = await readRollups();
+    for (const option of [[], ["--repair"]]) {
+      // Nobody is asked here, so a repair changes nothing either.
+      const checked = await runAdmin(stack, ["check-rollups", ...CHECKED, ...option, "--json"]);
+      expect(checked.code).toBe(1);
+      expect(JSON.parse(checked.stdout).differences).toBeGreaterThan(3);
+      expect(JSON.parse(checked.stdout)).toMatchObject({ left_out_before: null, repaired: 0 });
+      expect(checked.stderr.includes("Nothing was changed")).toBe(option.length > 0);
+      expect(await readRollups()).toEqual(wrong);
+    }
 
     // Polls one bucket during the repair: it must show either the old or the repaired value.
     const bucket =
@@ -172,6 +179,7 @@ describe("the consistency check", () => {
       "check-rollups",
       ...CHECKED,
       "--repair",
+      "--yes",
     ]);
     repairing = false;
     await polling;

@@ -1,10 +1,18 @@
-/** Goal: old clicks are deleted after their retention, while the rollups stay; schemas are valid. */
+/** Goal: old clicks are deleted after their retention, while the rollups stay whatever compares them; schemas are valid. */
 import { expect, test } from "bun:test";
 
+import type { ClickHouseClient } from "@clickhouse/client";
+import fc from "fast-check";
 import postgres from "postgres";
 import * as z from "zod";
 
+import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
+import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { decodeId } from "../../shared/ids.ts";
+import { openClickHouse } from "../../worker/clickhouse.ts";
+import { setRetention } from "../../worker/migrations/retention.ts";
+import { runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import {
   createDataDir,
@@ -92,4 +100,151 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
   }
   await without.stop();
   removeDataDir(dataDir);
+});
+
+const DAY_SECONDS = 86_400;
+const HOUR_SECONDS = 3_600;
+
+/** A link's clicks by table and bucket. */
+const readRollups = async (client: ClickHouseClient): Promise<Map<string, number>> =>
+  new Map(
+    (
+      await queryRows<{ key: string; clicks: number }>(
+        client,
+        ROLLUP_TABLES.map(
+          ({ table }) =>
+            `SELECT concat('${table} ', toString(toUnixTimestamp(bucket))) AS key, toFloat64(sum(clicks)) AS clicks
+               FROM ${table} GROUP BY bucket`,
+        ).join(" UNION ALL "),
+      )
+    ).map(({ key, clicks }) => [key, clicks]),
+  );
+
+/** Inserts a click so many seconds ago, for each of them. */
+const insertClicks = (client: ClickHouseClient, agesSeconds: readonly number[]) =>
+  client.command({
+    query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, journal_id, segment, idx)
+            SELECT now64(3, 'UTC') - arrayJoin({ages: Array(UInt32)}), toUUID('01900000-0000-7000-8000-00000000000b'),
+                   toUUID('01900000-0000-7000-8000-00000000000c'), 'live', 'human', rand64(), generateUUIDv4(), 0, 0`,
+    query_params: { ages: agesSeconds },
+  });
+
+/** Sets the retention of clicks as `migrate` does, and deletes what has expired, as ClickHouse does some time later. */
+async function retain(client: ClickHouseClient, clicksDays: number): Promise<void> {
+  await rememberRetention(client);
+  await setRetention(client, { clicksDays, rollupsDays: 0 });
+  await rememberRetention(client);
+  await client.command({ query: "OPTIMIZE TABLE clicks FINAL" });
+}
+
+async function empty(client: ClickHouseClient): Promise<void> {
+  await setRetention(client, { clicksDays: 0, rollupsDays: 0 });
+  for (const table of [
+    "clicks",
+    "clicks_retention",
+    ...ROLLUP_TABLES.map(({ table: name }) => name),
+  ])
+    await client.command({ query: `TRUNCATE TABLE ${table}` });
+}
+
+test("no comparison and no rebuild changes a bucket of which retention may have deleted clicks", async () => {
+  await using stack = await startStack();
+  const client = openClickHouse(stack.info().clickhouse_url, 120_000);
+  const retentions = fc.array(fc.constantFrom(0, 1, 2, 4), { minLength: 1, maxLength: 3 });
+  const scenario = fc.record({
+    retentions: fc
+      .tuple(fc.constantFrom(1, 2, 4), retentions)
+      .map(([first, others]) => [first, ...others]),
+    // Most near the ends of retentions and of days.
+    ages: fc.array(
+      fc.integer({ min: 1, max: 8 * 24 }).map((hours) => hours * HOUR_SECONDS - 60),
+      {
+        minLength: 30,
+        maxLength: 60,
+      },
+    ),
+    window: fc.integer({ min: 1, max: 9 * 24 }).map((hours) => hours * HOUR_SECONDS),
+    buckets: fc.constantFrom("within" as const, "touched" as const),
+  });
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ retentions: days, ages, window, buckets }) => {
+      await empty(client);
+      await insertClicks(client, ages);
+      const whole = await readRollups(client);
+      for (const count of days) await retain(client, count);
+      const now = Math.floor(Date.now() / 1_000);
+      const shortest = Math.min(...days.filter((count) => count > 0)) * DAY_SECONDS;
+      const range = { from: now - window, to: now };
+      await rebuildBuckets(client, await findDifferences(client, range, buckets));
+      expect(await readRollups(client)).toEqual(whole);
+      // Nor when a rebuild is told to: a bucket that was whole when it was compared may not be any more.
+      const old = [...whole.keys()].flatMap((key) => {
+        const [table = "", bucket = ""] = key.split(" ");
+        const difference = {
+          table,
+          bucket: Number(bucket),
+          missing: 0,
+          surplus: 1,
+          humans: -1,
+          bots: 0,
+        };
+        return ["b", "c"].map((id) => ({
+          ...difference,
+          subject: `01900000-0000-7000-8000-00000000000${id}`,
+        }));
+      });
+      await rebuildBuckets(
+        client,
+        old.filter(({ bucket }) => bucket < now - shortest),
+      );
+      expect(await readRollups(client)).toEqual(whole);
+      expect(await readWholeFrom(client)).toBeGreaterThan(now - shortest);
+    }),
+    // Each run takes seconds, so the first failure is not shrunk.
+    { numRuns: 4, endOnFailure: true },
+  );
+  // What is whole is still repaired: two of the last hours.
+  await empty(client);
+  await insertClicks(client, [26 * HOUR_SECONDS, 5 * HOUR_SECONDS, 5 * HOUR_SECONDS]);
+  await retain(client, 1);
+  const whole = await readRollups(client);
+  await client.command({ query: "DELETE FROM clicks_15m WHERE bucket > now() - INTERVAL 10 HOUR" });
+  const { code, stdout } = await runAdmin(stack, [
+    "check-rollups",
+    "--hours",
+    "1200",
+    "--repair",
+    "--yes",
+    "--json",
+  ]);
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    expect.objectContaining({
+      missing: 2,
+      surplus: 0,
+      repaired: 1,
+      left_out_before: expect.stringMatching(/Z$/),
+    }),
+  ]);
+  expect(await readRollups(client)).toEqual(whole);
+  await client.close();
+});
+
+test("a retention from before anything was remembered shows in the rollups", async () => {
+  await using stack = await startStack();
+  const client = openClickHouse(stack.info().clickhouse_url);
+  await empty(client);
+  await insertClicks(client, [6 * DAY_SECONDS, 3 * DAY_SECONDS, 2 * DAY_SECONDS, HOUR_SECONDS]);
+  // As the version before raised it.
+  for (const clicksDays of [1, 0]) {
+    await setRetention(client, { clicksDays, rollupsDays: 0 });
+    await client.command({ query: "OPTIMIZE TABLE clicks FINAL" });
+  }
+  expect(await readWholeFrom(client)).toBe(Infinity);
+  await rememberRetention(client);
+  const now = Math.floor(Date.now() / 1_000);
+  expect(await readWholeFrom(client)).toBeGreaterThan(now - 2 * DAY_SECONDS);
+  expect(await readWholeFrom(client)).toBeLessThan(now);
+  expect(await findDifferences(client, { from: now - 9 * DAY_SECONDS, to: now })).toEqual([]);
+  await client.close();
 });

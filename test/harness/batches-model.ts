@@ -130,7 +130,7 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     log: {
       claim: (claim) => send(worker, () => void claims.push(claim)),
       readHighestClaim: () => send(worker, highest),
-      readClaimAge: async () => undefined,
+      readClaimSight: async () => undefined,
       append: (claim, entry) => send(worker, () => void entries.push({ claim, entry })),
       appendCheckpoint(claim, checkpoint) {
         const copy = structuredClone(checkpoint);

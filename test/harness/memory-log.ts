@@ -7,7 +7,7 @@ export function createMemoryLog(): BatchLog {
   return {
     claim: async (claim) => void claims.push(claim),
     readHighestClaim: async () => claims.toSorted((a, b) => a.epoch - b.epoch).at(-1),
-    readClaimAge: async () => undefined,
+    readClaimSight: async () => undefined,
     append: async (_, entry) => void state?.entries.push(entry),
     appendCheckpoint: async (_, checkpoint) =>
       void (state = { checkpoint: structuredClone(checkpoint), entries: [] }),

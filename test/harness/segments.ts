@@ -19,8 +19,8 @@ export type TestJournal = {
   next(clicks: number): TestSegment;
 };
 
-/** A journal whose clicks are all of one link; the referrer is another website. */
-export function createJournal(linkId: Uuid = newUuid()): TestJournal {
+/** A journal whose clicks are all of one link, and so old; the referrer is another website. */
+export function createJournal(linkId: Uuid = newUuid(), ageMs = 0): TestJournal {
   const journalId = newUuid();
   const accountId = newUuid();
   let segment = 0;
@@ -28,7 +28,7 @@ export function createJournal(linkId: Uuid = newUuid()): TestJournal {
   function encodeClick(i: number): Buffer {
     const record = Buffer.alloc(RECORD_BYTES_MAX);
     const click = {
-      time: Date.now(),
+      time: Date.now() - ageMs,
       linkId,
       accountId,
       mode: "live" as const,

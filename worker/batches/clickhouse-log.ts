@@ -17,7 +17,12 @@ type Row = { kind: string; epoch: number; owner: string; number: number } & Part
 }>;
 
 const claimRow = z.object({ epoch: z.coerce.number(), owner: z.string() });
-const ageRow = z.object({ age: z.coerce.number() });
+const sightRow = claimRow.extend({
+  entries: z.coerce.number(),
+  past: z.coerce.number(),
+  age: z.coerce.number(),
+  ahead: z.coerce.number(),
+});
 const checkpointRow = claimRow.extend({ number: z.coerce.number() });
 
 const positionSchema = z.object({ sequence: z.number(), publishedAt: z.number() });
@@ -77,13 +82,24 @@ export function createBatchLog(client: ClickHouseClient): BatchLog {
       return row === undefined ? undefined : claimRow.parse(row);
     },
 
-    async readClaimAge() {
+    async readClaimSight() {
       const [row] = await queryRows<unknown>(
         client,
-        `SELECT dateDiff('millisecond', at, now64(3)) AS age FROM batches WHERE kind = 'claim'
-          ORDER BY epoch DESC, owner DESC, at DESC LIMIT 1`,
+        `SELECT epoch, owner, count() AS entries, countIf(at <= now64(3)) AS past,
+                dateDiff('millisecond', maxIf(at, at <= now64(3)), now64(3)) AS age,
+                dateDiff('millisecond', now64(3), max(at)) AS ahead
+           FROM batches
+          WHERE kind = 'claim' AND (epoch, owner) IN (
+                  SELECT epoch, owner FROM batches WHERE kind = 'claim' ORDER BY epoch DESC, owner DESC LIMIT 1)
+          GROUP BY epoch, owner`,
       );
-      return row === undefined ? undefined : ageRow.parse(row).age;
+      if (row === undefined) return undefined;
+      const { epoch, owner, entries, past, age, ahead } = sightRow.parse(row);
+      return {
+        key: `${epoch} ${owner} ${entries}`,
+        ageMs: past === 0 ? undefined : age,
+        aheadMs: Math.max(0, ahead),
+      };
     },
 
     append: ({ epoch, owner }, entry) => append({ epoch, owner, ...toColumns(entry) }),

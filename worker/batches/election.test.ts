@@ -1,7 +1,8 @@
-/** Goal: a worker takes over from one that has ended, and not from one that is at work. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+/** Goal: a worker takes over from one that has ended, and not from one that is at work, whatever clocks say. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { waitUntilQuiet } from "./election.ts";
+import type { ClaimSight } from "./entries.ts";
 import { RENEWED_MS, renewWhile } from "./renewal.ts";
 
 setDefaultTimeout(60_000);
@@ -12,25 +13,70 @@ const readConsumer = async () => ({
   delivered: { consumer_seq: 1, stream_seq: 1, last_active: 0 },
 });
 
-/** Waits with these ages of the claim, one a poll; returns the number of polls of the age. */
-async function countPolls(ages: (number | undefined)[]): Promise<number> {
+const HOUR_MS = 3_600_000;
+
+/** Time of the worker's own clock between two sights of the claim, at least. */
+const POLL_MS = 500;
+
+/** An age is that of a claim which was appended again before each sight. */
+type Seen = ClaimSight | number | undefined;
+
+/**
+ * Waits with these sights of the claim, one a poll, on a clock of its own; returns how many it took, after the log's
+ * lines.
+ */
+async function countSights(sights: readonly Seen[]) {
   let polls = 0;
+  let now = 0;
+  const warned: unknown[] = [];
   await waitUntilQuiet({
     readConsumer,
-    readClaimAge: async () => ages[polls++],
-    sleep: () => Bun.sleep(10),
-    isStopped: () => polls >= ages.length,
+    async readClaim() {
+      const sight = sights[polls++];
+      if (typeof sight !== "number") return sight;
+      return { key: String(polls), ageMs: sight, aheadMs: 0 };
+    },
+    sleep: async (ms) => void (now += ms),
+    isStopped: () => polls >= sights.length,
     lost: 0,
+    log: { warn: (fields: unknown) => void warned.push(fields) },
+    now: () => now,
   });
-  return polls;
+  return { polls, warned };
 }
 
-test("nobody takes over from an owner that has renewed its claim, though it does not fetch", async () => {
-  expect(await countPolls([0, RENEWED_MS, RENEWED_MS + 1, 0])).toBe(3);
-});
+const repeat = <T>(count: number, sight: (i: number) => T): T[] =>
+  Array.from({ length: count }, (_, i) => sight(i));
 
-test("an empty log is taken over at once", async () => {
-  expect(await countPolls([undefined, undefined])).toBe(1);
+describe("a worker that stands by", () => {
+  test("does not take over from an owner that renews its claim, though that does not fetch", async () => {
+    const { polls } = await countSights([0, RENEWED_MS, RENEWED_MS + 1, 0]);
+    expect(polls).toBe(3);
+  });
+
+  test("takes over an empty log at once", async () => {
+    expect((await countSights([undefined, undefined])).polls).toBe(1);
+  });
+
+  test("takes over from a claim that only the future has, and says so once", async () => {
+    const future = { key: "1", ageMs: undefined, aheadMs: HOUR_MS };
+    expect(await countSights(repeat(9, () => future))).toEqual({
+      polls: 1,
+      warned: [{ ahead_seconds: 3_600 }],
+    });
+  });
+
+  test("does not take over from an owner that renews a claim which was once in the future", async () => {
+    const sights = repeat(100, (i) => ({ key: String(i), ageMs: 1_000, aheadMs: HOUR_MS }));
+    const { polls, warned } = await countSights(sights);
+    expect([polls, warned.length]).toEqual([100, 1]);
+  });
+
+  test("takes over when its own clock says that the claim was not renewed, whatever ClickHouse's says", async () => {
+    // ClickHouse's clock stands still, or is set back again and again.
+    const { polls } = await countSights(repeat(100, () => ({ key: "1", ageMs: 10, aheadMs: 0 })));
+    expect(polls).toBe(RENEWED_MS / POLL_MS + 2);
+  });
 });
 
 test("a claim is renewed while an owner does something long, and not after", async () => {

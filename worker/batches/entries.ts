@@ -52,13 +52,23 @@ export type Checkpoint = {
   position?: Position | undefined;
 };
 
+/** What the log shows of the claim that wins. */
+export type ClaimSight = {
+  /** Another text whenever the claim is appended again. */
+  key: string;
+  /** Milliseconds since it was last appended, by ClickHouse's clock; undefined if only in what is the future by it. */
+  ageMs: number | undefined;
+  /** By how many milliseconds its newest entry is ahead of ClickHouse's clock; 0 if it is not. */
+  aheadMs: number;
+};
+
 export type BatchLog = {
   /** Appends a claim. */
   claim(claim: Claim): Promise<void>;
   /** The claim that wins; undefined in an empty log. */
   readHighestClaim(): Promise<Claim | undefined>;
-  /** Milliseconds since the claim that wins was last appended; undefined in an empty log. */
-  readClaimAge(): Promise<number | undefined>;
+  /** What the log shows of the claim that wins; undefined in an empty log. */
+  readClaimSight(): Promise<ClaimSight | undefined>;
   append(claim: Claim, entry: BatchEntry): Promise<void>;
   appendCheckpoint(claim: Claim, checkpoint: Checkpoint): Promise<void>;
   /** The checkpoint of the highest owner that wrote one, with that owner's later entries. */

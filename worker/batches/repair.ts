@@ -1,16 +1,17 @@
 /**
- * Repairs of rollups after a takeover: the insert of a worker that ended may be in `clicks` and not in a view, and its
- * repetition may have other rows, if GeoIP data or the worker's version has changed in between.
+ * Repairs of rollups, by the owner between its inserts. After a takeover: the insert of a worker that ended may be in
+ * `clicks` and not in a view, and its repetition may have other rows, if GeoIP data or the worker's version has changed
+ * in between. And of what a comparison has found that ran while clicks were stored.
  */
 import type postgres from "postgres";
 
 import {
   type ClickHouse,
+  compareAgain,
+  type Difference,
   findDifferences,
-  linksOf,
   rebuildBuckets,
 } from "../../shared/clicks/rollups.ts";
-import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { takeRepairLock } from "../repair-lock.ts";
 import { type ClickSpan, isLost } from "./deps.ts";
@@ -21,6 +22,12 @@ const RETRY_MS = 10_000;
 /** Most spans that wait for a repair. Beyond it, the oldest is left to the consistency check. */
 const WAITING_MAX = 100;
 
+/** Most lists of suspected differences that wait. Beyond it, the oldest is left to the next comparison. */
+const SUSPECTED_MAX = 10;
+
+/** How long suspected differences are worked on between two inserts: clicks wait meanwhile. */
+const SLICE_MS = 2_000;
+
 export type Repairs = {
   /**
    * Repairs what waits, and this span. When PostgreSQL is down it waits, because two repairs at once would be wrong.
@@ -28,7 +35,13 @@ export type Repairs = {
    * another owner is inserting would look like differences.
    */
   repair(confirm: () => Promise<void>, span?: ClickSpan): Promise<boolean>;
-  /** Buckets that were rebuilt. */
+  /**
+   * Compares these buckets again between the next inserts, and rebuilds those that still differ: what was being inserted
+   * when they were compared is no difference any more. `done` is called with what was rebuilt, unless another worker
+   * takes over before.
+   */
+  suspect(differences: readonly Difference[], done: (rebuilt: Difference[]) => void): void;
+  /** Buckets that were rebuilt because an insert was half done. */
   rebuilt(): number;
 };
 
@@ -36,13 +49,21 @@ type RepairsDeps = {
   sql: postgres.Sql;
   clickhouse: ClickHouse;
   log: Log;
-  /** Called with the links whose rollups were rebuilt: their figures have changed. */
-  onRebuilt: (linkIds: Iterable<Uuid>) => void;
+  /** Called with the buckets that were rebuilt: the figures of their links have changed. */
+  onRebuilt: (differences: readonly Difference[]) => void;
+};
+
+type Suspected = {
+  /** What is still to be compared, each list of one bucket of one table. */
+  buckets: Difference[][];
+  rebuilt: Difference[];
+  done: (rebuilt: Difference[]) => void;
 };
 
 /** Creates the repairs. They must run while nothing is inserted: a click on its way looks like a difference. */
 export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps): Repairs {
   const waiting: ClickSpan[] = [];
+  const suspected: Suspected[] = [];
   let retryAt = 0;
   let rebuilt = 0;
 
@@ -57,12 +78,40 @@ export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps):
     // The comparison takes long enough for another worker to take over and insert.
     await confirm();
     log.warn({ differences: differences.length }, "half_done_insert_repaired");
-    await rebuildBuckets(clickhouse, differences);
-    onRebuilt(linksOf(differences));
+    await rebuild(differences);
     rebuilt += differences.length;
   }
 
-  async function repairWaiting(confirm: () => Promise<void>): Promise<void> {
+  async function rebuild(differences: readonly Difference[]): Promise<void> {
+    await rebuildBuckets(clickhouse, differences);
+    onRebuilt(differences);
+  }
+
+  /** Works on the suspected differences for a while. */
+  async function repairSuspected(confirm: () => Promise<void>): Promise<void> {
+    const end = performance.now() + SLICE_MS;
+    for (let job = suspected[0]; job !== undefined; job = suspected[0]) {
+      for (let bucket = job.buckets[0]; bucket !== undefined; bucket = job.buckets[0]) {
+        await confirm();
+        const differences = await compareAgain(clickhouse, bucket);
+        if (differences.length > 0) {
+          await confirm();
+          await rebuild(differences);
+          job.rebuilt.push(...differences);
+        }
+        job.buckets.shift();
+        if (performance.now() >= end) break;
+      }
+      if (job.buckets.length > 0) return;
+      suspected.shift();
+      job.done(job.rebuilt);
+    }
+  }
+
+  async function repairWaiting(
+    confirm: () => Promise<void>,
+    isBetweenInserts: boolean,
+  ): Promise<void> {
     const lock = await takeRepairLock(sql);
     const confirmBoth = async (): Promise<void> => {
       await confirm();
@@ -73,6 +122,7 @@ export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps):
         await repairSpan(span, confirmBoth);
         waiting.shift();
       }
+      if (isBetweenInserts) await repairSuspected(confirmBoth);
     } finally {
       lock.release();
     }
@@ -85,17 +135,27 @@ export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps):
         if (waiting.length > WAITING_MAX) waiting.shift();
         retryAt = 0;
       }
-      if (waiting.length === 0) return true;
-      if (performance.now() < retryAt) return false;
+      // While a batch in doubt is settled, another may still be on its way.
+      const isBetweenInserts = span === undefined;
+      if (waiting.length === 0 && !(isBetweenInserts && suspected.length > 0)) return true;
+      if (performance.now() < retryAt) return waiting.length === 0;
       try {
-        await repairWaiting(confirm);
-        return true;
+        await repairWaiting(confirm, isBetweenInserts);
       } catch (error) {
-        if (isLost(error)) throw error;
+        if (isLost(error)) {
+          // The new owner compares anew.
+          suspected.length = 0;
+          throw error;
+        }
         retryAt = performance.now() + RETRY_MS;
-        log.warn({ error, waiting: waiting.length }, "repair_postponed");
-        return false;
+        log.warn({ error, waiting: waiting.length + suspected.length }, "repair_postponed");
       }
+      return waiting.length === 0;
+    },
+    suspect(differences, done) {
+      const buckets = Map.groupBy(differences, ({ table, bucket }) => `${table} ${bucket}`);
+      suspected.push({ buckets: [...buckets.values()], rebuilt: [], done });
+      if (suspected.length > SUSPECTED_MAX) suspected.shift();
     },
     rebuilt: () => rebuilt,
   };

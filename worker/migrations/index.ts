@@ -12,6 +12,7 @@ import linkUtm from "./0009_link_utm.sql" with { type: "text" };
 import positions from "./0011_positions.sql" with { type: "text" };
 import failures from "./0013_failures.sql" with { type: "text" };
 import dailyVisitors from "./0014_daily_visitors.sql" with { type: "text" };
+import wholeClicks from "./0015_whole_clicks.sql" with { type: "text" };
 
 /** `fillsUtm`: what the statements prepare is filled in from PostgreSQL. */
 export type ClickHouseMigration = Migration & { fillsUtm?: true };
@@ -29,4 +30,5 @@ export const migrations: readonly ClickHouseMigration[] = [
   { id: 11, name: "positions", text: positions },
   { id: 13, name: "failures", text: failures },
   { id: 14, name: "daily_visitors", text: dailyVisitors },
+  { id: 15, name: "whole_clicks", text: wholeClicks },
 ];

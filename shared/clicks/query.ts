@@ -1,0 +1,33 @@
+/** How ClickHouse is asked. */
+
+type Statement = { query: string; query_params: Record<string, unknown> };
+
+/** The part of the ClickHouse client that is used here. */
+export type ClickHouse = {
+  query(
+    query: Statement & {
+      format: "JSONEachRow";
+      clickhouse_settings?: { use_query_condition_cache: 0 };
+    },
+  ): Promise<{ json<Row>(): Promise<Row[]> }>;
+  command(statement: Statement): Promise<unknown>;
+};
+
+/**
+ * Runs a query and returns its rows. Without the query condition cache, which makes ClickHouse skip parts of a table that
+ * do hold matching rows (github.com/ClickHouse/ClickHouse/issues/111363 and others): a repair of rollups would add up to
+ * what was read, and a stored segment would be inserted again.
+ */
+export async function queryRows<Row>(
+  clickhouse: Pick<ClickHouse, "query">,
+  query: string,
+  query_params: Record<string, unknown> = {},
+): Promise<Row[]> {
+  const result = await clickhouse.query({
+    query,
+    query_params,
+    format: "JSONEachRow",
+    clickhouse_settings: { use_query_condition_cache: 0 },
+  });
+  return await result.json<Row>();
+}

@@ -1,0 +1,138 @@
+/** Goal: what looks wrong while clicks are stored is rebuilt only by the owner, and only if it still is between inserts. */
+import { describe, expect, test } from "bun:test";
+
+import type { ClickHouse, Difference } from "../shared/clicks/rollups.ts";
+import { newUuid } from "../shared/ids.ts";
+import { createLog } from "../shared/log.ts";
+import { eventually } from "../test/harness/eventually.ts";
+import { LostOwnershipError } from "./batches/deps.ts";
+import { createRepairs, type Repairs } from "./batches/repair.ts";
+import { startConsistencyCheck } from "./consistency-check.ts";
+
+const log = createLog("test", "silent");
+
+const HOUR = 3_600;
+
+/** Found in every comparison of this table. */
+type Wrong = Map<string, Omit<Difference, "table">[]>;
+
+/** A ClickHouse whose clicks are whole, and whose comparisons find these differences; notes the tables it rebuilds. */
+function createClickHouse(wrong: Wrong) {
+  const rebuilt: string[] = [];
+  let queries = 0;
+  const clickhouse: ClickHouse = {
+    async query({ query }) {
+      queries++;
+      const table = /FROM (clicks_\w+)\s+WHERE bucket >=/.exec(query)?.[1] ?? "";
+      const rows = query.includes("system.tables")
+        ? [{ ttl: "", now: Date.now() / 1_000 }]
+        : query.includes("clicks_retention")
+          ? [{ days: 0, whole_from: 0 }]
+          : (wrong.get(table) ?? []).map((row) => ({ ...row, bucket_at: row.bucket }));
+      // Each query selects these columns.
+      return { json: async <Row>() => rows as Row[] };
+    },
+    async command({ query }) {
+      rebuilt.push(/INSERT INTO (\w+)/.exec(query)?.[1] ?? "");
+    },
+  };
+  return { clickhouse, rebuilt, queries: () => queries };
+}
+
+const difference = { subject: newUuid(), bucket: HOUR, missing: 5, surplus: 0, humans: 5, bots: 0 };
+
+/** PostgreSQL, which gives the lock. */
+const transaction = async () => [{ locked: true }];
+const sql = {
+  begin: async (work: (use: typeof transaction) => unknown) => await work(transaction),
+};
+
+const createRepairsOn = (clickhouse: ClickHouse): Repairs =>
+  createRepairs({ sql, clickhouse, log, onRebuilt: () => undefined } as never);
+
+const confirm = () => Promise.resolve();
+
+const lost = () => Promise.reject(new LostOwnershipError("Another worker has taken over."));
+
+describe("a suspected difference", () => {
+  const suspected = [
+    { table: "clicks_15m", ...difference },
+    { table: "clicks_1h", ...difference },
+  ];
+
+  test("is rebuilt between inserts if it is still there, and else not", async () => {
+    // In `clicks_15m` there was only an insert on its way.
+    const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
+    const repairs = createRepairsOn(clickhouse);
+    const done: Difference[][] = [];
+    repairs.suspect(suspected, (found) => void done.push(found));
+    expect(rebuilt).toEqual([]);
+    expect(await repairs.repair(confirm)).toBe(true);
+    expect(rebuilt).toEqual(["clicks_1h"]);
+    expect(done).toEqual([[{ table: "clicks_1h", ...difference }]]);
+  });
+
+  test("is not rebuilt while a batch is in doubt", async () => {
+    const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
+    const repairs = createRepairsOn(clickhouse);
+    repairs.suspect(suspected, () => undefined);
+    // The repair of the batch finds the bucket by itself, and only that.
+    await repairs.repair(confirm, { firstClick: 0, lastClick: 1 });
+    expect(rebuilt.filter((table) => table === "clicks_15m")).toEqual([]);
+    const before = rebuilt.length;
+    await repairs.repair(confirm);
+    expect(rebuilt.length).toBe(before + 1);
+  });
+
+  test("is not rebuilt by a worker that has lost the log, nor when it has it again", async () => {
+    const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
+    const repairs = createRepairsOn(clickhouse);
+    const done: unknown[] = [];
+    repairs.suspect(suspected, (found) => done.push(found));
+    expect(await repairs.repair(lost).catch((error: unknown) => error)).toBeInstanceOf(
+      LostOwnershipError,
+    );
+    await repairs.repair(confirm);
+    expect([rebuilt, done]).toEqual([[], []]);
+  });
+});
+
+describe("the consistency check", () => {
+  test("changes nothing itself, and leaves what it finds to the repairs of the owner", async () => {
+    const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
+    const suspected: Difference[] = [];
+    let report: ((found: Difference[]) => void) | undefined;
+    const check = startConsistencyCheck({
+      clickhouse,
+      log,
+      ownerEpoch: () => 1,
+      intervalMs: 10,
+      repairs: {
+        suspect(differences, done) {
+          suspected.push(...differences);
+          report = done;
+        },
+      },
+    });
+    await eventually(async () => expect(suspected.length).toBeGreaterThan(0), 5_000);
+    await check.stop();
+    expect([rebuilt, check.differences()]).toEqual([[], 0]);
+    report?.(suspected.slice(0, 1));
+    expect(check.differences()).toBe(1);
+  });
+
+  test("is left to the owner", async () => {
+    const { clickhouse, queries } = createClickHouse(new Map());
+    let asked = 0;
+    const check = startConsistencyCheck({
+      clickhouse,
+      log,
+      intervalMs: 10,
+      repairs: { suspect: () => undefined },
+      ownerEpoch: () => void asked++,
+    });
+    await eventually(async () => expect(asked).toBeGreaterThan(2), 5_000);
+    await check.stop();
+    expect(queries()).toBe(0);
+  });
+});
