@@ -143,6 +143,9 @@ export function createHandler(deps: HandlerDeps) {
   /** The link of the current request whose extras were read last, and those: a redirect asks for them four times. */
   let readLink: CachedLink | undefined;
   let readExtras: ReturnType<ExtrasOf>;
+  /** The request whose facts these are: a confirmation and the link's rules may both ask for them. */
+  let factsRequest: IncomingRequest | undefined;
+  let facts: VisitorFacts;
   const shortRequest: ShortRequest = {
     method: "",
     domain: "",
@@ -169,10 +172,11 @@ export function createHandler(deps: HandlerDeps) {
     return readExtras;
   }
 
-  /** The cache returns each link in the same object, so what was read of it is forgotten. */
+  /** The cache returns each link in the same object, as requests come in one, so what was read of both is forgotten. */
   function begin(incoming: IncomingRequest): void {
     current = incoming;
     readLink = undefined;
+    factsRequest = undefined;
     shortRequest.method = incoming.head.method;
   }
 
@@ -551,9 +555,12 @@ export function createHandler(deps: HandlerDeps) {
   }
 
   function readFacts(incoming: IncomingRequest): VisitorFacts {
+    if (incoming === factsRequest) return facts;
     const { head, now } = incoming;
     const { host } = resolveHost(head.host);
-    return factsOf({ head, now, address: addressOf(incoming), host });
+    facts = factsOf({ head, now, address: addressOf(incoming), host });
+    factsRequest = incoming;
+    return facts;
   }
 
   /** The destination, with the request's path and query when the link forwards them; undefined when that is too long. */

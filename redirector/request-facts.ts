@@ -3,7 +3,12 @@ import { LRUCache } from "lru-cache";
 
 import type { ByteRange } from "../shared/bytes.ts";
 import { clickTextEnd, decodeText } from "../shared/contracts/click-segment.ts";
-import { type AgentNames, type RequestFacts, toAgentNames } from "../shared/decision/facts.ts";
+import {
+  type AgentNames,
+  rememberFacts,
+  type RequestFacts,
+  toAgentNames,
+} from "../shared/decision/facts.ts";
 import { preferredLanguage } from "../shared/decision/language.ts";
 import { cached } from "../shared/visitors/cache.ts";
 import type { GeoLocation } from "../shared/visitors/geo.ts";
@@ -28,14 +33,12 @@ const NEW_AGENTS = { limit: 300, seconds: 60, keysMax: 50_000 };
 const KEPT_LANGUAGE_LENGTH_MAX = 256;
 
 /** What the redirector knows of a visitor beside what rules may ask. */
-export type VisitorFacts = RequestFacts & {
+export type VisitorFacts = RequestFacts<KnownAgent> & {
   /** Whether the user agent is a bot's, or a program's that fetches links before a person opens them, or not known. */
   isAutomated(): boolean;
 };
 
-type KnownAgent = { names: AgentNames; automated: boolean };
-
-const NO_VALUES: readonly string[] = [];
+type KnownAgent = AgentNames & { automated: boolean };
 
 /** Locates an address; undefined without data. */
 export type Locate = (address: string) => GeoLocation | undefined;
@@ -62,9 +65,6 @@ export function createRequestFacts({
     return sourceOf(decodeText(referrer.join("\n")), host, ownHosts);
   });
   let current: FactsSource;
-  let agent: KnownAgent | undefined;
-  let language: string | undefined;
-  let query: URLSearchParams | undefined;
 
   /** Header values as clicks have them, so that rules and analytics agree. */
   const clickText = (kind: "userAgent" | "referrer", { start, end }: ByteRange): string => {
@@ -88,33 +88,34 @@ export function createRequestFacts({
     newAgents.consume(current.address);
     const parsed = parseAgent(decodeText(text));
     const automated = parsed.bot !== undefined || parsed.prefetch !== undefined;
-    const read = { names: toAgentNames(parsed), automated };
+    const read = { ...toAgentNames(parsed), automated };
     agents.set(text, read);
     return read;
   }
 
-  const facts: VisitorFacts = {
+  function readQuery(): string {
+    const { bytes, query: range } = current.head;
+    return range.start === range.end ? "" : bytes.toString("utf8", range.start, range.end);
+  }
+
+  const { facts, forget } = rememberFacts<KnownAgent>({
     now: () => current.now,
     address: () => current.address,
     location: () => locate(current.address),
     userAgent: () => clickText("userAgent", current.head.userAgent),
-    agent: () => (agent ??= readAgent())?.names,
-    isAutomated: () => (agent ??= readAgent())?.automated ?? true,
-    language: () => (language ??= readLanguage()),
+    agent: readAgent,
+    language: readLanguage,
     source: () => sources(`${current.host}\n${clickText("referrer", current.head.referrer)}`),
-    parameter(name) {
-      const { bytes, query: range } = current.head;
-      if (range.start === range.end) return NO_VALUES;
-      query ??= new URLSearchParams(bytes.toString("utf8", range.start, range.end));
-      return query.getAll(name);
-    },
+    query: readQuery,
+  });
+  const visitorFacts: VisitorFacts = {
+    ...facts,
+    isAutomated: () => facts.agent()?.automated ?? true,
   };
 
   return (source) => {
     current = source;
-    agent = undefined;
-    language = undefined;
-    query = undefined;
-    return facts;
+    forget();
+    return visitorFacts;
   };
 }

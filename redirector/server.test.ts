@@ -14,14 +14,24 @@ import { WRITE_BUFFER_BYTES } from "./http/write-buffer.ts";
 import { startServer } from "./server.ts";
 
 const SLOW_MS = 20;
+/** Longer than a turn of the event loop may take before each connection gets only one more request. */
+const COSTLY_MS = 6;
 const LARGE = Buffer.alloc(60_000, "x");
 
 let server: ReturnType<typeof startServer>;
 let port: number;
 let commits = 0;
+/** How many requests had been handled when each turn of the event loop was over. */
+let turns: number[] = [];
 let handled: string[] = [];
 let errors: string[] = [];
 let latencies: { ms: number; responses: number }[] = [];
+
+/** Keeps the event loop busy, as rules that look at a long request do. */
+function spend(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
 
 /** Redirects to the request's path and body; `/slow` after a delay, `/large` with a long body. */
 function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse> {
@@ -31,6 +41,7 @@ function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<R
     path === "/c" ? Buffer.from(sliceToString(body)).toString("hex") : sliceToString(body);
   const text = `${path} ${sent}`.trim();
   handled.push(text);
+  if (path === "/costly") spend(COSTLY_MS);
   if (path.startsWith("/fail")) return Promise.reject(new Error("Something is broken."));
   if (path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => ({ location: text }));
   if (path.startsWith("/throw")) throw new Error("Something is broken.");
@@ -43,7 +54,10 @@ function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<R
 const deps: Parameters<typeof startServer>[1] = {
   handle,
   writer: createResponseWriter(),
-  commit: () => void commits++,
+  commit() {
+    commits++;
+    turns.push(handled.length);
+  },
   bodyBytesMax: 1_000,
   connectionsMax: 2_000,
   caps: createConnectionCaps({ perNetworkMax: 2_000, isExempt: () => false }),
@@ -125,6 +139,20 @@ describe("a connection", () => {
     expect(parseResponses(await exchange([requests.join("")]))).toEqual(expected);
     expect(parseResponses(await exchange(requests))).toEqual(expected);
     expect(parseResponses(await exchange(requests.join("").split("")))).toEqual(expected);
+  });
+
+  test("gets one response a turn while its requests are costly, and others come between them", async () => {
+    const [turnsBefore, handledBefore] = [turns.length, handled.length];
+    const costly = get("/costly").repeat(20);
+    const [first, second] = await Promise.all([
+      exchange([costly + LAST]),
+      exchange([costly + LAST]),
+    ]);
+    for (const text of [first, second]) expect(parseResponses(text)).toHaveLength(21);
+    const ends = turns.slice(turnsBefore);
+    const handledInTurn = ends.map((end, i) => end - (ends[i - 1] ?? handledBefore));
+    // One of each connection.
+    expect(Math.max(...handledInTurn)).toBeLessThanOrEqual(2);
   });
 
   test("may be cut at every byte", async () => {

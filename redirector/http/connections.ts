@@ -75,6 +75,12 @@ const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
  */
 const REQUESTS_PER_TURN_MAX = 32;
 
+/**
+ * Once a turn of the event loop has taken this long, each connection gets one more request, not all of those above:
+ * what rules look at can make a request cost a hundred times as much as others.
+ */
+const TURN_MS = 5;
+
 /** The most connections that get a second chance before one is closed to make room for a new one. */
 const EVICTION_ATTEMPTS_MAX = 8;
 
@@ -121,7 +127,7 @@ export function createConnections(deps: ConnectionsDeps) {
     connection.parsing = true;
     let at = 0;
     let requests = 0;
-    while (at < bytes.length && requests < REQUESTS_PER_TURN_MAX && canRead(connection)) {
+    while (at < bytes.length && hasTurn(requests) && canRead(connection)) {
       const parsed = parse(bytes, at);
       const isHead = parsed.kind === "complete";
       const end = isHead
@@ -139,6 +145,11 @@ export function createConnections(deps: ConnectionsDeps) {
     bufferRest(socket, bytes, at);
     connection.parsing = false;
   }
+
+  /** Whether a connection of which so many requests were handled in this turn gets another one; the clock is read for few. */
+  const hasTurn = (requests: number): boolean =>
+    requests === 0 ||
+    (requests < REQUESTS_PER_TURN_MAX && performance.now() - turnStartedMs < TURN_MS);
 
   /** Buffers the rest of the input for a later turn; pauses the socket while there is much of it. */
   function bufferRest(socket: Client, bytes: Buffer, from: number): void {

@@ -1,30 +1,76 @@
 /** What rules can know of a request. */
 import type { Agent } from "../visitors/user-agent.ts";
+import { createParameters } from "./parameters.ts";
 
 /** A user agent's names, and the same in lower case, in which they are compared. */
 export type AgentNames = { names: Names; lower: Names };
 
 type Names = { browser: string; os: string; device: string };
 
-/** Facts are computed when a rule first needs them: most links ask for none. */
-export type RequestFacts = {
+/** Facts are read when a rule first needs them: most links ask for none. */
+export type RequestFacts<Names extends AgentNames = AgentNames> = {
   /** Unix milliseconds. */
-  now(): number;
+  now: () => number;
   /** The client's address; "" when it is not known. */
-  address(): string;
+  address: () => string;
   /** Country and continent of the address; undefined without data. */
-  location(): { country: string; continent: string } | undefined;
+  location: () => { country: string; continent: string } | undefined;
   /** The header `User-Agent`, as far as a click keeps it: each byte is one character. */
-  userAgent(): string;
+  userAgent: () => string;
   /** undefined when it may not be parsed now. */
-  agent(): AgentNames | undefined;
+  agent: () => Names | undefined;
   /** The preferred language, in lower case; "" for none. */
-  language(): string;
+  language: () => string;
   /** Where the visitor came from, as analytics names it: a registrable host, or `direct`. */
-  source(): string;
-  /** The values of a parameter of the short URL. */
-  parameter(name: string): readonly string[];
+  source: () => string;
+  /** The values of a parameter of the short URL, among its first 256 (`PARAMETERS_MAX`). */
+  parameter: (name: string) => readonly string[];
 };
+
+/** Where facts are read from; `query` is that of the short URL, without `?`. */
+export type FactSources<Names extends AgentNames = AgentNames> = Omit<
+  RequestFacts<Names>,
+  "parameter"
+> & { query: () => string };
+
+/**
+ * Returns the facts of a request. What must be parsed or looked up is read from `sources` when a condition first asks,
+ * and then kept: a link has up to 200 conditions, and its visitors choose what there is to parse. After `forget` the facts
+ * are those of the next request.
+ */
+export function rememberFacts<Names extends AgentNames>(
+  sources: FactSources<Names>,
+): { facts: RequestFacts<Names>; forget: () => void } {
+  let request = 0;
+  const once = <Value>(read: () => Value): (() => Value) => {
+    let value: Value;
+    let readFor = -1;
+    return () => {
+      if (readFor !== request) {
+        value = read();
+        readFor = request;
+      }
+      return value;
+    };
+  };
+  const parameters = createParameters(sources.query);
+  return {
+    facts: {
+      now: sources.now,
+      address: sources.address,
+      location: once(sources.location),
+      userAgent: once(sources.userAgent),
+      agent: once(sources.agent),
+      language: once(sources.language),
+      source: once(sources.source),
+      parameter: parameters.valuesOf,
+    },
+    forget() {
+      request++;
+      parameters.forget();
+    },
+  };
+}
 
 /** The names of a user agent. */
 export const toAgentNames = ({ browser, os, device }: Pick<Agent, keyof Names>): AgentNames => ({

@@ -1,18 +1,22 @@
 /** The language that a visitor prefers. */
 
+/** Entries of a header, and parameters of one, that are looked at. Browsers send a dozen, with one parameter at most. */
+const ENTRIES_MAX = 64;
+const PARAMETERS_MAX = 4;
+
 /** A weight of RFC 9110, section 12.4.2. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
  * Returns the language of the highest weight in `Accept-Language`, in lower case: the first one, where several have it.
  * "" when there is none. Languages of lower weight do not count: browsers send `de,en-US;q=0.9` for people who read
- * German.
+ * German. Only the first 64 are looked at (`ENTRIES_MAX`).
  */
 export function preferredLanguage(header: string): string {
   let preferred = "";
   let highest = 0;
-  for (const entry of header.split(",")) {
-    const [tag = "", ...parameters] = entry.split(";");
+  for (const entry of header.split(",", ENTRIES_MAX)) {
+    const [tag = "", ...parameters] = entry.split(";", 1 + PARAMETERS_MAX);
     const weight = weightOf(parameters);
     if (weight <= highest) continue;
     highest = weight;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { DateTime } from "luxon";
 
 import type { Condition, Rule } from "../contracts/link-extras.ts";
-import { type RequestFacts, toAgentNames } from "./facts.ts";
+import { rememberFacts, type RequestFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";
 import { compileTargets } from "./targets.ts";
@@ -24,16 +24,26 @@ type Request = {
   query: string;
 };
 
-const toFacts = (request: Request): RequestFacts => ({
-  now: () => request.now,
-  address: () => request.address,
-  location: () => request.location,
-  userAgent: () => request.agent.browser,
-  agent: () => toAgentNames(request.agent),
-  language: () => preferredLanguage(request.acceptLanguage),
-  source: () => request.source,
-  parameter: (name) => new URLSearchParams(request.query).getAll(name),
+let current: Request;
+
+// For all requests, as the redirector has them: none may decide by what another one said.
+const { facts, forget } = rememberFacts({
+  now: () => current.now,
+  address: () => current.address,
+  location: () => current.location,
+  userAgent: () => current.agent.browser,
+  agent: () => toAgentNames(current.agent),
+  language: () => preferredLanguage(current.acceptLanguage),
+  source: () => current.source,
+  query: () => current.query,
 });
+
+/** The facts of a request, until those of the next one are asked for. */
+function toFacts(request: Request): RequestFacts {
+  current = request;
+  forget();
+  return facts;
+}
 
 const groups = (text: string) => (text === "" ? [] : text.split(":"));
 
@@ -218,7 +228,12 @@ const request: fc.Arbitrary<Request> = fc.record({
   }),
   acceptLanguage: language.map((header) => header.replaceAll("*", "fr")),
   source: pick("direct", "example.com", "example.org"),
-  query: pick("", "a=1", "a", "b=%C3%BC&a=2", "b=2&b=1", "c=1"),
+  query: fc.oneof(
+    pick("", "a=1", "a", "b=%C3%BC&a=2", "b=2&b=1", "c=1"),
+    fc
+      .array(pick("a=1", "a", "b=%C3%BC", "%61=2", "b=1=", "c", "", "="), { maxLength: 256 })
+      .map((parameters) => parameters.join("&")),
+  ),
 });
 
 /** The rule that decides about a request of which little is known. */

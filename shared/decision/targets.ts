@@ -4,9 +4,13 @@
  */
 import type { LinkExtras, Rule } from "../contracts/link-extras.ts";
 import type { Uuid } from "../ids.ts";
+import { truncateText } from "../visitors/truncate-text.ts";
 import { compileCondition, type CompiledCondition } from "./conditions.ts";
 import type { RequestFacts } from "./facts.ts";
 import { createSplit } from "./split.ts";
+
+/** Most characters of a request's value that an explanation repeats, for each condition: a condition's own have as many. */
+const ACTUAL_LENGTH_MAX = 255;
 
 /** Where a request leads instead of to the link's own destination. */
 export type Target = { kind: "rule" | "arm"; id: Uuid; url: string };
@@ -25,7 +29,7 @@ type RuleExplanation = {
   id: string;
   url: string;
   matched: boolean;
-  /** `actual` is the value of the request; null when it is unknown. */
+  /** `actual` is the value of the request, or its beginning; null when it is unknown. */
   conditions: { type: string; matched: boolean; actual: string | null }[];
 };
 
@@ -41,19 +45,25 @@ export function compileTargets({ rules = [], split }: LinkExtras): Targets {
     choose: (facts) => compiled.find((rule) => matches(rule, facts))?.target ?? chooseArm?.(facts),
     explain(facts) {
       const first = compiled.findIndex((rule) => matches(rule, facts));
-      return compiled.slice(0, first < 0 ? compiled.length : first + 1).map((rule) => ({
+      return compiled.slice(0, first < 0 ? compiled.length : first + 1).map((rule, i) => ({
         id: rule.rule.id,
         url: rule.rule.url,
-        matched: matches(rule, facts),
+        matched: i === first,
         conditions: rule.conditions.map((condition, i) => ({
           type: rule.rule.conditions[i]?.type ?? "",
           matched: condition.matches(facts),
-          actual: condition.actual(facts),
+          actual: shorten(condition.actual(facts)),
         })),
       }));
     },
   };
 }
+
+/** Shortens a text, and says so by `…`. */
+const shorten = (text: string | null): string | null =>
+  text !== null && text.length > ACTUAL_LENGTH_MAX
+    ? `${truncateText(text, ACTUAL_LENGTH_MAX - 1)}…`
+    : text;
 
 function compileSplit(
   split: LinkExtras["split"],

@@ -1,17 +1,19 @@
 /** Goal: a click is judged as its request was, or not at all. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
 import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
-import { type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
+import { rememberFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import { compileTargets } from "../../../shared/decision/targets.ts";
 import { compileJudge, type StoredClick } from "./judge.ts";
 
 const ruleOf = (...conditions: Condition[]): Rule => ({ id: "r", url: "https://e.x/", conditions });
 
+const CLICK_TIME = "2026-01-05T12:00:00Z";
+
 const CLICK: StoredClick = {
-  at: Date.UTC(2026, 0, 5, 12),
+  at: Date.parse(CLICK_TIME),
   country: "DE",
   continent: "EU",
   device: "mobile",
@@ -32,10 +34,11 @@ describe("a stored click", () => {
     [{ type: "language", in: ["de-at", "de"] }, true],
     [{ type: "language", in: ["den"] }, false],
     [{ type: "language", in: ["fr-ca"] }, false],
+    [{ type: "language", in: ["de-latn-at"] }, undefined],
     [{ type: "query", name: "a" }, undefined],
     [{ type: "ip", in: ["0.0.0.0/0"] }, undefined],
-    [{ type: "time", from: "2026-01-05T12:00:00Z" }, true],
-    [{ type: "time", until: "2026-01-05T12:00:00Z" }, false],
+    [{ type: "time", from: CLICK_TIME }, true],
+    [{ type: "time", until: CLICK_TIME }, false],
   ])("is judged by %j as %p", (condition, expected) => {
     const verdict = compileJudge([ruleOf(condition)])(CLICK);
     expect(verdict).toEqual(
@@ -47,6 +50,25 @@ describe("a stored click", () => {
     const judge = compileJudge([ruleOf({ type: "language", in: ["de-at"] })]);
     expect(judge({ ...CLICK, language: "" })).toBeUndefined();
   });
+});
+
+test("the names of a click are put into the case of conditions once for all of them", () => {
+  const conditions = Array.from({ length: 10 }, (_, i) => ({
+    type: "os" as const,
+    in: [`x${i}`],
+    not: true,
+  }));
+  const judge = compileJudge(
+    Array.from({ length: 20 }, () => ruleOf(...conditions, { type: "time", until: CLICK_TIME })),
+  );
+  const spy = spyOn(String.prototype, "toLowerCase");
+  try {
+    expect(judge(CLICK)).toBeUndefined();
+    // The system and the browser.
+    expect(spy).toHaveBeenCalledTimes(2);
+  } finally {
+    spy.mockRestore();
+  }
 });
 
 /** What a request has and a click keeps of it, and what only the request has. */
@@ -84,7 +106,7 @@ test("what is certain is what the redirector decided, and what is not comes at t
       anyRequest,
       (sets, request) => {
         const rules = sets.map((conditions, i) => ({ ...ruleOf(...conditions), id: String(i) }));
-        const facts: RequestFacts = {
+        const { facts } = rememberFacts({
           now: () => 0,
           address: () => request.address,
           location: () => ({ country: request.country, continent: "EU" }),
@@ -92,8 +114,8 @@ test("what is certain is what the redirector decided, and what is not comes at t
           agent: () => toAgentNames({ browser: "Safari", os: request.os, device: "mobile" }),
           language: () => request.language,
           source: () => request.referrer,
-          parameter: (name) => new URLSearchParams(request.query).getAll(name),
-        };
+          query: () => request.query,
+        });
         const decided = compileTargets({ rules }).choose(facts)?.id;
         const verdict = compileJudge(rules)({
           at: 0,

@@ -4,7 +4,7 @@
  */
 import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
 import { compileCondition } from "../../../shared/decision/conditions.ts";
-import { type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
+import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import type { Agent } from "../../../shared/visitors/user-agent.ts";
 
 /** Columns of clicks that conditions look at. */
@@ -40,8 +40,11 @@ export function compileJudge(
   rules: readonly Pick<Rule, "conditions">[],
 ): (click: StoredClick) => Verdict | undefined {
   const compiled = rules.map(({ conditions }) => conditions.map(compileJudgement));
+  let current: StoredClick;
+  const { facts, forget } = factsOf(() => current);
   return (click) => {
-    const facts = factsOf(click);
+    current = click;
+    forget();
     for (const [rule, conditions] of compiled.entries()) {
       const judgement = judgeAll(conditions, click, facts);
       if (judgement !== false) return { rule, isCertain: judgement === true };
@@ -71,31 +74,30 @@ function compileJudgement(condition: Condition): JudgeCondition {
   if (condition.type === "ip" || condition.type === "query") return () => undefined;
   const { matches } = compileCondition(condition);
   if (condition.type !== "language") return (_, facts) => matches(facts);
-  const tags = condition.in.map((tag) => tag.toLowerCase());
-  return ({ language = "" }, facts) => {
-    // `de` is stored for `de-AT` as well: a condition on that may have matched.
-    const mayBe = tags.some((tag) => tag.startsWith(`${language}-`));
-    return mayBe && language !== "" && !tags.includes(language) ? undefined : matches(facts);
-  };
+  const tags = new Set(condition.in.map((tag) => tag.toLowerCase()));
+  // `de` is stored for `de-AT` as well: a condition on that may have matched.
+  const broader = new Set([...tags].flatMap(broaderThan).filter((language) => !tags.has(language)));
+  return ({ language = "" }, facts) => (broader.has(language) ? undefined : matches(facts));
 }
 
-/** The facts of a click. Conditions on what it lacks never ask. */
-const factsOf = ({
-  at,
-  country = "ZZ",
-  continent = "",
-  device = "other",
-  os = "",
-  browser = "",
-  language = "",
-  referrer = "",
-}: StoredClick): RequestFacts => ({
-  now: () => at,
-  address: () => "",
-  location: () => ({ country, continent }),
-  userAgent: () => "",
-  agent: () => toAgentNames({ browser, os, device }),
-  language: () => language,
-  source: () => referrer,
-  parameter: () => [],
-});
+/** The languages that a tag is more specific than: `zh` and `zh-hant` for `zh-hant-tw`. */
+function broaderThan(tag: string): string[] {
+  const subtags = tag.split("-");
+  return subtags.slice(1).map((_, i) => subtags.slice(0, i + 1).join("-"));
+}
+
+/** The facts of the click at hand. Conditions on what it lacks never ask. */
+const factsOf = (click: () => StoredClick): ReturnType<typeof rememberFacts> =>
+  rememberFacts({
+    now: () => click().at,
+    address: () => "",
+    location: () => ({ country: click().country ?? "ZZ", continent: click().continent ?? "" }),
+    userAgent: () => "",
+    agent: () => {
+      const { browser = "", os = "", device = "other" } = click();
+      return toAgentNames({ browser, os, device });
+    },
+    language: () => click().language ?? "",
+    source: () => click().referrer ?? "",
+    query: () => "",
+  });

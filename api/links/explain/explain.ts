@@ -1,7 +1,7 @@
 /** Explains where a request for a link would lead, by the redirector's own decision. */
 import { truncateBytes } from "../../../shared/bytes.ts";
 import { CLICK_TEXT_BYTES_MAX } from "../../../shared/contracts/click-segment.ts";
-import { type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
+import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../../shared/decision/language.ts";
 import { compileTargets, type Target } from "../../../shared/decision/targets.ts";
 import { encodeId } from "../../../shared/ids.ts";
@@ -60,7 +60,7 @@ function toFacts(
   ownHosts: ReadonlySet<string>,
 ): RequestFacts {
   const known = country !== undefined || continent !== undefined;
-  return {
+  return rememberFacts({
     now: () => now,
     address: () => ip,
     location: () =>
@@ -72,6 +72,6 @@ function toFacts(
       toAgentNames(parseAgent(truncateBytes(user_agent, CLICK_TEXT_BYTES_MAX.userAgent))),
     language: () => preferredLanguage(language),
     source: () => sourceOf(truncateBytes(referrer, CLICK_TEXT_BYTES_MAX.referrer), host, ownHosts),
-    parameter: (name) => new URLSearchParams(query).getAll(name),
-  };
+    query: () => query,
+  }).facts;
 }

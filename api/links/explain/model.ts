@@ -77,10 +77,10 @@ export const explanation = z
             z.object({
               type: z.string(),
               matched: z.boolean(),
-              actual: z
-                .string()
-                .nullable()
-                .meta({ description: "The request's value; null when it is unknown." }),
+              actual: z.string().nullable().meta({
+                description:
+                  "The request's value, shortened to 255 characters; null when it is unknown.",
+              }),
             }),
           ),
         }),

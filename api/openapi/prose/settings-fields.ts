@@ -94,7 +94,7 @@ export const SETTINGS_FIELDS: Readonly<Record<string, Prose>> = {
   "LinkExplanation.conditions": { text: "What of the rule matches, and what does not." },
   "LinkExplanation.type": { text: "What of the request the condition looks at.", example: "os" },
   "LinkExplanation.actual": {
-    text: "The request's value; null when it is unknown.",
+    text: "The request's value, shortened to 255 characters; null when it is unknown.",
     example: "iOS",
   },
   "LinkTargets.id": {

@@ -3255,7 +3255,7 @@ export interface components {
         /** @description What of the rule matches, and what does not. */
         conditions: {
           /**
-           * @description The request's value; null when it is unknown.
+           * @description The request's value, shortened to 255 characters; null when it is unknown.
            * @example iOS
            */
           actual: string | null;
