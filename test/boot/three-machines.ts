@@ -42,7 +42,7 @@ export async function runThreeMachines(dir: string, step: Step): Promise<void> {
     Promise.all(
       ADDRESSES.map(async (address) => {
         const root = join(dir, address);
-        createRoot(root);
+        await createRoot(root);
         addRelease(root);
         return cleanup.use(await bootMachine(root, { bridge, address }));
       }),
