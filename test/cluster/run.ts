@@ -2,6 +2,7 @@
 import { decodeId } from "../../shared/ids.ts";
 import { createRandom } from "../chaos/random.ts";
 import { callOnce } from "../harness/api.ts";
+import { createBulkLinks, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
 import { faultsOf } from "./faults.ts";
@@ -10,6 +11,8 @@ import { prepareLinks, startLoad, versionOf } from "./load.ts";
 
 /** Quiet time around a fault. */
 const QUIET_MS = 1_000;
+/** Links are added during one fault of so many. */
+const MORE_LINKS_EVERY = 10;
 const STORED_TIMEOUT_MS = 30_000;
 
 /** A change that a redirector has missed does not come later. */
@@ -52,6 +55,15 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
     return item;
   };
   await using fleet = await startFleet(options.program);
+  const urlsOf = (members: Fleet["apis"]) => members.map(({ url }) => url);
+  const bulk = createBulkLinks({
+    apis: () => urlsOf(fleet.apis),
+    key: fleet.key,
+    redirectors: () => urlsOf(fleet.redirectors),
+    connectNats: () => fleet.nats.connect("operator"),
+    log,
+  });
+  await bulk.prepare();
   const links = await prepareLinks(fleet);
   const rates = { redirects: options.redirectsPerSecond, writes: options.writesPerSecond };
   const load = startLoad(fleet, links, rates);
@@ -65,7 +77,10 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       queue = queue.filter((other) => other !== fault);
       await Bun.sleep(QUIET_MS);
       load.takeGaps();
-      await fault.inject();
+      await Promise.all([
+        bulk.changeDuring(fault.inject),
+        ...(round % MORE_LINKS_EVERY === 1 ? [bulk.create(LINKS_MORE)] : []),
+      ]);
       await Bun.sleep(QUIET_MS);
       const gaps = load.takeGaps();
       report.push({ fault: fault.name, ...gaps });
@@ -73,10 +88,12 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       log(
         `${round}. ${fault.name}: no redirect for ${redirects} ms, no write for ${writes} ms, none published for ${published} ms, a target outdated by ${staleness} ms`,
       );
+      await bulk.expectCurrent(fault.name);
     }
   } finally {
     await load.stop();
   }
+  await bulk.expectConsumers();
   const sum = (read: (link: (typeof links)[number]) => number) =>
     links.reduce((total, link) => total + read(link), 0);
   const missing = await findMissing(fleet, load.created);

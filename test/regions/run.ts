@@ -5,6 +5,13 @@ import { createClient } from "../../clients/typescript/src/index.ts";
 import { HEARTBEAT_SUBJECT, LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
+import {
+  BULK_LIMITS,
+  type BulkLinks,
+  createBulkLinks,
+  LINKS_CHANGED,
+  LINKS_MORE,
+} from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
 import type { ExtraProcess } from "../harness/processes.ts";
@@ -43,6 +50,8 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
   const second = await system.startFarRedirector();
   const asked = others.splice(0, MISSES / 2);
   await calls.measure(second, "misses, which the mirror answers", log, asked);
+  const bulk = await createLinksByBulk(system, [first, second], log);
+  await calls.expectMirrored();
   for (const far of [first, second])
     await eventually(() => calls.expectNow(far, links, original), RECOVERY_MS);
   await calls.measure(first, "hits", log, Array.from({ length: HITS }, () => links).flat());
@@ -54,6 +63,8 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
   if (changed === undefined || removed === undefined) throw new Error("There must be links.");
   await calls.update(changed, "https://example.com/changed");
   await calls.remove(removed);
+  await bulk.create(LINKS_MORE);
+  await bulk.change(LINKS_CHANGED);
   while (performance.now() - cutAt < cutMs) {
     for (const far of [first, second]) await calls.expectNow(far, links, original);
     await Bun.sleep(PAUSE_MS);
@@ -76,11 +87,32 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
       RECOVERY_MS,
     );
   log(`changes had arrived ${seconds(mended)} s after the regions were connected again`);
+  await bulk.expectCurrent("the regions were connected again");
+  await bulk.expectConsumers();
   await calls.expectCounted();
   log(`all clicks were counted after ${seconds(mended)} s`);
   await calls.expectFailuresCounted(first);
   for (const nats of [system.far, system.hub])
     await eventually(() => system.region(nats, "check"), RECOVERY_MS);
+}
+
+/** Thousands of links, which redirectors of the far region follow. */
+async function createLinksByBulk(
+  { stack, far }: TwoRegions,
+  redirectors: readonly ExtraProcess[],
+  log: (line: string) => void,
+): Promise<BulkLinks> {
+  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  const bulk = createBulkLinks({
+    apis: () => [stack.info().api_url],
+    key,
+    redirectors: () => redirectors.map(({ url }) => url),
+    connectNats: () => far.connect("operator"),
+    isMirrored: true,
+    log,
+  });
+  await bulk.prepare();
+  return bulk;
 }
 
 const seconds = (since: number): string => ((performance.now() - since) / 1_000).toFixed(1);
