@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
 import { freePort } from "../../test/harness/ports.ts";
-import { findNatsServer } from "./nats.ts";
+import { downloadNatsServer, findNatsServer } from "./nats.ts";
 
 // The server itself may have to be downloaded first.
 setDefaultTimeout(180_000);
@@ -78,6 +78,8 @@ test.skipIf(Bun.which("dpkg-deb") === null)(
     for (const { stdin } of children) void stdin.end();
     await Promise.all(children.map((child) => child.exited));
     expect(said.map((text) => text.toString().trim())).toEqual(Array(PROCESSES).fill("runs"));
+    // One that comes later finds it.
+    expect(await downloadNatsServer(bin, console.log)).toBe(join(bin, "nats-server"));
     expect(readFileSync(notes, "utf8").trim().split("\n")).toHaveLength(1);
   },
 );

@@ -19,8 +19,8 @@ const options = z.object({
 });
 
 const command = z.union([
-  z.tuple([z.enum(["prepare", "expectConsumers"])]),
-  z.tuple([z.enum(["create", "change"]), z.int()]),
+  z.tuple([z.literal("expectConsumers")]),
+  z.tuple([z.enum(["prepare", "create", "change"]), z.int()]),
   z.tuple([z.literal("expectCurrent"), z.string()]),
   z.tuple([z.literal("use"), z.array(z.string())]),
 ]);
@@ -38,9 +38,9 @@ const bulk = createBulkLinks({
 
 async function run([name, argument]: z.output<typeof command>): Promise<void> {
   switch (name) {
-    case "prepare":
     case "expectConsumers":
-      return await bulk[name]();
+      return await bulk.expectConsumers();
+    case "prepare":
     case "create":
     case "change":
       return await bulk[name](argument);

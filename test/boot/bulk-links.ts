@@ -19,7 +19,7 @@ const answer = z.string().nullable();
 
 /** What {@link startBulkLinks} does, as `createBulkLinks` describes it. */
 export type MachineLinks = {
-  prepare(): Promise<void>;
+  prepare(count: number): Promise<void>;
   create(count: number): Promise<void>;
   change(count: number): Promise<void>;
   expectCurrent(after: string): Promise<void>;
@@ -47,7 +47,7 @@ export async function startBulkLinks(
   /** Sends a command when the one before is done. */
   async function send(...command: unknown[]): Promise<void> {
     const answered = last.then(async () => {
-      child.stdin.write(`${JSON.stringify(command)}\n`);
+      void child.stdin.write(`${JSON.stringify(command)}\n`);
       await child.stdin.flush();
       const { value, done } = await lines.next();
       if (done === true) throw new Error("The process of the bulk links has ended.");
@@ -59,7 +59,7 @@ export async function startBulkLinks(
   }
 
   return {
-    prepare: () => send("prepare"),
+    prepare: (count) => send("prepare", count),
     create: (count) => send("create", count),
     change: (count) => send("change", count),
     expectCurrent: (after) => send("expectCurrent", after),

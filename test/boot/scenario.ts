@@ -1,7 +1,7 @@
 /** What happens to the installation, in this order: each step leaves it running. */
 import { strict as assert } from "node:assert";
 
-import { LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
+import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
 import { createCalls, SERVICES } from "./calls.ts";
@@ -53,7 +53,7 @@ async function reboot(context: Context): Promise<void> {
 /** Each step that takes something away changes some of them meanwhile. */
 async function makeManyLinks(context: Context): Promise<void> {
   context.bulk = await startBulkLinks(context.machine, REDIRECTORS);
-  await context.bulk.prepare();
+  await context.bulk.prepare(LINKS_BEFORE);
 }
 
 async function expectConsumers({ bulk }: Context): Promise<void> {

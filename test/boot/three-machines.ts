@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { run } from "../../deploy/packages/run.ts";
-import { LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
+import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { startBulkLinks } from "./bulk-links.ts";
@@ -23,6 +23,10 @@ const RECOVERY_MS = 60_000;
 
 /** Of each machine, when a step fails. */
 const LOG_LINES = 150;
+
+/** Two on each machine, which share its port. */
+const redirectorsOf = (addresses: readonly string[]): string[] =>
+  addresses.flatMap((address) => [`http://${address}`, `http://${address}`]);
 
 const account = z.object({ key: z.string() });
 
@@ -109,11 +113,9 @@ async function useMachines(dir: string, machines: readonly Machine[], step: Step
     return created;
   });
 
-  const redirectorsOf = (addresses: readonly string[]) =>
-    addresses.flatMap((address) => [`http://${address}`, `http://${address}`]);
   const bulk = await step("thousands of links are made, and followed on all", async () => {
     const made = await startBulkLinks(third, redirectorsOf(ADDRESSES));
-    await made.prepare();
+    await made.prepare(LINKS_BEFORE);
     for (const service of ["shorthop-redirector@1", "shorthop-redirector@2"]) {
       await second.run(`systemctl stop ${service}`);
       await made.change(LINKS_CHANGED);

@@ -12,7 +12,13 @@ import { connect } from "nats";
 import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { BULK_LIMITS, type BulkLinks, createBulkLinks, LINKS_MORE } from "../harness/bulk-links.ts";
+import {
+  BULK_LIMITS,
+  type BulkLinks,
+  createBulkLinks,
+  LINKS_BEFORE,
+  LINKS_MORE,
+} from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { startClients } from "./clients.ts";
@@ -155,7 +161,7 @@ async function createLinksByBulk(
     connectNats: () => connect(natsLogin(stack.info().nats_url)),
     log,
   });
-  await bulk.prepare();
+  await bulk.prepare(LINKS_BEFORE);
   return bulk;
 }
 

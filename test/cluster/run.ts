@@ -22,6 +22,8 @@ export type ClusterOptions = {
   program: NatsProgram;
   seed: number;
   rounds: number;
+  /** Links before the first fault. */
+  links: number;
   redirectsPerSecond: number;
   writesPerSecond: number;
   log: (line: string) => void;
@@ -63,7 +65,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
     connectNats: () => fleet.nats.connect("operator"),
     log,
   });
-  await bulk.prepare();
+  await bulk.prepare(options.links);
   const links = await prepareLinks(fleet);
   const rates = { redirects: options.redirectsPerSecond, writes: options.writesPerSecond };
   const load = startLoad(fleet, links, rates);

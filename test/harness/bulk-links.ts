@@ -10,8 +10,12 @@ import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import { type ApiResponse, call, linkSchema } from "./api.ts";
 import { eventually } from "./eventually.ts";
 
-/** Links before the first fault, and by which they grow while faults run. */
+/**
+ * Links before the first fault, and by which they grow while faults run. The smaller number, of short runs, is still more
+ * than a new consumer of the feed begins before the cursor.
+ */
 export const LINKS_BEFORE = 20_000;
+export const LINKS_BEFORE_SHORT = 3_000;
 export const LINKS_MORE = 2_000;
 
 /** Links that are changed while a part is away. */
@@ -78,6 +82,7 @@ export function createBulkLinks({
   const missing = new Set<string>();
   let requests = 0;
   let changes = 0;
+  let prepared = 0;
   let lastChanged: BulkLink[] = [];
 
   /** Sends a request until an API process has carried it out. A repetition does nothing twice. */
@@ -168,8 +173,8 @@ export function createBulkLinks({
   async function expectCurrent(after: string): Promise<void> {
     const startedAt = performance.now();
     const followed = links.slice(0, FOLLOWED_FIRST);
-    const old = links.slice(FOLLOWED_FIRST, LINKS_BEFORE);
-    const groups = [followed, old, links.slice(LINKS_BEFORE), lastChanged];
+    const old = links.slice(FOLLOWED_FIRST, prepared);
+    const groups = [followed, old, links.slice(prepared), lastChanged];
     const expected = await readDestinations(groups.flatMap((group) => pick(group, SAMPLE)));
     await eventually(() => expectDestinations(expected), CURRENT_TIMEOUT_MS).catch((error) => {
       throw new Error(`${seconds(startedAt)} s after ${after}`, { cause: error });
@@ -184,8 +189,9 @@ export function createBulkLinks({
     expectCurrent,
 
     /** The links before the first fault; every redirector has some of them in memory. */
-    async prepare(): Promise<void> {
-      await create(LINKS_BEFORE);
+    async prepare(count: number): Promise<void> {
+      await create(count);
+      prepared = count;
       const first = await readDestinations(links.slice(0, FOLLOWED_FIRST));
       await eventually(() => expectDestinations(first), CURRENT_TIMEOUT_MS);
     },

@@ -34,10 +34,21 @@ const MISSES = 200;
 const BYTES_PER_REQUEST_MAX = 50;
 const BYTES_PER_SECOND_MAX = 2_000;
 
-export type RegionsOptions = { program: NatsProgram; cutMs: number; log: (line: string) => void };
+export type RegionsOptions = {
+  program: NatsProgram;
+  cutMs: number;
+  /** Links made by bulk before the cut. */
+  links: number;
+  log: (line: string) => void;
+};
 
 /** Runs the test; throws when a region does not behave as docs/regions.md says. */
-export async function runRegions({ program, cutMs, log }: RegionsOptions): Promise<void> {
+export async function runRegions({
+  program,
+  cutMs,
+  links: count,
+  log,
+}: RegionsOptions): Promise<void> {
   await using system = await startTwoRegions(program);
   const calls = await createCalls(system);
   const first = await system.startFarRedirector();
@@ -51,6 +62,7 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
   const asked = others.splice(0, MISSES / 2);
   await calls.measure(second, "misses, which the mirror answers", log, asked);
   const bulk = await createLinksByBulk(system, [first, second], log);
+  await bulk.prepare(count);
   await calls.expectMirrored();
   for (const far of [first, second])
     await eventually(() => calls.expectNow(far, links, original), RECOVERY_MS);
@@ -96,14 +108,14 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
     await eventually(() => system.region(nats, "check"), RECOVERY_MS);
 }
 
-/** Thousands of links, which redirectors of the far region follow. */
+/** Links of another account, which redirectors of the far region follow. */
 async function createLinksByBulk(
   { stack, far }: TwoRegions,
   redirectors: readonly ExtraProcess[],
   log: (line: string) => void,
 ): Promise<BulkLinks> {
   const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
-  const bulk = createBulkLinks({
+  return createBulkLinks({
     apis: () => [stack.info().api_url],
     key,
     redirectors: () => redirectors.map(({ url }) => url),
@@ -111,8 +123,6 @@ async function createLinksByBulk(
     isMirrored: true,
     log,
   });
-  await bulk.prepare();
-  return bulk;
 }
 
 const seconds = (since: number): string => ((performance.now() - since) / 1_000).toFixed(1);

@@ -14,7 +14,13 @@ import { countWaiting } from "../chaos/stream.ts";
 import type { Ledger } from "../chaos/targets.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { BULK_LIMITS, createBulkLinks, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
+import {
+  BULK_LIMITS,
+  createBulkLinks,
+  LINKS_BEFORE,
+  LINKS_CHANGED,
+  LINKS_MORE,
+} from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startWorker } from "../harness/processes.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
@@ -52,7 +58,7 @@ export async function runUpgrade(oldRoot: string, log: (line: string) => void): 
     connectNats: () => connect(natsLogin(stack.info().nats_url)),
     log,
   });
-  await bulk.prepare();
+  await bulk.prepare(LINKS_BEFORE);
   const clients = startClients(ledger, () => [url, url], REDIRECTS_MAX);
   cleanup.defer(() => clients.stop().catch(() => undefined));
   await clients.restart(() => Promise.resolve());
