@@ -6,7 +6,7 @@ import { createBulkLinks, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
 import { faultsOf } from "./faults.ts";
-import { type Fleet, startFleet } from "./fleet.ts";
+import { type Fleet, type Member, startFleet } from "./fleet.ts";
 import { prepareLinks, startLoad, versionOf } from "./load.ts";
 
 /** Quiet time around a fault. */
@@ -47,6 +47,8 @@ export type ClusterReport = {
   }[];
 };
 
+const urlsOf = (members: readonly Member[]): string[] => members.map(({ url }) => url);
+
 /** Runs the test; the caller judges the report. */
 export async function runCluster(options: ClusterOptions): Promise<ClusterReport> {
   const { rounds, log } = options;
@@ -57,7 +59,6 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
     return item;
   };
   await using fleet = await startFleet(options.program);
-  const urlsOf = (members: Fleet["apis"]) => members.map(({ url }) => url);
   const bulk = createBulkLinks({
     apis: () => urlsOf(fleet.apis),
     key: fleet.key,
