@@ -4,17 +4,11 @@
  * Prints the path of the built folder.
  */
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
+
+import { makeOnce } from "../shared/make-once.ts";
 
 const ROOT = join(import.meta.dir, "..");
 
@@ -36,17 +30,7 @@ console.log(first === "--cached" ? await buildCached(resolve(folder)) : await bu
 
 async function buildCached(cache: string): Promise<string> {
   const target = join(cache, hashSources());
-  if (existsSync(target)) return target;
-  mkdirSync(cache, { recursive: true });
-  const temporary = mkdtempSync(join(cache, "new-"));
-  await build(temporary);
-  try {
-    renameSync(temporary, target);
-  } catch (error) {
-    // A concurrent build has created the folder first.
-    rmSync(temporary, { recursive: true });
-    if (!existsSync(target)) throw error;
-  }
+  await makeOnce(target, build);
   return target;
 }
 

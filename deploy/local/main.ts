@@ -1,11 +1,12 @@
 /** The local stack: `npm start` runs all of Shorthop on this machine. */
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { Command } from "commander";
 
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
+import { tryLock } from "../../shared/process-lock.ts";
 import { configSchema } from "./config.ts";
 import { buildDashboard } from "./dashboard.ts";
 import { banner, createDemoKey, DEMO_EMAIL, keyWorks, prepareDemoUser } from "./demo.ts";
@@ -60,6 +61,11 @@ async function run(): Promise<void> {
     console.error(
       `Shorthop is already running here (process ${orphans.supervisor}, data in ${dataDir}).`,
     );
+    process.exit(1);
+  }
+  mkdirSync(dataDir, { recursive: true });
+  if (tryLock("local-stack", dataDir) === undefined) {
+    console.error(`Shorthop is already starting here (data in ${dataDir}).`);
     process.exit(1);
   }
   for (const orphan of inStopOrder(orphans.children)) {

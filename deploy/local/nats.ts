@@ -14,6 +14,7 @@ import { join } from "node:path";
 
 import { connect } from "nats";
 
+import { makeOnce } from "../../shared/make-once.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { writePrivate } from "./secrets.ts";
 import type { Service } from "./supervisor.ts";
@@ -37,25 +38,40 @@ const STORE_BYTES_MAX = 32 * 1024 ** 3;
 
 /** Finds the nats-server executable, or downloads it into `binDir`. */
 export async function findNatsServer(binDir: string, log: (line: string) => void): Promise<string> {
-  const downloaded = join(binDir, "nats-server");
   const candidates = [
     Bun.which("nats-server"),
-    downloaded,
+    join(binDir, "nats-server"),
     ...SYSTEM_FOLDERS.map((dir) => join(dir, "nats-server")),
   ];
   const installed = candidates.find((path) => path !== null && existsSync(path));
-  if (installed !== undefined && installed !== null) return installed;
-  mkdirSync(binDir, { recursive: true });
+  return installed ?? (await downloadNatsServer(binDir, log));
+}
+
+/**
+ * Downloads the executable into `binDir` unless it is there; processes that do so at once download it once. Returns its
+ * path.
+ */
+export async function downloadNatsServer(
+  binDir: string,
+  log: (line: string) => void,
+): Promise<string> {
+  const program = join(binDir, "nats-server");
+  await makeOnce(program, (unfinished) => download(unfinished, log));
+  return program;
+}
+
+/** Downloads the executable to `path` from the first source that has it. */
+async function download(path: string, log: (line: string) => void): Promise<void> {
   const failures: string[] = [];
-  for (const [source, download] of [
+  for (const [source, fetchProgram] of [
     ["Debian's package", downloadPackage],
     [`release ${RELEASE.version}`, downloadRelease],
   ] as const) {
     log(`Downloading nats-server (${source}) …`);
     const work = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
     try {
-      copyFileSync(await download(work), downloaded);
-      return downloaded;
+      copyFileSync(await fetchProgram(work), path);
+      return;
     } catch (error) {
       failures.push(`${source}: ${error instanceof Error ? error.message : String(error)}`);
     } finally {

@@ -6,6 +6,7 @@ import * as z from "zod";
 
 import { run } from "../../deploy/packages/run.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
+import type { MachineLinks } from "./bulk-links.ts";
 import { CLICKHOUSE_SECRETS } from "./clickhouse.ts";
 import { readBlocks } from "./document.ts";
 import type { Machine } from "./machine.ts";
@@ -23,6 +24,8 @@ export type Context = {
   key: string;
   /** Runs a named block of the document, in a folder with the files of the release if it needs them. */
   runBlock(name: string, options?: BlockOptions): Promise<string>;
+  /** Thousands of links, from the step that makes them. */
+  bulk?: MachineLinks;
   /** Builds a release, and copies its files to the machine. */
   addRelease(revision: number): void;
 };

@@ -16,7 +16,7 @@ export type Machine = {
   /** Runs a script as root and returns what it printed; throws when it fails. */
   run(script: string): Promise<string>;
   /** Runs a program of this machine in the network of the booted one. */
-  spawnInNetwork(command: string[]): Bun.Subprocess<"ignore", "pipe", "inherit">;
+  spawnInNetwork(command: string[]): Bun.Subprocess<"pipe", "pipe", "inherit">;
   reboot(): Promise<void>;
   /** What systemd printed while it booted. */
   console(): string;
@@ -128,7 +128,7 @@ export async function bootMachine(dir: string, network?: Network): Promise<Machi
     run,
     spawnInNetwork: (command) =>
       Bun.spawn([...enter("--net"), ...command], {
-        stdin: "ignore",
+        stdin: "pipe",
         stdout: "pipe",
         stderr: "inherit",
       }),

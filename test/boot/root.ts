@@ -1,8 +1,9 @@
 /** The file system of a Debian machine, as `debootstrap` makes it: built once, copied for each run. */
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { run } from "../../deploy/packages/run.ts";
+import { makeOnce } from "../../shared/make-once.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 /** Debian 13; `bookworm` is Debian 12. */
@@ -19,24 +20,21 @@ const cacheDir = (): string =>
   process.env["SHORTHOP_BOOT_CACHE"] ?? join(PROJECT_DIR, ".local", "boot");
 
 /** Copies the machine's file system to `dir`; builds it first if it is not in the cache. */
-export function createRoot(dir: string): void {
+export async function createRoot(dir: string): Promise<void> {
   const cached = join(cacheDir(), RELEASE);
-  if (!existsSync(cached)) buildRoot(cached);
+  await makeOnce(cached, buildRoot);
   run(["cp", "--archive", "--reflink=auto", cached, dir], "/");
 }
 
 function buildRoot(path: string): void {
-  const unfinished = `${path}.new`;
-  rmSync(unfinished, { recursive: true, force: true });
-  mkdirSync(unfinished, { recursive: true });
+  mkdirSync(path);
   console.log(`Building a Debian ${RELEASE} in ${path}…`);
   const include = `--include=${BASE.join(",")}`;
-  run(["debootstrap", "--variant=minbase", include, RELEASE, unfinished, MIRROR], "/");
-  const chroot = (...command: string[]) => run(["chroot", unfinished, ...command], "/");
+  run(["debootstrap", "--variant=minbase", include, RELEASE, path, MIRROR], "/");
+  const chroot = (...command: string[]) => run(["chroot", path, ...command], "/");
   // Services must not start in the chroot, and each machine gets an identity of its own.
   chroot("apt-get", "update");
   chroot("apt-get", "install", "--yes", "--download-only", ...DOWNLOADED);
-  writeFileSync(join(unfinished, "etc/machine-id"), "");
-  writeFileSync(join(unfinished, "etc/resolv.conf"), "");
-  renameSync(unfinished, path);
+  writeFileSync(join(path, "etc/machine-id"), "");
+  writeFileSync(join(path, "etc/resolv.conf"), "");
 }

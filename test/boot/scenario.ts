@@ -1,7 +1,9 @@
 /** What happens to the installation, in this order: each step leaves it running. */
 import { strict as assert } from "node:assert";
 
+import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
+import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
 import { createCalls, SERVICES } from "./calls.ts";
 import type { Context } from "./install.ts";
 import { examine, updateGeoip } from "./operator.ts";
@@ -18,12 +20,14 @@ export const SCENARIO: [name: string, work: (context: Context) => Promise<void>]
   ["after a reboot everything runs", reboot],
   ["GeoIP data is downloaded, checked and used", updateGeoip],
   ["status lists every process, and doctor finds nothing that fails", examine],
+  ["thousands of links are made, and followed on both redirectors", makeManyLinks],
   ["a link is followed, and its click is in the analytics", followLink],
   ["killed processes are back, and no click is lost", killProcesses],
   ["links are followed while NATS and PostgreSQL are down", stopStores],
   ["a redirector serves TLS with a key that only root can read, and follows a renewal", tls],
   ["an upgrade fails no request and loses no click", upgrade],
   ["a rollback to the release before runs on the new schemas", rollBack],
+  ["the links feed has one consumer for each redirector", expectConsumers],
   ["a redirector is removed with an empty journal", removeRedirector],
   ["a backup passes its drill, and is restored with an empty NATS", restore],
   ["a removed package leaves its configuration, and nothing that runs", removePackage],
@@ -46,6 +50,16 @@ async function reboot(context: Context): Promise<void> {
   await createCalls(context).waitUntilReady();
 }
 
+/** Each step that takes something away changes some of them meanwhile. */
+async function makeManyLinks(context: Context): Promise<void> {
+  context.bulk = await startBulkLinks(context.machine, REDIRECTORS);
+  await context.bulk.prepare(LINKS_BEFORE);
+}
+
+async function expectConsumers({ bulk }: Context): Promise<void> {
+  await bulk?.expectConsumers();
+}
+
 async function followLink(context: Context): Promise<void> {
   const calls = createCalls(context);
   const link = await calls.createLink("first");
@@ -65,7 +79,17 @@ async function killProcesses(context: Context): Promise<void> {
     await calls.follow(link);
     followed++;
     await context.machine.run(`systemctl kill --signal=KILL ${service}`);
+    await context.bulk?.change(LINKS_CHANGED);
     await calls.waitUntilReady();
+    await context.bulk?.expectCurrent(`a kill of ${service}`);
+  }
+  await context.bulk?.create(LINKS_MORE);
+  for (const service of SERVICES.filter((name) => name.includes("redirector"))) {
+    await context.machine.run(`systemctl stop ${service}`);
+    await context.bulk?.change(LINKS_CHANGED);
+    await context.machine.run(`systemctl start ${service}`);
+    await calls.waitUntilReady();
+    await context.bulk?.expectCurrent(`a stop of ${service}`);
   }
   await calls.expectClicks(link, followed);
 }
@@ -78,8 +102,12 @@ async function stopStores(context: Context): Promise<void> {
   await context.machine.run("systemctl stop nats-server postgresql");
   for (let i = 0; i < FOLLOWED; i++) await calls.follow(link);
   assert.equal((await calls.get("http://127.0.0.1/healthz")).status, 200);
+  // Repeated until it is possible again.
+  const changing = context.bulk?.change(LINKS_CHANGED);
   await context.machine.run("systemctl start nats-server postgresql");
   await calls.waitUntilReady();
+  await changing;
+  await context.bulk?.expectCurrent("a stop of NATS and PostgreSQL");
   await calls.expectClicks(link, 2 * FOLLOWED);
 }
 

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { run } from "../../deploy/packages/run.ts";
+import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
+import { startBulkLinks } from "./bulk-links.ts";
 import { createCalls } from "./calls.ts";
 import { CLICKHOUSE_SECRETS, startGateway } from "./clickhouse.ts";
 import { readBlocks } from "./document.ts";
@@ -21,6 +23,10 @@ const RECOVERY_MS = 60_000;
 
 /** Of each machine, when a step fails. */
 const LOG_LINES = 150;
+
+/** Two on each machine, which share its port. */
+const redirectorsOf = (addresses: readonly string[]): string[] =>
+  addresses.flatMap((address) => [`http://${address}`, `http://${address}`]);
 
 const account = z.object({ key: z.string() });
 
@@ -42,7 +48,7 @@ export async function runThreeMachines(dir: string, step: Step): Promise<void> {
     Promise.all(
       ADDRESSES.map(async (address) => {
         const root = join(dir, address);
-        createRoot(root);
+        await createRoot(root);
         addRelease(root);
         return cleanup.use(await bootMachine(root, { bridge, address }));
       }),
@@ -107,6 +113,19 @@ async function useMachines(dir: string, machines: readonly Machine[], step: Step
     return created;
   });
 
+  const bulk = await step("thousands of links are made, and followed on all", async () => {
+    const made = await startBulkLinks(third, redirectorsOf(ADDRESSES));
+    await made.prepare(LINKS_BEFORE);
+    for (const service of ["shorthop-redirector@1", "shorthop-redirector@2"]) {
+      await second.run(`systemctl stop ${service}`);
+      await made.change(LINKS_CHANGED);
+      await second.run(`systemctl start ${service}`);
+      await callsOn(second).waitUntilReady();
+      await made.expectCurrent(`a stop of ${service} on the second`);
+    }
+    return made;
+  });
+
   await step("without the first, links are followed, and after the promotion made", async () => {
     await first[Symbol.asyncDispose]();
     for (const machine of [second, third])
@@ -115,6 +134,11 @@ async function useMachines(dir: string, machines: readonly Machine[], step: Step
     const made = await eventually(() => callsOn(third).createLink("afterwards"), RECOVERY_MS);
     for (const machine of [second, third])
       await eventually(() => callsOn(machine).follow(made), RECOVERY_MS);
+    await bulk.use(redirectorsOf(ADDRESSES.slice(1)));
+    await bulk.create(LINKS_MORE);
+    await bulk.change(LINKS_CHANGED);
+    await bulk.expectCurrent("the loss of the first");
+    await bulk.expectConsumers();
   });
 }
 

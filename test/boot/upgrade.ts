@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { LINKS_CHANGED } from "../harness/bulk-links.ts";
 import { API_URL, createCalls, SERVICES, SHORT_HOST } from "./calls.ts";
 import type { Context } from "./install.ts";
 
@@ -31,7 +32,10 @@ export async function upgrade(context: Context): Promise<void> {
     load(`${API_URL}/v1/links/${link.id}`, 4, key),
   ];
   try {
-    await context.runBlock("upgrade", { revision: 2 });
+    await Promise.all([
+      context.runBlock("upgrade", { revision: 2 }),
+      context.bulk?.change(LINKS_CHANGED),
+    ]);
   } finally {
     for (const child of loads) child.kill("SIGTERM");
   }
@@ -47,6 +51,7 @@ export async function upgrade(context: Context): Promise<void> {
     [["302"], ["200"], ["200"]],
   );
   await calls.waitUntilReady();
+  await context.bulk?.expectCurrent("the upgrade");
   await calls.expectClicks(link, counts[0]?.["302"] ?? 0);
   // Only when the document says so: until then the schemas are migrated.
   assert.equal(await countWorkerStarts(context), starts + 1);
@@ -59,8 +64,12 @@ export async function rollBack(context: Context): Promise<void> {
   const calls = createCalls(context);
   const link = await calls.createLink("rolled-back");
   await calls.follow(link);
-  await context.runBlock("rollback", { revision: 1 });
+  await Promise.all([
+    context.runBlock("rollback", { revision: 1 }),
+    context.bulk?.change(LINKS_CHANGED),
+  ]);
   await calls.waitUntilReady();
+  await context.bulk?.expectCurrent("the rollback");
   await calls.follow(link);
   await calls.expectClicks(link, 2);
   const versions = await context.machine.run(

@@ -7,15 +7,25 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
+import { connect } from "nats";
+
+import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
+import {
+  BULK_LIMITS,
+  type BulkLinks,
+  createBulkLinks,
+  LINKS_BEFORE,
+  LINKS_MORE,
+} from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { startClients } from "./clients.ts";
 import { expectEqual } from "./equality.ts";
 import { keepEvidence } from "./evidence.ts";
 import { expectAllRunning, startReplaceableRedirector, startReplaceableWorker } from "./faults.ts";
-import { type Durations, ENDS_NATS, type Kind, KINDS } from "./kinds.ts";
+import { type Durations, ENDS_NATS, FORGETS_LINKS, type Kind, KINDS } from "./kinds.ts";
 import { startLossyClickHouse } from "./lossy-clickhouse.ts";
 import { createRandom, type Random } from "./random.ts";
 import type { Ledger, Targets } from "./targets.ts";
@@ -24,6 +34,9 @@ const LINKS = 5;
 
 /** Time between two faults that end NATS. */
 const NATS_SPACING_MS = 16_000;
+
+/** How often links are added during a fault, once in so many faults. */
+const MORE_LINKS_EVERY = 10;
 
 /** Timeout until everything is running after a fault. */
 const RECOVERY_TIMEOUT_MS = 60_000;
@@ -64,6 +77,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const tallies = new Map(links.map(({ id }) => [id, { redirected: 0, unknown: 0 }]));
   const ledger: Ledger = { links, tallies, retried: new Set(), deletedDir };
   const bases = () => [stack.info().short_url, redirector.current().url] as const;
+  const bulk = await createLinksByBulk(stack, bases, log);
   const clients = startClients(ledger, bases, options.redirectsMax);
   cleanup.defer(() => clients.stop().catch(() => undefined));
 
@@ -73,8 +87,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const targets = { stack, redirector, worker, lossy, ledger, restart: clients.restart };
     const isEnough = (done: number) =>
       done >= options.faults && clients.sent() >= options.redirectsMin;
-    const faults = await injectFaults(options, targets, isEnough);
+    const faults = await injectFaults(options, targets, bulk, isEnough);
     await clients.stop();
+    await bulk.expectCurrent("all faults");
+    await bulk.expectConsumers();
     const stored = await expectEqual(stack, key, ledger);
     const sum = (key: "redirected" | "unknown") =>
       [...tallies.values()].reduce((total, tally) => total + tally[key], 0);
@@ -92,6 +108,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 async function injectFaults(
   { seed, log, kinds = Object.keys(KINDS) as Kind[], ...durations }: ChaosOptions,
   targets: Targets,
+  bulk: BulkLinks,
   isEnough: (done: number) => boolean,
 ): Promise<string[]> {
   const random = createRandom(seed);
@@ -109,7 +126,13 @@ async function injectFaults(
       await Bun.sleep(Math.max(0, natsEndedAt + NATS_SPACING_MS - Date.now()));
       natsEndedAt = Date.now();
     }
-    await KINDS[kind](targets, random, durations);
+    const inject = () => KINDS[kind](targets, random, durations);
+    if (FORGETS_LINKS.has(kind)) await inject();
+    else {
+      const adds = done.length % MORE_LINKS_EVERY === 0;
+      await Promise.all([bulk.changeDuring(inject), ...(adds ? [bulk.create(LINKS_MORE)] : [])]);
+      await bulk.expectCurrent(kind);
+    }
     done.push(kind);
     await Bun.sleep(random.between(200, 1_500));
   }
@@ -122,6 +145,24 @@ function shuffle<T>(items: readonly T[], random: Random): T[] {
   while (remaining.length > 0)
     shuffled.push(...remaining.splice(random.between(0, remaining.length - 1), 1));
   return shuffled;
+}
+
+/** Thousands of links of another account, which the clients do not follow. */
+async function createLinksByBulk(
+  stack: Stack,
+  redirectors: () => readonly string[],
+  log: (line: string) => void,
+): Promise<BulkLinks> {
+  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  const bulk = createBulkLinks({
+    apis: () => [stack.info().api_url],
+    key,
+    redirectors,
+    connectNats: () => connect(natsLogin(stack.info().nats_url)),
+    log,
+  });
+  await bulk.prepare(LINKS_BEFORE);
+  return bulk;
 }
 
 async function createLinks(stack: Stack, key: string) {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 
 import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
 import { startWatchdog } from "../../deploy/local/watchdog.ts";
+import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
@@ -82,10 +83,9 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
     const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
     return add(() => startRedirector(services, { ...settingsOf("redirector"), ...own }));
   });
-  const limits = { minute: 1_000_000, burst: 1_000_000, day: 1_000_000 };
   const account = ["accounts", "create", "--name", "Fleet", "--plan", "enterprise", "--key"];
   const created = await run(
-    ["api/cli/main.ts", ...account, "--limits", JSON.stringify(limits), "--json"],
+    ["api/cli/main.ts", ...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"],
     env,
   );
   const kept = cleanup.move();

@@ -5,6 +5,7 @@
  */
 import { parseArgs } from "node:util";
 
+import { LINKS_BEFORE } from "../harness/bulk-links.ts";
 import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
 import { runCluster } from "./run.ts";
 
@@ -30,6 +31,7 @@ const { rounds, failures, missing, outdated, redirected, unknown, stored } = awa
   program,
   seed: Number(values.seed),
   rounds: Number(values.rounds),
+  links: LINKS_BEFORE,
   redirectsPerSecond: Number(values.redirects),
   writesPerSecond: Number(values.writes),
   log: console.log,

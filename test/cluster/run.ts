@@ -2,14 +2,17 @@
 import { decodeId } from "../../shared/ids.ts";
 import { createRandom } from "../chaos/random.ts";
 import { callOnce } from "../harness/api.ts";
+import { createBulkLinks, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
 import { faultsOf } from "./faults.ts";
-import { type Fleet, startFleet } from "./fleet.ts";
+import { type Fleet, type Member, startFleet } from "./fleet.ts";
 import { prepareLinks, startLoad, versionOf } from "./load.ts";
 
 /** Quiet time around a fault. */
 const QUIET_MS = 1_000;
+/** Links are added during one fault of so many. */
+const MORE_LINKS_EVERY = 10;
 const STORED_TIMEOUT_MS = 30_000;
 
 /** A change that a redirector has missed does not come later. */
@@ -19,6 +22,8 @@ export type ClusterOptions = {
   program: NatsProgram;
   seed: number;
   rounds: number;
+  /** Links before the first fault. */
+  links: number;
   redirectsPerSecond: number;
   writesPerSecond: number;
   log: (line: string) => void;
@@ -42,6 +47,8 @@ export type ClusterReport = {
   }[];
 };
 
+const urlsOf = (members: readonly Member[]): string[] => members.map(({ url }) => url);
+
 /** Runs the test; the caller judges the report. */
 export async function runCluster(options: ClusterOptions): Promise<ClusterReport> {
   const { rounds, log } = options;
@@ -52,6 +59,14 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
     return item;
   };
   await using fleet = await startFleet(options.program);
+  const bulk = createBulkLinks({
+    apis: () => urlsOf(fleet.apis),
+    key: fleet.key,
+    redirectors: () => urlsOf(fleet.redirectors),
+    connectNats: () => fleet.nats.connect("operator"),
+    log,
+  });
+  await bulk.prepare(options.links);
   const links = await prepareLinks(fleet);
   const rates = { redirects: options.redirectsPerSecond, writes: options.writesPerSecond };
   const load = startLoad(fleet, links, rates);
@@ -65,7 +80,10 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       queue = queue.filter((other) => other !== fault);
       await Bun.sleep(QUIET_MS);
       load.takeGaps();
-      await fault.inject();
+      await Promise.all([
+        bulk.changeDuring(fault.inject),
+        ...(round % MORE_LINKS_EVERY === 1 ? [bulk.create(LINKS_MORE)] : []),
+      ]);
       await Bun.sleep(QUIET_MS);
       const gaps = load.takeGaps();
       report.push({ fault: fault.name, ...gaps });
@@ -73,10 +91,12 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       log(
         `${round}. ${fault.name}: no redirect for ${redirects} ms, no write for ${writes} ms, none published for ${published} ms, a target outdated by ${staleness} ms`,
       );
+      await bulk.expectCurrent(fault.name);
     }
   } finally {
     await load.stop();
   }
+  await bulk.expectConsumers();
   const sum = (read: (link: (typeof links)[number]) => number) =>
     links.reduce((total, link) => total + read(link), 0);
   const missing = await findMissing(fleet, load.created);

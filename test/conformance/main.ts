@@ -29,7 +29,7 @@ function check(name: string, work: () => Finding[]): void {
 }
 
 const run = installTools(dir);
-const { dir: clientDir, tarball } = installClient();
+const { dir: clientDir, tarball } = await installClient();
 try {
   await using stack = await startStack();
   const url = stack.info().api_url;

@@ -40,7 +40,7 @@ beforeAll(async () => {
   const { id } = await createAccount(stack, "enterprise", UNLIMITED);
   const { key } = await createKey(stack, id, SCOPES, { type: "test" });
   env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
-  ({ dir } = installClient());
+  ({ dir } = await installClient());
 });
 afterAll(async () => {
   await stack[Symbol.asyncDispose]();

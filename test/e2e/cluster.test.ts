@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { runCluster } from "../cluster/run.ts";
+import { LINKS_BEFORE_SHORT } from "../harness/bulk-links.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 
 /** Each kind of fault once; `bun run test:cluster` runs longer, and under more load. */
@@ -14,6 +15,7 @@ test("redirects of known links, acknowledged links and clicks survive the death 
     program: await ownNatsServer(),
     seed,
     rounds: FAULTS,
+    links: LINKS_BEFORE_SHORT,
     redirectsPerSecond: 50,
     writesPerSecond: 5,
     log: console.log,
@@ -24,4 +26,4 @@ test("redirects of known links, acknowledged links and clicks survive the death 
   expect(outdated).toEqual([]);
   expect(stored).toBeGreaterThanOrEqual(redirected);
   expect(stored).toBeLessThanOrEqual(redirected + unknown);
-}, 600_000);
+}, 900_000);

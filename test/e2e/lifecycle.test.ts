@@ -194,6 +194,27 @@ describe("a start of the stack", () => {
     expect((await call(`${stack.info().api_metrics_url}/readyz`)).status).toBe(200);
   });
 
+  test("beside one that is starting is rejected, and the other one starts", async () => {
+    const dataDir = createDataDir();
+    const starts = await Promise.all([1, 2].map(() => spawnSupervisor({ dataDir })));
+    try {
+      const rejected = await Promise.race(
+        starts.map(async (start) => ({ start, code: await start.supervisor.exited })),
+      );
+      expect(rejected.code).toBe(1);
+      expect(rejected.start.output()).toMatch(/already (starting|running) here/);
+      const other = starts.find((start) => start !== rejected.start);
+      await eventually(
+        async () => expect(other?.output()).toContain("Ready after"),
+        RECOVERY_TIMEOUT_MS,
+      );
+    } finally {
+      for (const { supervisor } of starts) supervisor.kill("SIGTERM");
+      await Promise.all(starts.map(({ supervisor }) => supervisor.exited));
+      removeDataDir(dataDir);
+    }
+  });
+
   test("with an invalid setting names it and starts nothing", async () => {
     const { supervisor, output, dataDir } = await spawnSupervisor({ env: { API_PORT: "no-port" } });
     expect(await supervisor.exited).toBe(2);

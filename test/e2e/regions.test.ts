@@ -4,6 +4,7 @@
  */
 import { test } from "bun:test";
 
+import { LINKS_BEFORE_SHORT } from "../harness/bulk-links.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { canCreateNetworkHosts } from "../harness/netns.ts";
 import { runRegions } from "../regions/run.ts";
@@ -17,6 +18,11 @@ if (!possible)
 test.skipIf(!possible)(
   "a far region answers from its mirror without asking the hub, goes on when it is cut off, and catches up",
   async () => {
-    await runRegions({ program: await ownNatsServer(), cutMs: CUT_MS, log: console.log });
+    await runRegions({
+      program: await ownNatsServer(),
+      cutMs: CUT_MS,
+      links: LINKS_BEFORE_SHORT,
+      log: console.log,
+    });
   },
 );

@@ -1,6 +1,5 @@
 /** The operator's command line, on a stack's database. */
 import type { Stack } from "./stack.ts";
-import { PROJECT_DIR } from "./stack.ts";
 
 export type CommandResult = { code: number; stdout: string; stderr: string };
 
@@ -11,7 +10,7 @@ export async function runAdmin(
   env: Record<string, string> = {},
 ): Promise<CommandResult> {
   const child = Bun.spawn([process.execPath, "api/cli/main.ts", ...args], {
-    cwd: PROJECT_DIR,
+    cwd: stack.root,
     env: { ...process.env, DATABASE_URL: "", SHORTHOP_DATA_DIR: stack.dataDir, ...env },
     stdout: "pipe",
     stderr: "pipe",

@@ -3,9 +3,10 @@ import { existsSync } from "node:fs";
 
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
+import { lock } from "../../shared/process-lock.ts";
 import type { TestUser } from "./dashboard.ts";
 import { SLOWDOWN_MAX } from "./eventually.ts";
-import type { Stack } from "./stack.ts";
+import { PROJECT_DIR, type Stack } from "./stack.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -28,23 +29,30 @@ const aptGet = (...args: string[]) =>
     env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
   });
 
+const findInstalled = (): string | undefined =>
+  PROGRAMS.map((name) => Bun.which(name)).find((path) => path !== null) ?? undefined;
+
 /** Returns Chromium's path; if it cannot be installed, prints a warning and returns undefined. */
-function findChromium(): string | undefined {
-  const found = PROGRAMS.map((name) => Bun.which(name)).find((path) => path !== null);
-  if (found !== undefined && found !== null) return found;
+async function findChromium(): Promise<string | undefined> {
+  const found = findInstalled();
+  if (found !== undefined) return found;
+  // Another test may be installing it.
+  using _ = await lock("chromium", PROJECT_DIR);
+  const foundNow = findInstalled();
+  if (foundNow !== undefined) return foundNow;
   if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) {
     console.log("Installing Debian's chromium for the browser tests …");
     aptGet("update");
     aptGet("install", "--yes", "--no-install-recommends", "chromium");
   }
-  const installed = Bun.which("chromium") ?? undefined;
+  const installed = findInstalled();
   if (installed === undefined) {
     console.log("!!! There is no Chromium, and it cannot be installed: browser tests are SKIPPED");
   }
   return installed;
 }
 
-export const chromiumPath = findChromium();
+export const chromiumPath = await findChromium();
 
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: chromiumPath ?? "", args: ARGUMENTS });

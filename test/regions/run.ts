@@ -7,6 +7,13 @@ import { HEARTBEAT_SUBJECT, LINKS_STREAM } from "../../shared/contracts/streams.
 import { newUuid } from "../../shared/ids.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
+import {
+  BULK_LIMITS,
+  type BulkLinks,
+  createBulkLinks,
+  LINKS_CHANGED,
+  LINKS_MORE,
+} from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
 import type { ExtraProcess } from "../harness/processes.ts";
@@ -29,10 +36,21 @@ const MISSES = 200;
 const BYTES_PER_REQUEST_MAX = 50;
 const BYTES_PER_SECOND_MAX = 2_000;
 
-export type RegionsOptions = { program: NatsProgram; cutMs: number; log: (line: string) => void };
+export type RegionsOptions = {
+  program: NatsProgram;
+  cutMs: number;
+  /** Links made by bulk before the cut. */
+  links: number;
+  log: (line: string) => void;
+};
 
 /** Runs the test; throws when a region does not behave as docs/regions.md says. */
-export async function runRegions({ program, cutMs, log }: RegionsOptions): Promise<void> {
+export async function runRegions({
+  program,
+  cutMs,
+  links: count,
+  log,
+}: RegionsOptions): Promise<void> {
   await using system = await startTwoRegions(program);
   const calls = await createCalls(system);
   const first = await system.startFarRedirector();
@@ -45,6 +63,9 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
   const second = await system.startFarRedirector();
   const asked = others.splice(0, MISSES / 2);
   await calls.measure(second, "misses, which the mirror answers", log, asked);
+  const bulk = await createLinksByBulk(system, [first, second], log);
+  await bulk.prepare(count);
+  await calls.expectMirrored();
   for (const far of [first, second])
     await eventually(() => calls.expectNow(far, links, original), RECOVERY_MS);
   await calls.measure(first, "hits", log, Array.from({ length: HITS }, () => links).flat());
@@ -56,6 +77,8 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
   if (changed === undefined || removed === undefined) throw new Error("There must be links.");
   await calls.update(changed, "https://example.com/changed");
   await calls.remove(removed);
+  await bulk.create(LINKS_MORE);
+  await bulk.change(LINKS_CHANGED);
   while (performance.now() - cutAt < cutMs) {
     for (const far of [first, second]) await calls.expectNow(far, links, original);
     await Bun.sleep(PAUSE_MS);
@@ -78,11 +101,30 @@ export async function runRegions({ program, cutMs, log }: RegionsOptions): Promi
       RECOVERY_MS,
     );
   log(`changes had arrived ${seconds(mended)} s after the regions were connected again`);
+  await bulk.expectCurrent("the regions were connected again");
+  await bulk.expectConsumers();
   await calls.expectCounted();
   log(`all clicks were counted after ${seconds(mended)} s`);
   await calls.expectFailuresCounted(first);
   for (const nats of [system.far, system.hub])
     await eventually(() => system.region(nats, "check"), RECOVERY_MS);
+}
+
+/** Links of another account, which redirectors of the far region follow. */
+async function createLinksByBulk(
+  { stack, far }: TwoRegions,
+  redirectors: readonly ExtraProcess[],
+  log: (line: string) => void,
+): Promise<BulkLinks> {
+  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  return createBulkLinks({
+    apis: () => [stack.info().api_url],
+    key,
+    redirectors: () => redirectors.map(({ url }) => url),
+    connectNats: () => far.connect("operator"),
+    isMirrored: true,
+    log,
+  });
 }
 
 const seconds = (since: number): string => ((performance.now() - since) / 1_000).toFixed(1);

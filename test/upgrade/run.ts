@@ -2,6 +2,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
+import { connect } from "nats";
+
+import { natsLogin } from "../../shared/nats.ts";
 import { startClients } from "../chaos/clients.ts";
 import { expectEqual } from "../chaos/equality.ts";
 import { keepEvidence } from "../chaos/evidence.ts";
@@ -9,7 +12,15 @@ import { startLossyClickHouse } from "../chaos/lossy-clickhouse.ts";
 import { breakInserts, mendInserts } from "../chaos/owner-faults.ts";
 import { countWaiting } from "../chaos/stream.ts";
 import type { Ledger } from "../chaos/targets.ts";
+import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
+import {
+  BULK_LIMITS,
+  createBulkLinks,
+  LINKS_BEFORE,
+  LINKS_CHANGED,
+  LINKS_MORE,
+} from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startWorker } from "../harness/processes.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
@@ -39,6 +50,15 @@ export async function runUpgrade(oldRoot: string, log: (line: string) => void): 
   mkdirSync(deletedDir);
   const ledger: Ledger = { links, tallies, retried: new Set(), deletedDir };
   let url = stack.info().short_url;
+  const account = await createAccount(stack, "enterprise", BULK_LIMITS);
+  const bulk = createBulkLinks({
+    apis: () => [stack.info().api_url],
+    key: account.key,
+    redirectors: () => [url],
+    connectNats: () => connect(natsLogin(stack.info().nats_url)),
+    log,
+  });
+  await bulk.prepare(LINKS_BEFORE);
   const clients = startClients(ledger, () => [url, url], REDIRECTS_MAX);
   cleanup.defer(() => clients.stop().catch(() => undefined));
   await clients.restart(() => Promise.resolve());
@@ -55,6 +75,11 @@ export async function runUpgrade(oldRoot: string, log: (line: string) => void): 
     stack = await startStack({ dataDir });
     url = stack.info().short_url;
   });
+  // The new redirector began with links of the old one in its memory.
+  await bulk.create(LINKS_MORE);
+  await bulk.change(LINKS_CHANGED);
+  await bulk.expectCurrent("the upgrade");
+  await bulk.expectConsumers();
   await clients.stop();
   try {
     const stored = await expectEqual(stack, key, ledger);

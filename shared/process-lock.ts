@@ -1,0 +1,39 @@
+/**
+ * Locks between the processes of a machine. A lock is a name in Linux's abstract socket namespace, which the kernel
+ * releases when its process ends, however it ends.
+ */
+import { realpathSync } from "node:fs";
+
+export type ProcessLock = Disposable;
+
+/** How often a process that waits for a lock tries to take it. */
+const POLL_MS = 100;
+
+/**
+ * Takes the lock of a folder for one `purpose`, e.g. `journal`, until it is disposed or the process ends; undefined when
+ * it is taken. Throws when the folder does not exist.
+ */
+export function tryLock(purpose: string, dir: string): ProcessLock | undefined {
+  const folder = new Bun.CryptoHasher("sha256").update(realpathSync(dir)).digest("hex");
+  try {
+    const server = Bun.listen({
+      unix: `\0shorthop-${purpose}:${folder}`,
+      socket: { data: (socket) => void socket.end() },
+    });
+    // It does not keep the process running.
+    server.unref();
+    return { [Symbol.dispose]: () => server.stop(true) };
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") return undefined;
+    throw error;
+  }
+}
+
+/** Waits for the lock of a folder, as long as it takes. */
+export async function lock(purpose: string, dir: string): Promise<ProcessLock> {
+  for (;;) {
+    const taken = tryLock(purpose, dir);
+    if (taken !== undefined) return taken;
+    await Bun.sleep(POLL_MS);
+  }
+}
