@@ -1,10 +1,11 @@
 /** Fetches single links from the links feed: those that are not cached, and cached ones after the feed was lost. */
 import type { Msg, NatsConnection } from "nats";
 
-import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
+import type { LinkRecord } from "../shared/contracts/link-record.ts";
 import { jetStreamErrorCode, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
 import type { Nats } from "../shared/nats.ts";
 import { withTimeout } from "../shared/timeout.ts";
+import type { FeedRecords } from "./feed-records.ts";
 
 const NOT_FOUND = 404;
 
@@ -19,12 +20,16 @@ const TIMEOUT_MS = 2_000;
 /** An attempt that takes longer is repeated: the server that had it may be gone. */
 const ATTEMPT_TIMEOUT_MS = 500;
 
-/** Fetches the last record of a short link; undefined when there is none. Throws when NATS does not respond in time. */
+/** Fetches the last record of a short link; undefined when there is none, or only a malformed one. Throws when NATS does not respond in time. */
 export type FetchLink = (domain: string, alias: string) => Promise<LinkRecord | undefined>;
 
 /** `replicated` when the stream has several replicas, of which one may be behind. */
 export const createLinkFetch =
-  (nats: Pick<Nats, "connection" | "connected">, replicated: boolean): FetchLink =>
+  (
+    nats: Pick<Nats, "connection" | "connected">,
+    replicated: boolean,
+    records: Pick<FeedRecords, "read">,
+  ): FetchLink =>
   async (domain, alias) => {
     const subject = linkSubject(domain, alias);
     const deadline = Date.now() + TIMEOUT_MS;
@@ -35,9 +40,10 @@ export const createLinkFetch =
         // Requests would be kept in memory, without a bound.
         if (!nats.connected()) throw new Error("There is no connection to NATS.");
         const timeout = Math.min(remainingMs, ATTEMPT_TIMEOUT_MS);
-        const record = await readReplica(connection, subject, timeout);
-        if (record !== undefined || !replicated) return record;
-        return await readLeader(connection, subject, timeout);
+        const message =
+          (await readReplica(connection, subject, timeout)) ??
+          (replicated ? await readLeader(connection, subject, timeout) : undefined);
+        return message && records.read(message);
       } catch (error) {
         // A server that has just restarted accepts requests before its streams do.
         if (Date.now() + RETRY_MS >= deadline) throw error;
@@ -46,15 +52,15 @@ export const createLinkFetch =
     }
   };
 
-/** Reads the last record of a subject by a direct get, which any replica answers. */
+/** Reads the last message of a subject by a direct get, which any replica answers. */
 async function readReplica(
   connection: NatsConnection,
   subject: string,
   timeout: number,
-): Promise<LinkRecord | undefined> {
+): Promise<FeedMessage | undefined> {
   const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`;
   const message = await getDirectly(connection, api, undefined, timeout);
-  return message === undefined ? undefined : decodeLinkRecord(message.data);
+  return message && { ...toFeedMessage(message), subject };
 }
 
 /** A message of the feed and its position. */
@@ -72,11 +78,15 @@ export async function readNextMessage(
   const request = JSON.stringify({ seq: after + 1, next_by_subj: "links.>" });
   const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}`;
   const message = await getDirectly(connection, api, request, timeout);
-  if (message === undefined) return undefined;
-  const sequence = Number(message.headers?.get("Nats-Sequence"));
-  const subject = message.headers?.get("Nats-Subject") ?? "";
-  return { subject, sequence, data: message.data };
+  return message && toFeedMessage(message);
 }
+
+/** The message that a direct get returns; its place in the stream is in headers. */
+const toFeedMessage = ({ headers, data }: Msg): FeedMessage => ({
+  subject: headers?.get("Nats-Subject") ?? "",
+  sequence: Number(headers?.get("Nats-Sequence")),
+  data,
+});
 
 /** Sends a direct get; undefined when there is no such message. */
 async function getDirectly(
@@ -98,11 +108,11 @@ async function readLeader(
   connection: NatsConnection,
   subject: string,
   timeout: number,
-): Promise<LinkRecord | undefined> {
+): Promise<FeedMessage | undefined> {
   const manager = await connection.jetstreamManager({ timeout, checkAPI: false });
   try {
-    const { data } = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
-    return decodeLinkRecord(data);
+    const { seq, data } = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
+    return { subject, sequence: seq, data };
   } catch (error) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;

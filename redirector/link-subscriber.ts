@@ -13,11 +13,7 @@ import {
 } from "nats";
 
 import { DOMAIN_ALIAS, isNotice, TAKEDOWNS_ALIAS } from "../shared/contracts/feed-notices.ts";
-import {
-  decodeLinkRecord,
-  DEFAULT_DOMAIN,
-  type LinkRecord,
-} from "../shared/contracts/link-record.ts";
+import { DEFAULT_DOMAIN, type LinkRecord } from "../shared/contracts/link-record.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
@@ -29,6 +25,7 @@ import type { Nats } from "../shared/nats.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import type { DomainAnswersCache } from "./domain-settings.ts";
 import { continues, type Cursor, resume } from "./feed-position.ts";
+import { createFeedRecords, type SkipReason } from "./feed-records.ts";
 import { createLinkFetch, type FeedMessage, readNextMessage } from "./link-fetch.ts";
 import { revalidate } from "./revalidation.ts";
 import type { Takedowns } from "./takedowns.ts";
@@ -86,6 +83,8 @@ export type LinkSubscriber = {
   cursor(): Cursor | undefined;
   /** Changes of links that the feed has delivered since the start. */
   changes(): number;
+  /** Records of links that were skipped since the start, by reason. */
+  skipped(): Readonly<Record<SkipReason, number>>;
   /** Messages of the stream that the cache has not applied; undefined while that is unknown. */
   lag(): number | undefined;
   stop(): void;
@@ -113,7 +112,8 @@ export function startLinkSubscriber({
   initialCursor,
   log,
 }: LinkSubscriberDeps): LinkSubscriber {
-  const fetchLink = createLinkFetch(nats, streamReplicas > 1);
+  const records = createFeedRecords(log);
+  const fetchLink = createLinkFetch(nats, streamReplicas > 1, records);
   const fetching = new Map<string, Promise<LinkRecord | undefined>>();
   const startedAt = performance.now();
   let confirmedAt = startedAt;
@@ -143,14 +143,14 @@ export function startLinkSubscriber({
     else cache.update(record);
   }
 
-  function apply({ subject, sequence, data }: FeedMessage, position: Cursor): void {
-    const record = decodeLinkRecord(data);
-    if (record !== undefined) {
+  function apply(message: FeedMessage, position: Cursor): void {
+    const { subject, sequence } = message;
+    records.apply(message, (record) => {
       if (record.alias === TAKEDOWNS_ALIAS) takedowns.apply(record);
       else if (isNotice(record)) domains.apply(record.domain, record);
       else store(record);
       changes++;
-    }
+    });
     if (subject === HEARTBEAT_SUBJECT) confirmedAt = performance.now();
     position.sequence = Math.max(position.sequence, sequence);
   }
@@ -296,6 +296,7 @@ export function startLinkSubscriber({
     ageSeconds: () => (performance.now() - confirmedAt) / 1_000,
     cursor: () => (cursor === undefined ? undefined : { ...cursor }),
     changes: () => changes,
+    skipped: records.skipped,
     lag: () => lag,
     stop: () => void (stopped = true),
   };

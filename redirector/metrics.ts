@@ -76,6 +76,8 @@ function registerLinks(
   gauge("feed_lag_messages", lagHelp, feed.lag);
   const ageHelp = "Time since the last heartbeat of the links feed was applied";
   gauge("feed_age_seconds", ageHelp, feed.ageSeconds);
+  const skippedHelp = "Records of the links feed that were skipped, by reason";
+  counterBy("reason", "feed_records_skipped_total", skippedHelp, feed.skipped);
   gauge("lookups_in_flight", "Lookups in the links feed now", () => lookups.stats().inFlight);
   const help = "Lookups in the links feed, by outcome";
   counterBy("outcome", "lookups_total", help, () => lookups.stats().outcomes);

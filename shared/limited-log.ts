@@ -9,7 +9,12 @@ const MINUTE_MS = 60_000;
 /** Frames logged of a stack trace: where the error was thrown, and its callers. */
 const FRAMES_MAX = 8;
 
-export type LimitedLog = (reason: string, error: unknown) => void;
+/** `numbers` are logged beside the error. */
+export type LimitedLog = (
+  reason: string,
+  error: unknown,
+  numbers?: Readonly<Record<string, number>>,
+) => void;
 
 /**
  * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The next line has the
@@ -17,7 +22,7 @@ export type LimitedLog = (reason: string, error: unknown) => void;
  */
 export function createLimitedLog(log: Log, event: string, now = Date.now): LimitedLog {
   const windows = new Map<string, { endsAt: number; lines: number; suppressed: number }>();
-  return (reason, error) => {
+  return (reason, error, numbers = {}) => {
     const time = now();
     let window = windows.get(reason);
     if (window === undefined || window.endsAt <= time) {
@@ -33,7 +38,7 @@ export function createLimitedLog(log: Log, event: string, now = Date.now): Limit
     const { suppressed } = window;
     window.suppressed = 0;
     log.error(
-      { reason, ...(suppressed > 0 ? { suppressed } : {}), ...describeError(error) },
+      { reason, ...numbers, ...(suppressed > 0 ? { suppressed } : {}), ...describeError(error) },
       event,
     );
   };

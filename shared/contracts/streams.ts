@@ -14,7 +14,12 @@ import {
 } from "nats";
 
 import type { Uuid } from "../ids.ts";
-import { DEFAULT_DOMAIN, LINK_RECORD_BYTES_MAX } from "./link-record.ts";
+import {
+  decodeLinkRecord,
+  DEFAULT_DOMAIN,
+  LINK_RECORD_BYTES_MAX,
+  type LinkRecord,
+} from "./link-record.ts";
 
 export const LINKS_STREAM = "LINKS";
 export const CLICKS_STREAM = "CLICKS";
@@ -78,6 +83,17 @@ export class MissingSubjectError extends Error {
  */
 export const linkSubject = (domain: string, alias: string): string =>
   `links.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
+
+/** Whether a subject of the feed is that of a short link. Others are for messages of another kind. */
+export const isLinkSubject = (subject: string): boolean => subject.split(".").length === 3;
+
+/** Decodes the message of a short link's subject; undefined when it is malformed, or is about another link. */
+export function decodeLinkMessage(subject: string, bytes: Uint8Array): LinkRecord | undefined {
+  const record = decodeLinkRecord(bytes);
+  return record !== undefined && linkSubject(record.domain, record.alias) === subject
+    ? record
+    : undefined;
+}
 
 /**
  * Creates the links feed, with `replicas` copies in the cluster, unless it exists. Settings of an existing one are the
