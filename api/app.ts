@@ -59,6 +59,8 @@ export type AppDeps = {
   shared: SharedService;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
+  /** The origin of this API, without a trailing slash; undefined when it is not configured. */
+  apiUrl?: string | undefined;
   /** The origins whose pages may call the API from a browser; none by default. */
   corsOrigins?: readonly string[];
   /** Whether the process is stopping: clients shall connect to another one. */
@@ -70,7 +72,7 @@ export type AppDeps = {
 export function createApp(deps: AppDeps) {
   const { log, stores, clientAddress, links, analytics, clicks, keys, domains, shortUrl, observe } =
     deps;
-  const { shares, shared, failures } = deps;
+  const { shares, shared, failures, apiUrl } = deps;
   const anonymousLimit = createAnonymousLimit();
   const requestContext = requestContextPlugin(clientAddress);
   const rejections = createRejectionCache();
@@ -90,6 +92,7 @@ export function createApp(deps: AppDeps) {
   const auth = authPlugin({ authenticate, requestContext, parametersOf });
   const idempotent = createIdempotent(stores.requests);
   const headers = siteHeaders(shortUrl);
+  const originOf = createOriginOf(shortUrl, apiUrl);
   const app = new Elysia({ name: "api", normalize: false })
     .wrap(compressReads)
     .onRequest(({ set }) => void Object.assign(set.headers, headers))
@@ -104,7 +107,7 @@ export function createApp(deps: AppDeps) {
         isStoreUnavailable,
         clientAddress,
         routes: () => routes,
-        docUrl: createDocUrl(shortUrl),
+        docUrl: createDocUrl(originOf),
       }),
     )
     .use(linkRoutes({ auth, idempotent, consumeMany: stores.consumeMany, links, shortUrl }))
@@ -116,13 +119,13 @@ export function createApp(deps: AppDeps) {
     .use(clicksRoutes({ auth, clicks }))
     .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
     .use(keyRoutes({ auth, idempotent, keys }))
-    .use(shareRoutes({ auth, idempotent, shares, originOf: createOriginOf(shortUrl) }))
+    .use(shareRoutes({ auth, idempotent, shares, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
     .use(limitRoutes({ auth, listWindows: stores.listWindows, listQuotas: stores.listQuotas }))
     .use(openApiRoutes({ auth, document: () => reference }));
   requireAccessRules(app.routes);
   installValidation(app.routes);
   routes = app.routes;
-  const reference = createOpenApiDocument(app.routes, version);
+  const reference = createOpenApiDocument(app.routes, version, { apiUrl, shortUrl });
   return app;
 }

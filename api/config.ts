@@ -39,8 +39,10 @@ const variables = z.object({
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
-  /** The URL that short links are served at, e.g. https://sho.rt; `short_url` is built from it. */
+  /** The URL that short links are served at, e.g. https://short.example.com; `short_url` is built from it. */
   SHORT_URL: envUrl(["http", "https"]),
+  /** The URL at which clients reach /v1, e.g. https://api.example.com; without it, the host of each request is taken. */
+  API_URL: envUrl(["http", "https"]).optional(),
   /** Further host names of the default short domain. */
   SHORT_HOSTS: envList(),
   /** Resolvers that verify custom domains, `address` or `address:port`; the system's when empty. */
@@ -51,7 +53,7 @@ const variables = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: envUrl(["http", "https"]).optional(),
   /** Addresses and CIDR blocks of the trusted proxies, or their number. */
   TRUSTED_PROXIES: envList(),
-  /** The dashboard's URL in browsers, e.g. https://app.sho.rt; without it, no dashboard is served. */
+  /** The dashboard's URL in browsers, e.g. https://app.example.com; without it, no dashboard is served. */
   DASHBOARD_URL: envUrl(["http", "https"]).optional(),
   /** Address and port of the dashboard. */
   DASHBOARD_HOST: z.string().default("0.0.0.0"),

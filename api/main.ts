@@ -167,6 +167,7 @@ async function serve(): Promise<void> {
     shares: createShareService({ sql, links, passwords }),
     shared: createSharedService({ sql, analytics, links, passwords, shortUrl: shortUrl.origin }),
     shortUrl: shortUrl.origin,
+    apiUrl: config.API_URL === undefined ? undefined : new URL(config.API_URL).origin,
     isStopping: lifecycle.stopping,
     observe(completed: CompletedRequest) {
       observe(completed);

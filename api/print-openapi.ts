@@ -9,12 +9,14 @@ import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createLinkService } from "./links/service.ts";
+import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import { openPostgres } from "./postgres.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
 
+const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
 const clickhouse = openClickHouse("http://localhost");
 const ownHosts = new Set<string>();
@@ -55,13 +57,14 @@ const app = createApp({
   domains,
   keys: createKeyService({ sql }),
   shares: createShareService({ sql, links, passwords }),
-  shared: createSharedService({ sql, analytics, links, passwords, shortUrl: "http://localhost" }),
+  shared: createSharedService({ sql, analytics, links, passwords, shortUrl }),
   analytics,
   failures: createFailureService({ clickhouse, links, domains }),
   clicks: createClicksService({ clickhouse, analytics }),
   isStopping: () => false,
   observe: () => undefined,
-  shortUrl: "http://localhost",
+  // Of no installation: generated clients keep the placeholder.
+  shortUrl,
 });
 const response = await app.handle(new Request("http://localhost/v1/openapi.json"));
 console.log(JSON.stringify(await response.json(), null, 2));

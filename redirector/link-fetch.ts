@@ -1,10 +1,11 @@
 /** Reads single messages of the links feed: links that are not cached, and cached ones after the feed was lost. */
 import type { Msg, NatsConnection } from "nats";
 
-import { decodeLinkRecord, type LinkRecord } from "../shared/contracts/link-record.ts";
+import type { LinkRecord } from "../shared/contracts/link-record.ts";
 import { jetStreamErrorCode, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
 import type { Nats } from "../shared/nats.ts";
 import { withTimeout } from "../shared/timeout.ts";
+import type { FeedRecords } from "./feed-records.ts";
 
 const NOT_FOUND = 404;
 
@@ -19,17 +20,28 @@ const TIMEOUT_MS = 2_000;
 /** An attempt that takes longer is repeated: the server that had it may be gone. */
 const ATTEMPT_TIMEOUT_MS = 500;
 
-/** Fetches the last record of a short link; undefined when there is none. Throws when NATS does not respond in time. */
+/** A short link has a record that is malformed: whether it exists, and where it leads, is not known. */
+export class MalformedRecordError extends Error {
+  override name = "MalformedRecordError";
+}
+
+/**
+ * Fetches the last record of a short link; undefined when there is none. Throws a {@link MalformedRecordError}, or when
+ * NATS does not respond in time.
+ */
 export type FetchLink = (domain: string, alias: string) => Promise<LinkRecord | undefined>;
 
 /** Reads the last message of a subject; undefined when there is none. Throws when NATS does not respond in time. */
-export type ReadSubject = (subject: string) => Promise<Uint8Array | undefined>;
+export type ReadSubject = (subject: string) => Promise<FeedMessage | undefined>;
 
 export const createLinkFetch =
-  (read: ReadSubject): FetchLink =>
+  (read: ReadSubject, records: Pick<FeedRecords, "read">): FetchLink =>
   async (domain, alias) => {
-    const data = await read(linkSubject(domain, alias));
-    return data === undefined ? undefined : decodeLinkRecord(data);
+    const message = await read(linkSubject(domain, alias));
+    if (message === undefined) return undefined;
+    const record = records.read(message);
+    if (record === undefined) throw new MalformedRecordError();
+    return record;
   };
 
 /** `replicated` when the stream has several replicas, of which one may be behind. */
@@ -44,9 +56,10 @@ export const createSubjectReader =
         // Requests would be kept in memory, without a bound.
         if (!nats.connected()) throw new Error("There is no connection to NATS.");
         const timeout = Math.min(remainingMs, ATTEMPT_TIMEOUT_MS);
-        const data = await readReplica(connection, subject, timeout);
-        if (data !== undefined || !replicated) return data;
-        return await readLeader(connection, subject, timeout);
+        return (
+          (await readReplica(connection, subject, timeout)) ??
+          (replicated ? await readLeader(connection, subject, timeout) : undefined)
+        );
       } catch (error) {
         // A server that has just restarted accepts requests before its streams do.
         if (Date.now() + RETRY_MS >= deadline) throw error;
@@ -60,9 +73,10 @@ async function readReplica(
   connection: NatsConnection,
   subject: string,
   timeout: number,
-): Promise<Uint8Array | undefined> {
+): Promise<FeedMessage | undefined> {
   const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}.${subject}`;
-  return (await getDirectly(connection, api, undefined, timeout))?.data;
+  const message = await getDirectly(connection, api, undefined, timeout);
+  return message && { ...toFeedMessage(message), subject };
 }
 
 /** A message of the feed and its position. */
@@ -80,11 +94,15 @@ export async function readNextMessage(
   const request = JSON.stringify({ seq: after + 1, next_by_subj: "links.>" });
   const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}`;
   const message = await getDirectly(connection, api, request, timeout);
-  if (message === undefined) return undefined;
-  const sequence = Number(message.headers?.get("Nats-Sequence"));
-  const subject = message.headers?.get("Nats-Subject") ?? "";
-  return { subject, sequence, data: message.data };
+  return message && toFeedMessage(message);
 }
+
+/** The message that a direct get returns; its place in the stream is in headers. */
+const toFeedMessage = ({ headers, data }: Msg): FeedMessage => ({
+  subject: headers?.get("Nats-Subject") ?? "",
+  sequence: Number(headers?.get("Nats-Sequence")),
+  data,
+});
 
 /** Sends a direct get; undefined when there is no such message. */
 async function getDirectly(
@@ -106,10 +124,11 @@ async function readLeader(
   connection: NatsConnection,
   subject: string,
   timeout: number,
-): Promise<Uint8Array | undefined> {
+): Promise<FeedMessage | undefined> {
   const manager = await connection.jetstreamManager({ timeout, checkAPI: false });
   try {
-    return (await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject })).data;
+    const { seq, data } = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
+    return { subject, sequence: seq, data };
   } catch (error) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;

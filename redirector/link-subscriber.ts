@@ -18,11 +18,7 @@ import {
   isNotice,
   TAKEDOWNS_ALIAS,
 } from "../shared/contracts/feed-notices.ts";
-import {
-  decodeLinkRecord,
-  DEFAULT_DOMAIN,
-  type LinkRecord,
-} from "../shared/contracts/link-record.ts";
+import { DEFAULT_DOMAIN, type LinkRecord } from "../shared/contracts/link-record.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
@@ -34,6 +30,7 @@ import type { Nats } from "../shared/nats.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import type { DomainAnswersCache } from "./domain-settings.ts";
 import { continues, type Cursor, resume } from "./feed-position.ts";
+import { createFeedRecords, type SkipReason } from "./feed-records.ts";
 import {
   createLinkFetch,
   createSubjectReader,
@@ -100,6 +97,8 @@ export type LinkSubscriber = {
   complete(): boolean;
   /** Changes of links that the feed has delivered since the start. */
   changes(): number;
+  /** Records of links that were skipped since the start, by reason. */
+  skipped(): Readonly<Record<SkipReason, number>>;
   /** Messages of the stream that the cache has not applied; undefined while that is unknown. */
   lag(): number | undefined;
   stop(): void;
@@ -134,8 +133,9 @@ export function startLinkSubscriber({
   overlapMessages = OVERLAP_MESSAGES,
   pullBatch = PULL_BATCH,
 }: LinkSubscriberDeps): LinkSubscriber {
+  const records = createFeedRecords(log);
   const readSubject = createSubjectReader(nats, streamReplicas > 1);
-  const fetchLink = createLinkFetch(readSubject);
+  const fetchLink = createLinkFetch(readSubject, records);
   const fetching = new Map<string, Promise<LinkRecord | undefined>>();
   const startedAt = performance.now();
   let confirmedAt = startedAt;
@@ -173,14 +173,14 @@ export function startLinkSubscriber({
     else cache.update(record);
   }
 
-  function apply({ subject, sequence, data }: FeedMessage, position: Cursor): void {
-    const record = decodeLinkRecord(data);
-    if (record !== undefined) {
+  function apply(message: FeedMessage, position: Cursor): void {
+    const { subject, sequence, data } = message;
+    records.apply(message, (record) => {
       if (record.alias === TAKEDOWNS_ALIAS) takedowns.apply(record);
       else if (isNotice(record)) domains.apply(record.domain, record);
       else store(record);
       changes++;
-    }
+    });
     if (subject === HEARTBEAT_SUBJECT) {
       confirmedAt = performance.now();
       revalidation.onHeartbeat(decodeHeartbeat(data));
@@ -197,9 +197,9 @@ export function startLinkSubscriber({
   async function requireComplete(): Promise<void> {
     // A stream that cannot be followed any more may have been rolled back.
     if (wasUpToDate && state !== "ok") throw new Error("The links feed was lost.");
-    const data = await readSubject(HEARTBEAT_SUBJECT);
+    const heartbeat = await readSubject(HEARTBEAT_SUBJECT);
     // A stream without a heartbeat is new, and has not been filled yet.
-    if (data === undefined || decodeHeartbeat(data)?.complete === false)
+    if (heartbeat === undefined || decodeHeartbeat(heartbeat.data)?.complete === false)
       throw new Error("The links feed lacks links.");
   }
 
@@ -342,6 +342,7 @@ export function startLinkSubscriber({
     epoch: revalidation.epoch,
     complete: revalidation.isComplete,
     changes: () => changes,
+    skipped: records.skipped,
     lag: () => lag,
     stop: () => void (stopped = true),
   };

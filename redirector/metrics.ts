@@ -81,6 +81,8 @@ function registerLinks(
   gauge("feed_age_seconds", ageHelp, feed.ageSeconds);
   const completeHelp = "0 while the links feed says that it lacks links, else 1";
   gauge("feed_complete", completeHelp, () => Number(feed.complete()));
+  const skippedHelp = "Records of the links feed that were skipped, by reason";
+  counterBy("reason", "feed_records_skipped_total", skippedHelp, feed.skipped);
   gauge("lookups_in_flight", "Lookups in the links feed now", () => lookups.stats().inFlight);
   const help = "Lookups in the links feed, by outcome";
   counterBy("outcome", "lookups_total", help, () => lookups.stats().outcomes);

@@ -8,7 +8,7 @@ import { createLog } from "../shared/log.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createDomainAnswers } from "./domain-settings.ts";
-import type { FetchLink } from "./link-fetch.ts";
+import { type FetchLink, MalformedRecordError } from "./link-fetch.ts";
 import { createRevalidation } from "./revalidation.ts";
 
 const WITHIN_MS = 5_000;
@@ -93,6 +93,19 @@ describe("after a loss of the position in the feed", () => {
     await expectEpoch(5);
     expect(new Set(read).size).toBe(100);
     expect(versions()).toEqual({ "link-0": 11, "link-1": 10, "link-2": 10, "link-3": 12 });
+  });
+
+  test("a link whose record is malformed stays as it is cached, and holds up no other", async () => {
+    const { cache, revalidation, expectEpoch } = setUp({
+      fetchLink: (_, alias) =>
+        alias === "link-9"
+          ? Promise.reject(new MalformedRecordError())
+          : Promise.resolve(undefined),
+    });
+    revalidation.onLost();
+    revalidation.onHeartbeat(beat(5));
+    await expectEpoch(5);
+    expect([...cache.records()].map(({ alias }) => alias)).toEqual(["link-9"]);
   });
 
   test("an API of an earlier version, which does not know whether the feed is whole, removes nothing", async () => {

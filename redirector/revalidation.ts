@@ -8,7 +8,7 @@ import type { LinkRecord } from "../shared/contracts/link-record.ts";
 import type { Log } from "../shared/log.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import type { DomainAnswersCache } from "./domain-settings.ts";
-import type { FetchLink } from "./link-fetch.ts";
+import { type FetchLink, MalformedRecordError } from "./link-fetch.ts";
 
 /** Links read at a time: a million in less than two minutes, beside the look-ups of requests. */
 const CONCURRENCY = 32;
@@ -129,7 +129,9 @@ async function rereadLinks(
           counts.removed++;
         }
         return;
-      } catch {
+      } catch (error) {
+        // What it should say is not known, so the cached one stays; it has been logged.
+        if (error instanceof MalformedRecordError) return;
         await Bun.sleep(RETRY_MS);
       }
     }

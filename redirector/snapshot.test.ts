@@ -35,7 +35,7 @@ const records: LinkRecord[] = Array.from({ length: 1_200 }, (_, i) =>
         mode: i % 2 === 0 ? "live" : "test",
         destination: `https://example.com/${i}?ü`,
         expires_at: i % 7 === 0 ? i : null,
-        password_hash: i % 11 === 0 ? "$argon2id$x" : null,
+        password_hash: i % 11 === 0 ? "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA" : null,
         forward_query: i % 13 === 0,
         ...(i % 17 === 0 ? { extras: { starts_at: i } } : {}),
         ...(i % 19 === 0 ? { utm: "utm_source=a" } : {}),

@@ -18,8 +18,8 @@ export function createTakedowns() {
       isKnown = true;
       if (record === undefined || !isTakedownNotice(record)) return;
       if (notice !== undefined && notice.version >= record.version) return;
-      notice = record;
       covers = compileTakedowns(record.takedowns);
+      notice = record;
       listener?.();
     },
     /** Whether the list has been read since the start. */

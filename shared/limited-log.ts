@@ -9,8 +9,12 @@ const MINUTE_MS = 60_000;
 /** Frames logged of a stack trace: where the error was thrown, and its callers. */
 const FRAMES_MAX = 8;
 
-/** `error` is left out where there is none but the reason itself. */
-export type LimitedLog = (reason: string, error?: unknown) => void;
+/** `error` is left out where there is none but the reason itself; `numbers` are logged beside it. */
+export type LimitedLog = (
+  reason: string,
+  error?: unknown,
+  numbers?: Readonly<Record<string, number>>,
+) => void;
 
 /**
  * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The next line has the
@@ -18,7 +22,7 @@ export type LimitedLog = (reason: string, error?: unknown) => void;
  */
 export function createLimitedLog(log: Log, event: string, now = Date.now): LimitedLog {
   const windows = new Map<string, { endsAt: number; lines: number; suppressed: number }>();
-  return (reason, error) => {
+  return (reason, error, numbers = {}) => {
     const time = now();
     let window = windows.get(reason);
     if (window === undefined || window.endsAt <= time) {
@@ -36,6 +40,7 @@ export function createLimitedLog(log: Log, event: string, now = Date.now): Limit
     log.error(
       {
         reason,
+        ...numbers,
         ...(suppressed > 0 ? { suppressed } : {}),
         ...(error === undefined ? {} : describeError(error)),
       },

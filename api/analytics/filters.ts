@@ -68,7 +68,7 @@ export const filterParameters = {
   referrer: parameter("Registrable domain of the referring page, or `direct`.", "example.com"),
   referrer_path: parameter("Path of the referring page.", "/news"),
   language: parameter("Preferred language of the browser.", "de"),
-  host: parameter("Short domain that was visited.", "sho.rt"),
+  host: parameter("Short domain that was visited.", "short.example.com"),
   utm_source: parameter("`utm_source` of the click.", "newsletter"),
   utm_medium: parameter("`utm_medium` of the click.", "email"),
   utm_campaign: parameter("`utm_campaign` of the click.", "summer"),

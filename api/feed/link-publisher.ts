@@ -4,12 +4,9 @@
  */
 import { type JetStreamClient, type JetStreamManager, type NatsConnection } from "nats";
 
+import { encodeLinkMessage, type LinkMessage } from "../../shared/contracts/link-record.ts";
 import {
-  decodeLinkRecord,
-  encodeLinkMessage,
-  type LinkMessage,
-} from "../../shared/contracts/link-record.ts";
-import {
+  decodeLinkMessage,
   ensureLinksStream,
   jetStreamErrorCode,
   LINKS_STREAM,
@@ -221,8 +218,9 @@ async function publishIfNewer(
 async function readLastMessage(manager: JetStreamManager, subject: string) {
   try {
     const message = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
-    // A message that cannot be decoded is replaced like an older version.
-    return { sequence: message.seq, version: decodeLinkRecord(message.data)?.version ?? -1 };
+    // A malformed message is replaced like an older version.
+    const version = decodeLinkMessage(subject, message.data)?.version ?? -1;
+    return { sequence: message.seq, version };
   } catch (error) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;

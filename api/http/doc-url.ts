@@ -5,19 +5,19 @@ import type { ErrorCode } from "./errors.ts";
 export const ERRORS_PATH = "/docs/errors";
 
 /**
- * Returns a function for the origin at which the client reached this site. A proxy may have ended TLS, so the scheme is that
- * of the service's short URLs.
+ * Returns a function for the origin at which clients reach this site: the configured one, or that of the request. A proxy may
+ * have ended TLS, so the scheme is then that of the service's short URLs.
  */
 export const createOriginOf =
-  (shortUrl: string) =>
+  (shortUrl: string, apiUrl: string | undefined) =>
   (request: Request): string => {
+    if (apiUrl !== undefined) return apiUrl;
     const host = URL.parse(request.url)?.host;
     return host === undefined ? "" : `${new URL(shortUrl).protocol}//${host}`;
   };
 
-/** Returns a function that names the page for a code on the host that the client used. */
-export const createDocUrl = (shortUrl: string) => {
-  const originOf = createOriginOf(shortUrl);
-  return (request: Request, code: ErrorCode): string =>
+/** Returns a function that names the page for a code, on the site that the client used. */
+export const createDocUrl =
+  (originOf: (request: Request) => string) =>
+  (request: Request, code: ErrorCode): string =>
     `${originOf(request)}${ERRORS_PATH}#${code}`;
-};

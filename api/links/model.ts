@@ -30,7 +30,7 @@ const linkId = z.string().meta({ examples: ["link_01k9z3v6x7e8w9r0t1y2u3i4o5"] }
 export const createdLink = z
   .object({
     id: linkId,
-    short_url: z.string().meta({ examples: ["https://sho.rt/summer-sale"] }),
+    short_url: z.string().meta({ examples: ["https://short.example.com/summer-sale"] }),
     original_url: z.string(),
     alias: z.string(),
     domain: z.string().nullable().meta({ description: "null for the service's own domain." }),

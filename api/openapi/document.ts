@@ -1,6 +1,7 @@
 /** Generates the OpenAPI 3.1 document from the schemas that validate requests and responses. */
 import { createDocument } from "zod-openapi";
 
+import { addressDocument, type Addresses, addressGuide } from "./addresses.ts";
 import { components } from "./components.ts";
 import { errorResponseComponents } from "./error-responses.ts";
 import guide from "./guide.md" with { type: "text" };
@@ -18,8 +19,12 @@ const TAGS = [
   { name: "Limits", description: "Rate limits, quotas and their current usage." },
 ];
 
-/** Describes all routes that are not hidden; throws when a route lacks a declaration. */
-export function createOpenApiDocument(routes: readonly unknown[], version: string) {
+/** Describes all routes that are not hidden, of the installation at `addresses`; throws when a route lacks a declaration. */
+export function createOpenApiDocument(
+  routes: readonly unknown[],
+  version: string,
+  addresses: Addresses,
+) {
   const described = routes
     .map((route) => routeSchema.parse(route))
     .filter(({ hooks }) => hooks.detail.hide !== true);
@@ -33,13 +38,13 @@ export function createOpenApiDocument(routes: readonly unknown[], version: strin
     info: {
       title: "Shorthop API",
       version,
-      description: guide,
+      description: addressGuide(guide, addresses),
       contact: { name: "The operator of this service" },
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [
       {
-        url: "/",
+        url: addresses.apiUrl ?? "/",
         description: "Production: the service that you read this from",
         "x-internal": false,
       },
@@ -54,7 +59,7 @@ export function createOpenApiDocument(routes: readonly unknown[], version: strin
   });
   // The same JSON, described by the part of OpenAPI's types that the refinement needs.
   refineDocument(document as unknown as DocumentObject);
-  return document;
+  return addressDocument(document, addresses);
 }
 
 const toOpenApiPath = ({ path }: Route): string => path.replaceAll(/:(\w+)/g, "{$1}");

@@ -31,6 +31,10 @@ const SECRET = { secret: true };
 /** Names the list in its cursors. */
 const LIST = "shares";
 
+/** What the service requires beside the scope of the route. */
+const NEEDS_READER =
+  "Nobody can share what they may not read: `analytics:read` is required as well, and `links:read` for a share of one link.";
+
 const READ_ACCESS = { scope: "shares:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "shares:write", limit: null, cost: 1 } as const;
@@ -64,7 +68,8 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
           operationId: "createShare",
           summary: "Share statistics",
           description:
-            "Makes the statistics of a link, or of all links, readable for people without an account. Only this response contains the URL; who has it can read them until the share expires or is revoked.",
+            "Makes the statistics of a link, or of all links, readable for people without an account. Only this response contains the URL; who has it can read them until the share expires or is revoked. A share belongs to the account: it outlives the key that made it. " +
+            NEEDS_READER,
         },
       },
     )
@@ -107,7 +112,8 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
           operationId: "updateShare",
           summary: "Change a share",
           description:
-            "Changes the fields that the body has. A new password ends all access by the old one.",
+            "Changes the fields that the body has. A new password ends all access by the old one. " +
+            NEEDS_READER,
         },
       },
     )

@@ -1,10 +1,11 @@
 /** The operations of owners on their shares. */
+import type { Scope } from "../../shared/contracts/key-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Principal } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
@@ -30,6 +31,9 @@ export type ShareService = ReturnType<typeof createShareService>;
 
 /** Shares of an account and mode: far more than people manage by hand. */
 const SHARES_MAX = 1_000;
+
+/** Who makes or changes a share. */
+type Sharer = AccountScope & Pick<Principal, "scopes">;
 
 const DEFAULTS: ShareFields = {
   name: null,
@@ -60,14 +64,15 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
   }
 
   /**
-   * Shares the statistics of a link, or of all links without one; only this returns the token. Throws `not_found`,
-   * `invalid_request` and `quota_exceeded`.
+   * Shares the statistics of a link, or of all links without one; only this returns the token. Throws `forbidden` to who may
+   * not read what is shared, `not_found`, `invalid_request` and `quota_exceeded`.
    */
   async function create(
-    owner: AccountScope,
+    owner: Sharer,
     id: Uuid,
     { link_id, ...body }: CreateShareBody,
   ): Promise<{ row: ShareRow; token: string }> {
+    requireReader(owner, link_id);
     const link =
       typeof link_id === "string" ? await links.get(owner, decodeId("link", link_id)) : null;
     const fields = { ...DEFAULTS, ...(await prepareFields(owner, body)) };
@@ -90,13 +95,14 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     return requireShare(id === undefined ? undefined : await findShare(sql, owner, id));
   }
 
-  /** Changes what a body has; throws as {@link get}, and `invalid_request`. */
+  /** Changes what a body has; throws as {@link get}, `forbidden` as {@link create}, and `invalid_request`. */
   async function update(
-    owner: AccountScope,
+    owner: Sharer,
     id: Uuid | undefined,
     body: UpdateShareBody,
   ): Promise<ShareRow> {
     const row = await get(owner, id);
+    requireReader(owner, row.link_id);
     const change = await prepareFields(owner, body);
     if (Object.keys(change).length === 0) return row;
     return requireShare(await updateShare(sql, owner, row.id, change));
@@ -121,6 +127,21 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
       ),
   };
 }
+
+/** Throws `forbidden` unless the caller may read what a share shows: statistics, and of a link its short URL. */
+function requireReader({ scopes }: Sharer, linkId: string | null | undefined): void {
+  const needed = typeof linkId === "string" ? READ_OF_LINK : READ_OF_ACCOUNT;
+  const missing = needed.filter((scope) => !scopes.includes(scope));
+  if (missing.length === 0) return;
+  throw new ApiError(
+    "forbidden",
+    `Nobody can share what they may not read: the scope ${missing.join(" and ")} is missing.`,
+  );
+}
+
+const READ_OF_ACCOUNT = ["analytics:read"] as const satisfies readonly Scope[];
+
+const READ_OF_LINK = ["analytics:read", "links:read"] as const satisfies readonly Scope[];
 
 function requireShare(row: ShareRow | undefined): ShareRow {
   if (row === undefined) throw notFound("share");

@@ -134,6 +134,7 @@ export function appServices({
     service("api", {
       API_HOST: "127.0.0.1",
       API_PORT: new URL(urls.api).port,
+      API_URL: urls.api,
       API_METRICS_PORT: String(metrics.api),
       ALLOW_PRIVATE_TARGETS: "true",
       DASHBOARD_URL: urls.dashboard,

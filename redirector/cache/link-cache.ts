@@ -245,9 +245,15 @@ export function createLinkCache(
       versionAt(bytesAt(present), offsetInBlock(present)) >= record.version
     )
       return;
+    const isCovered = record.state === "active" && covers(record);
     const offset = reserve(size);
     const [bytes, at] = [bytesAt(offset), offsetInBlock(offset)];
-    writeRecord(bytes, at, record, record.state === "active" && covers(record));
+    try {
+      writeRecord(bytes, at, record, isCovered);
+    } catch (error) {
+      newest.end -= size;
+      throw error;
+    }
     liveBytes += size;
     if (present === undefined) {
       index.insert(hashAt(bytes, at), offset);

@@ -87,13 +87,15 @@ const DECIDING: readonly (keyof LinkExtras)[] = [
   "confirm",
 ];
 
-const MEMBERS: readonly string[] = [
+/** Members of extras that this version understands. */
+export const MEMBERS: readonly string[] = [
   ...DECIDING,
   "expired_url",
   "forward_path",
 ] satisfies readonly (keyof LinkExtras)[];
 
-const CONDITION_TYPES: readonly string[] = [
+/** Types of conditions that this version understands. */
+export const CONDITION_TYPES: readonly string[] = [
   ...LISTED_TYPES,
   "query",
   "time",
@@ -106,10 +108,3 @@ export const UNDERSTOOD: readonly string[] = [...MEMBERS, ...CONDITION_TYPES];
 /** Whether a process that lacks the extras would lead visitors to where they must not get. */
 export const decides = (extras: LinkExtras): boolean =>
   DECIDING.some((member) => extras[member] !== undefined);
-
-/** Whether this version understands all of a link's extras. */
-export const isUnderstood = (extras: LinkExtras): boolean =>
-  Object.keys(extras).every((member) => MEMBERS.includes(member)) &&
-  (extras.rules ?? []).every(({ conditions }) =>
-    conditions.every(({ type }) => CONDITION_TYPES.includes(type)),
-  );

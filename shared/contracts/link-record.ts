@@ -3,7 +3,20 @@
  * source. Each short link has its own NATS subject, which keeps only the last state.
  */
 import type { Uuid } from "../ids.ts";
-import { decides, isUnderstood, type LinkExtras } from "./link-extras.ts";
+import { isWholeNotice } from "./feed-notices-checks.ts";
+import { isExtras, isUnderstood } from "./link-extras-checks.ts";
+import { decides, type LinkExtras } from "./link-extras.ts";
+import {
+  isBoolean,
+  isCount,
+  isInstant,
+  isObject,
+  isOptional,
+  isString,
+  isUuid,
+  isWebUrl,
+  type Members,
+} from "./member-checks.ts";
 
 /** The domain name of the service's own short domain, whatever its hosts are. */
 export const DEFAULT_DOMAIN = "";
@@ -82,46 +95,90 @@ export const encodeLinkRecord = (record: LinkRecord): Uint8Array =>
   encodeLinkMessage(toMessage(record));
 
 /**
- * Decodes a message of the feed to its record; undefined when the bytes are not one. A link with extras that this
- * version does not understand is a deleted one. Only our own processes publish here, so this detects foreign messages,
- * not hostile ones.
+ * Decodes a message of the feed to its record; undefined when the bytes are not one. Every member is checked, so that
+ * nothing throws that reads the record later: one that is malformed must not stop the feed of all others. Members that this
+ * version does not know are let through, and a link with extras that it does not understand is a deleted one.
  */
 export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
+  if (bytes.length > LINK_RECORD_BYTES_MAX) return undefined;
   try {
-    const message: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return isMessage(message) ? toRecord(message) : undefined;
+    const message: unknown = JSON.parse(decoder.decode(bytes));
+    return isObject(message) ? toRecord(message) : undefined;
   } catch {
     return undefined;
   }
 }
 
-function toRecord(message: LinkMessage): LinkRecord {
-  if (!("extras" in message) || message.extras === undefined) return message;
-  const { version, domain, alias } = message;
-  if (!isUnderstood(message.extras)) return { state: "deleted", version, domain, alias };
-  const { extras, ...link } = message;
+/** A decoder of UTF-8 that refuses other bytes: they would be shown as another link. */
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+function toRecord(message: Members): LinkRecord | undefined {
+  if (!hasKey(message)) return undefined;
+  if (isDeletedLink(message)) return message;
+  if (!hasLink(message)) return undefined;
+  if (isPlainLink(message)) return message;
+  const { version, domain, alias, extras, ...link } = message;
+  if (!isObject(extras)) return undefined;
+  if (!isUnderstood(extras)) return { state: "deleted", version, domain, alias };
+  if (!isExtras(extras)) return undefined;
   // Without members, a link is a plain one.
   const members = Object.keys(extras).length === 0 ? {} : { extras };
-  return { ...link, state: "active", ...members };
+  return { ...link, version, domain, alias, state: "active", ...members };
 }
 
-function isMessage(value: unknown): value is LinkMessage {
-  if (typeof value !== "object" || value === null) return false;
-  if (!("state" in value && "version" in value && "domain" in value && "alias" in value))
-    return false;
-  if (typeof value.version !== "number") return false;
-  if (typeof value.domain !== "string" || typeof value.alias !== "string") return false;
-  if (value.state === "deleted" && !("extras" in value)) return true;
-  if ("extras" in value && (typeof value.extras !== "object" || value.extras === null))
-    return false;
-  if ("utm" in value && typeof value.utm !== "string") return false;
-  return (
-    (value.state === "active" || value.state === "deleted") &&
-    "link_id" in value &&
-    typeof value.link_id === "string" &&
-    "account_id" in value &&
-    typeof value.account_id === "string" &&
-    "destination" in value &&
-    typeof value.destination === "string"
-  );
-}
+/** Longer than any alias, and than the name of any notice. */
+const ALIAS_LENGTH_MAX = 255;
+
+/** The most characters of a domain name (RFC 1035, 2.3.4). */
+const DOMAIN_LENGTH_MAX = 253;
+
+/** Domain and alias: what a subject and a path can have. */
+const KEY_PART = /^[!-.0-~]*$/;
+
+type Key = Pick<ActiveLink, "version" | "domain" | "alias">;
+
+const hasKey = (message: Members): message is Members & Key =>
+  isCount(message["version"]) &&
+  isKeyPart(message["domain"], DOMAIN_LENGTH_MAX) &&
+  isKeyPart(message["alias"], ALIAS_LENGTH_MAX) &&
+  message["alias"] !== "";
+
+const isKeyPart = (value: unknown, lengthMax: number): value is string =>
+  isString(value) && value.length <= lengthMax && KEY_PART.test(value);
+
+/** Notices have the form of deleted links, and more beside it. */
+const isDeletedLink = (message: Members & Key): message is Members & DeletedLink =>
+  message["state"] === "deleted" &&
+  !("extras" in message) &&
+  isOptional(message["former"], isBoolean) &&
+  (!message.alias.startsWith("@") || isWholeNotice(message));
+
+/** A link with or without extras, which may be marked as deleted. */
+type LinkWith<Extras> = Omit<ActiveLink, "state" | "extras"> & Extras;
+
+const hasLink = (message: Members & Key): message is Members & LinkWith<{ extras?: unknown }> =>
+  (message["state"] === "active" || message["state"] === "deleted") &&
+  isUuid(message["link_id"]) &&
+  isUuid(message["account_id"]) &&
+  (message["mode"] === "live" || message["mode"] === "test") &&
+  isWebUrl(message["destination"]) &&
+  isNullOr(message["expires_at"], isInstant) &&
+  isNullOr(message["password_hash"], isPasswordHash) &&
+  isBoolean(message["forward_query"]) &&
+  isOptional(message["title"], isString) &&
+  isOptional(message["host_changed_at"], isInstant) &&
+  isOptional(message["utm"], isString);
+
+const isPlainLink = (
+  message: Members & LinkWith<{ extras?: unknown }>,
+): message is Members & LinkWith<{ state: "active"; extras?: never }> =>
+  message["state"] === "active" && !("extras" in message);
+
+const isNullOr = (value: unknown, check: (value: unknown) => boolean): boolean =>
+  value === null || check(value);
+
+/** A hash in PHC format, with parameters of which one verification takes less than 1 GiB. */
+const PASSWORD_HASH =
+  /^\$argon2id\$v=\d{1,2}\$m=\d{1,6},t=\d{1,2},p=\d{1,2}\$[A-Za-z0-9+/]{1,128}\$[A-Za-z0-9+/]{1,128}$/;
+
+const isPasswordHash = (value: unknown): boolean => isString(value) && PASSWORD_HASH.test(value);

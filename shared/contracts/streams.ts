@@ -14,7 +14,12 @@ import {
 } from "nats";
 
 import type { Uuid } from "../ids.ts";
-import { DEFAULT_DOMAIN, LINK_RECORD_BYTES_MAX } from "./link-record.ts";
+import {
+  decodeLinkRecord,
+  DEFAULT_DOMAIN,
+  LINK_RECORD_BYTES_MAX,
+  type LinkRecord,
+} from "./link-record.ts";
 
 export const LINKS_STREAM = "LINKS";
 export const CLICKS_STREAM = "CLICKS";
@@ -84,6 +89,14 @@ export function shortLinkOfSubject(subject: string): { domain: string; alias: st
   const [root, domain, alias, ...rest] = subject.split(".");
   if (root !== "links" || !domain || !alias || rest.length > 0) return undefined;
   return { domain: domain === "_" ? DEFAULT_DOMAIN : domain.replaceAll("_", "."), alias };
+}
+
+/** Decodes the message of a short link's subject; undefined when it is malformed, or is about another link. */
+export function decodeLinkMessage(subject: string, bytes: Uint8Array): LinkRecord | undefined {
+  const record = decodeLinkRecord(bytes);
+  return record !== undefined && linkSubject(record.domain, record.alias) === subject
+    ? record
+    : undefined;
 }
 
 /**

@@ -310,6 +310,48 @@ describe("API keys", () => {
     expect(codeOf(rotated)).toEqual([403, "forbidden"]);
   });
 
+  test("can only share statistics that they may read, and a refusal changes nothing", async () => {
+    const { link, share } = await createResources(account.key);
+    const path = `/v1/shares/${share}`;
+    const send = async (scopes: string, method: string, target: string, body: object) =>
+      call(api(target), { key: await keyWith(scopes), method, body });
+    const { body: before } = await call(api(path), { key: account.key });
+    const count = async () => (await call(api("/v1/shares"), { key: account.key })).body;
+    const shares = await count();
+    for (const [scopes, method, target, body] of [
+      ["shares:write", "POST", "/v1/shares", {}],
+      ["shares:write,links:read", "POST", "/v1/shares", {}],
+      ["shares:write", "POST", "/v1/shares", { link_id: link }],
+      ["shares:write,analytics:read", "POST", "/v1/shares", { link_id: link }],
+      ["shares:write,analytics:read", "POST", "/v1/shares", { link_id: "link_none" }],
+      ["shares:write,links:read", "PATCH", path, { breakdowns: ["city"] }],
+    ] as const) {
+      const response = await send(scopes, method, target, body);
+      expect([scopes, target, response.status]).toEqual([scopes, target, 403]);
+      expect(codeOf(response)).toEqual([403, "forbidden"]);
+    }
+    expect(await count()).toEqual(shares);
+    expect((await call(api(path), { key: account.key })).body).toEqual(before);
+
+    const ofAll = await send("shares:write,analytics:read", "POST", "/v1/shares", {});
+    const reader = "shares:write,analytics:read,links:read";
+    const ofLink = await send(reader, "POST", "/v1/shares", { link_id: link });
+    for (const { status, body } of [ofAll, ofLink]) {
+      expect(status).toBe(201);
+      secrets.push(z.object({ token: z.string() }).parse(body).token);
+    }
+    const changed = await send("shares:write,analytics:read", "PATCH", path, { name: "Other" });
+    expect(changed.status).toBe(200);
+    const { id } = z.object({ id: z.string() }).parse(ofLink.body);
+    const byOthers = await send("shares:write,analytics:read", "PATCH", `/v1/shares/${id}`, {});
+    expect(codeOf(byOthers)).toEqual([403, "forbidden"]);
+    const revoked = await call(api(`/v1/shares/${id}`), {
+      key: await keyWith("shares:write"),
+      method: "DELETE",
+    });
+    expect(revoked.status).toBe(200);
+  });
+
   test("can be rotated: the old key works until its grace period ends, the new one at once", async () => {
     const old = await createKeyByApi({ name: "rotating", scopes: ["links:read"] });
     const response = await call(api(`/v1/keys/${old.id}/rotate`), {

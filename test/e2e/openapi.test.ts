@@ -524,6 +524,10 @@ describe("the page at /docs", () => {
     const page = await call(api("/docs"));
     expect(page.status).toBe(200);
     expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+    const document = z
+      .object({ servers: z.tuple([z.object({ url: z.string() })]) })
+      .parse((await call(api("/v1/openapi.json"))).body);
+    expect(document.servers[0].url).toBe(stack.info().api_url);
     const html = z.string().parse(page.body);
     const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? "");
     expect(

@@ -69,7 +69,7 @@ type Services = Partial<{
 /** Creates an API with the given partial services. */
 export function createFakeApi(
   services: Services = {},
-  options: Pick<AppDeps, "corsOrigins"> = {},
+  options: Partial<Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl">> = {},
 ): FakeApi {
   const keys = new Map<string, FakeKey & NewKey>();
   const toWindow = ({ remaining }: FakeKey): LimitWindow => ({

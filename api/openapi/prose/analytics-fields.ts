@@ -146,7 +146,7 @@ export const ANALYTICS_FIELDS: Readonly<Record<string, Prose>> = {
   errors: { text: "The links that do not exist; absent when all do." },
   "BulkAnalytics.code": { text: "Why the link is not in `data`.", example: "not_found" },
   "BulkAnalytics.message": { text: "A sentence for people.", example: "The link does not exist." },
-  host: { text: "The short domain that was visited.", example: "sho.rt" },
+  host: { text: "The short domain that was visited.", example: "short.example.com" },
   class_reason: { text: "Why a click is no person's; empty otherwise.", example: "googlebot" },
   continent: { text: "The continent's code; empty when it is unknown.", example: "EU" },
   device: { text: "`desktop`, `mobile`, `tablet` or `other`.", example: "mobile" },

@@ -25,7 +25,10 @@ const LINK_FIELDS: Readonly<Record<string, Prose>> = {
     example: LONG_URL,
     schema: { maxLength: 8192 },
   },
-  short_url: { text: "The URL that visitors open.", example: "https://sho.rt/spring-sale" },
+  short_url: {
+    text: "The URL that visitors open.",
+    example: "https://short.example.com/spring-sale",
+  },
   original_url: { text: "The destination, as it was sent.", example: LONG_URL },
   alias: {
     text: "The path of the short URL: chosen, or seven random characters.",
@@ -137,7 +140,7 @@ const ERROR_FIELDS: Readonly<Record<string, Prose>> = {
   details: { text: "Every problem that was found in the request, at most 20." },
   doc_url: {
     text: "A page that explains the code.",
-    example: "https://api.sho.rt/docs/errors#invalid_request",
+    example: "https://api.example.com/docs/errors#invalid_request",
   },
 };
 
@@ -201,7 +204,7 @@ const ACCOUNT_FIELDS: Readonly<Record<string, Prose>> = {
   },
   "RoutingRecord.name": { text: "The name of the record.", example: "go.example.com" },
   "RoutingRecord.type": { text: "The type of the record.", example: "CNAME" },
-  "RoutingRecord.value": { text: "The content of the record.", example: "sho.rt" },
+  "RoutingRecord.value": { text: "The content of the record.", example: "short.example.com" },
   verified_at: { text: "When the record was found; null while it was not.", example: CREATED_AT },
   problem: {
     text: "Why the domain is still pending; null when it is verified.",

@@ -62,7 +62,7 @@ export const SHARE_FIELDS: Readonly<Record<string, Prose>> = {
   },
   "ShareWithUrl.url": {
     text: "The page to hand out. Only this response has it: store it now.",
-    example: `https://api.sho.rt/shared/${SHARE_TOKEN}`,
+    example: `https://api.example.com/shared/${SHARE_TOKEN}`,
   },
   "SharePassword.password": {
     text: "The password that was handed out with the URL.",
@@ -75,7 +75,7 @@ export const SHARE_FIELDS: Readonly<Record<string, Prose>> = {
   "ShareAccess.expires_at": { text: "When the access ends.", example: "2026-03-02T10:15:00.000Z" },
   "SharedStatistics.short_url": {
     text: "The link's short URL; null for all links.",
-    example: "https://sho.rt/spring-sale",
+    example: "https://short.example.com/spring-sale",
   },
   "SharedStatistics.period": { text: "The period of the query.", example: "7d" },
   "SharedStatistics.breakdowns": { text: "The dimensions that are shared." },

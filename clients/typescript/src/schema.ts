@@ -822,7 +822,7 @@ export interface paths {
     put?: never;
     /**
      * Share statistics
-     * @description Makes the statistics of a link, or of all links, readable for people without an account. Only this response contains the URL; who has it can read them until the share expires or is revoked.
+     * @description Makes the statistics of a link, or of all links, readable for people without an account. Only this response contains the URL; who has it can read them until the share expires or is revoked. A share belongs to the account: it outlives the key that made it. Nobody can share what they may not read: `analytics:read` is required as well, and `links:read` for a share of one link.
      *
      *     Requires the scope `shares:write`.
      */
@@ -858,7 +858,7 @@ export interface paths {
     head?: never;
     /**
      * Change a share
-     * @description Changes the fields that the body has. A new password ends all access by the old one.
+     * @description Changes the fields that the body has. A new password ends all access by the old one. Nobody can share what they may not read: `analytics:read` is required as well, and `links:read` for a share of one link.
      *
      *     Requires the scope `shares:write`.
      */
@@ -1135,7 +1135,7 @@ export interface components {
         details?: components["schemas"]["ErrorDetail"][];
         /**
          * @description A page that explains the code; not with `not_found`.
-         * @example https://api.sho.rt/docs/errors#invalid_request
+         * @example https://api.example.com/docs/errors#invalid_request
          */
         doc_url?: string;
         /**
@@ -1474,7 +1474,7 @@ export interface components {
         domain?: string | string[];
         /**
          * @description Short domain that was visited.
-         * @example sho.rt
+         * @example short.example.com
          */
         host?: string | string[];
         /**
@@ -2400,7 +2400,7 @@ export interface components {
       rules?: components["schemas"]["LinkRule"][];
       /**
        * @description The URL that visitors open.
-       * @example https://sho.rt/spring-sale
+       * @example https://short.example.com/spring-sale
        */
       short_url: string;
       /** @description Other destinations for shares of the visitors whom no rule matches. */
@@ -2549,7 +2549,7 @@ export interface components {
       original_url: string;
       /**
        * @description The URL that visitors open.
-       * @example https://sho.rt/spring-sale
+       * @example https://short.example.com/spring-sale
        */
       short_url: string;
       /**
@@ -3892,7 +3892,7 @@ export interface components {
       device: string;
       /**
        * @description The short domain that was visited.
-       * @example sho.rt
+       * @example short.example.com
        */
       host: string;
       /**
@@ -4090,7 +4090,7 @@ export interface components {
       rules?: components["schemas"]["LinkRule"][];
       /**
        * @description The URL that visitors open.
-       * @example https://sho.rt/spring-sale
+       * @example https://short.example.com/spring-sale
        */
       short_url: string;
       /** @description Other destinations for shares of the visitors whom no rule matches. */
@@ -4713,7 +4713,7 @@ export interface components {
       type: "CNAME" | "ALIAS" | "A" | "AAAA";
       /**
        * @description The content of the record.
-       * @example sho.rt
+       * @example short.example.com
        */
       value: string;
     };
@@ -4898,7 +4898,7 @@ export interface components {
       period: string;
       /**
        * @description The link's short URL; null for all links.
-       * @example https://sho.rt/spring-sale
+       * @example https://short.example.com/spring-sale
        */
       short_url: string | null;
       /** @description The sums over the period. */
@@ -4997,7 +4997,7 @@ export interface components {
       updated_at: string;
       /**
        * @description The page to hand out. Only this response has it: store it now.
-       * @example https://api.sho.rt/shared/mWq2…
+       * @example https://api.example.com/shared/mWq2…
        */
       url: string;
     };

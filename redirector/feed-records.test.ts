@@ -1,0 +1,312 @@
+/**
+ * Goal: whatever a record of the feed contains, it is applied whole or not at all, nothing throws, and the feed goes on.
+ * Mutations are random, from a fixed seed.
+ */
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { domainNotice, isNotice, takedownNotice } from "../shared/contracts/feed-notices.ts";
+import {
+  type ActiveLink,
+  decodeLinkRecord,
+  type LinkRecord,
+  toMessage,
+} from "../shared/contracts/link-record.ts";
+import { limitSubject, linkSubject } from "../shared/contracts/streams.ts";
+import type { RequestFacts } from "../shared/decision/facts.ts";
+import { compileTargets } from "../shared/decision/targets.ts";
+import { newUuid } from "../shared/ids.ts";
+import { createLog } from "../shared/log.ts";
+import { aboutContent, creationTimeOf } from "./about-page.ts";
+import { createLinkCache } from "./cache/link-cache.ts";
+import { createDomainAnswers } from "./domain-settings.ts";
+import { createFeedRecords } from "./feed-records.ts";
+import { forwardPath } from "./forward-path.ts";
+import { forwardQuery } from "./forward-query.ts";
+import { previewPage } from "./preview-page.ts";
+import { createTakedowns } from "./takedowns.ts";
+
+const SEED = 20_261_122;
+const MUTATIONS = 10_000;
+
+/** It takes some seconds. */
+const TIMEOUT_MS = 120_000;
+
+const HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaGhhc2g";
+const DOMAIN = "go.example.com";
+
+const plain: ActiveLink = {
+  state: "active",
+  version: 10,
+  domain: "",
+  alias: "a",
+  link_id: newUuid(),
+  account_id: newUuid(),
+  mode: "live",
+  destination: "https://example.com/a?b=c",
+  expires_at: null,
+  password_hash: null,
+  forward_query: false,
+};
+
+const decided: ActiveLink = {
+  ...plain,
+  domain: DOMAIN,
+  expires_at: 1_900_000_000_000,
+  password_hash: HASH,
+  forward_query: true,
+  title: "Spring sale",
+  host_changed_at: 1_700_000_000_000,
+  utm: "utm_source=letter",
+  extras: {
+    disabled: true,
+    starts_at: 1_600_000_000_000,
+    expired_url: "https://example.com/over",
+    rules: [
+      {
+        id: newUuid(),
+        url: "https://example.com/rule",
+        conditions: [
+          { type: "country", in: ["DE", "AT"] },
+          { type: "os", in: ["iOS"], not: true },
+          { type: "language", in: ["de"] },
+          { type: "ip", in: ["203.0.113.0/24", "2001:db8::/32"] },
+          { type: "query", name: "q", in: ["1"] },
+          { type: "time", from: "2030-01-01T00:00:00Z" },
+          {
+            type: "schedule",
+            time_zone: "Europe/Berlin",
+            days: [1, 2],
+            from: "09:00",
+            to: "24:00",
+          },
+        ],
+      },
+    ],
+    split: {
+      key: 7,
+      arms: [{ id: newUuid(), url: "https://example.com/arm", weight: 30 }],
+      until: 1_900_000_000_000,
+    },
+    preview: { title: "Card", description: "Text", image: "https://example.com/card.png" },
+    forward_path: "append",
+    limit: { id: newUuid(), max: 5, before: 1, stored: 2, humans: true },
+    confirm: true,
+  },
+};
+
+const MESSAGES: readonly object[] = [
+  plain,
+  toMessage(decided),
+  { ...plain, extras: { expired_url: "https://example.com/over" } },
+  { state: "deleted", version: 10, domain: "", alias: "a", former: true },
+  takedownNotice(10, { accounts: [newUuid()], hosts: ["example.org"] }),
+  domainNotice(10, DOMAIN, {
+    root_url: "https://example.com/",
+    not_found_url: "https://example.com/no",
+    expired_url: "https://example.com/over",
+    fold: "all",
+    assetlinks: [{ relation: ["a"] }],
+  }),
+];
+
+/** What a member becomes; undefined removes it. */
+const VALUES: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  5,
+  -1,
+  0.5,
+  1e308,
+  2 ** 53,
+  "",
+  "x",
+  "NaN",
+  "https://",
+  "javascript:alert(1)",
+  "https://example.com/\r\nset-cookie: a=b",
+  "\uD800",
+  "x".repeat(300),
+  "999.1.1.1/99",
+  "2030-99-99",
+  "Mars/Olympus",
+  "25:99",
+  "__proto__",
+  [],
+  [null],
+  [5],
+  [[["x"]]],
+  {},
+  { toString: 5, length: 3 },
+  { constructor: { prototype: {} } },
+];
+
+const NAMES = ["__proto__", "constructor", "hasOwnProperty", "toString", "of_a_later_version"];
+
+type Path = readonly (string | number)[];
+
+/** The paths of all values within a value. */
+function pathsIn(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  const parts = Object.entries(value).flatMap(([name, part]) => pathsIn(part, [...path, name]));
+  return path.length === 0 ? parts : [path, ...parts];
+}
+
+/** A copy of a message in which the member at a path has another value, or also a member of another name. */
+function mutate(value: unknown, [name, ...rest]: Path, replacement: unknown): unknown {
+  if (name === undefined) return replacement;
+  if (Array.isArray(value))
+    return value.map((part, i) => (String(i) === name ? mutate(part, rest, replacement) : part));
+  const members = Object.entries(value ?? {});
+  return Object.fromEntries(
+    members.map(([key, part]) => [key, key === name ? mutate(part, rest, replacement) : part]),
+  );
+}
+
+const insert = (text: string, name: string): string => text.replace("{", `{"${name}":{"a":1},`);
+
+const mutations = fc.oneof(
+  { weight: 8, arbitrary: fc.tuple(fc.constant("member" as const), fc.nat(), fc.nat()) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("flip" as const), fc.nat(), fc.nat()) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("cut" as const), fc.nat(), fc.nat()) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("name" as const), fc.nat(), fc.nat()) },
+);
+
+function toBytes(
+  message: object,
+  [kind, where, what]: ["member" | "flip" | "cut" | "name", number, number],
+) {
+  const bytes = Buffer.from(JSON.stringify(message));
+  if (kind === "cut") return bytes.subarray(0, where % bytes.length);
+  if (kind === "flip") {
+    const at = where % bytes.length;
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << (what % 8));
+    return bytes;
+  }
+  if (kind === "name")
+    return Buffer.from(insert(bytes.toString(), NAMES[what % NAMES.length] ?? ""));
+  const paths = pathsIn(message);
+  const changed = mutate(message, paths[where % paths.length] ?? [], VALUES[what % VALUES.length]);
+  // JSON has no infinity, but numbers that are read as one.
+  return Buffer.from(JSON.stringify(changed).replace("1e+308", "1e999"));
+}
+
+const FACTS: RequestFacts = {
+  now: () => Date.now(),
+  address: () => "203.0.113.9",
+  location: () => ({ country: "DE", continent: "EU" }),
+  userAgent: () => "Mozilla/5.0",
+  agent: () => undefined,
+  language: () => "de",
+  source: () => "direct",
+  parameter: () => ["1"],
+};
+
+/** Does with a link what requests for it do. */
+function use(record: LinkRecord): void {
+  if (record.state === "deleted") return;
+  const { destination, extras = {}, title, host_changed_at: hostChangedAt } = record;
+  const query = Buffer.from("a=b");
+  forwardQuery(destination, query, { start: 0, end: query.length });
+  forwardPath(destination, "/more");
+  const { rules = [], preview, limit } = extras;
+  for (const rule of rules)
+    for (const condition of rule.conditions)
+      compileTargets({ rules: [{ ...rule, conditions: [condition] }] }).explain(FACTS);
+  compileTargets(extras).choose(FACTS);
+  if (preview !== undefined) previewPage(preview, "https://example.com/a");
+  if (limit !== undefined) expect(limitSubject(limit.id)).toMatch(/^limits\.[0-9a-f-]{36}$/i);
+  const about = { destination, varies: false, title, hostChangedAt, path: "/a" };
+  aboutContent({ ...about, createdAt: creationTimeOf(record.link_id) }, Date.now());
+  expect(destination).not.toMatch(/[\r\n]/);
+}
+
+/** What a redirector has of the feed. */
+function createState() {
+  const cache = createLinkCache(1);
+  const takedowns = createTakedowns();
+  const domains = createDomainAnswers();
+  return {
+    store(record: LinkRecord): void {
+      if (isNotice(record)) {
+        takedowns.apply(record);
+        domains.apply(record.domain, record);
+      } else cache.put(record);
+    },
+    read: () => structuredClone([...cache.records(), ...takedowns.notices(), ...domains.notices()]),
+  };
+}
+
+/** A state that has had these records, each the first of its subject. */
+function stateOf(records: readonly LinkRecord[]): unknown {
+  const state = createState();
+  for (const record of records) state.store(record);
+  return state.read();
+}
+
+const log = createLog("test", "silent");
+
+const canary = (version: number): ActiveLink => ({ ...plain, version, alias: "canary" });
+
+const toMessageOf = (record: object & { domain: string; alias: string }, data: Uint8Array) => ({
+  subject: linkSubject(record.domain, record.alias),
+  sequence: 1,
+  data,
+});
+
+describe("the records of the feed", () => {
+  test(
+    "apply whole or not at all, whatever became of them, and the next one applies",
+    () => {
+      let accepted = 0;
+      const property = fc.property(fc.nat(), mutations, (which, mutation) => {
+        const message = MESSAGES[which % MESSAGES.length] ?? plain;
+        const key = { domain: "", alias: "", ...message };
+        const records = createFeedRecords(log);
+        const state = createState();
+        const apply = (bytes: Uint8Array, { domain, alias }: { domain: string; alias: string }) =>
+          records.apply(toMessageOf({ domain, alias }, bytes), state.store);
+        const data = toBytes(message, mutation);
+        apply(data, key);
+        const decoded = decodeLinkRecord(data);
+        const whole = decoded === undefined ? [] : [decoded];
+        const isApplied = records.skipped().malformed === 0;
+        if (isApplied) {
+          accepted++;
+          expect(whole).toHaveLength(1);
+          whole.forEach(use);
+        }
+        expect(state.read()).toEqual(stateOf(isApplied ? whole : []) as never);
+        expect(records.skipped().failed).toBe(0);
+        apply(Buffer.from(JSON.stringify(canary(1))), canary(1));
+        expect(state.read()).toContainEqual(canary(1));
+      });
+      fc.assert(property, { seed: SEED, numRuns: MUTATIONS, includeErrorInReport: true });
+      // Mutations that are no faults, such as other texts and names of a later version, are not refused.
+      expect(accepted).toBeGreaterThan(MUTATIONS / 20);
+      expect(accepted).toBeLessThan(MUTATIONS / 2);
+    },
+    TIMEOUT_MS,
+  );
+
+  test("are not read from the subject of another link, and not as one from another kind of subject", () => {
+    const records = createFeedRecords(log);
+    const data = Buffer.from(JSON.stringify(plain));
+    expect(records.read({ subject: "links._.b", sequence: 1, data })).toBeUndefined();
+    expect(records.skipped()).toEqual({ malformed: 1, failed: 0 });
+    const heartbeat = { subject: "links.heartbeat", sequence: 2, data: Buffer.from("{}") };
+    expect(records.read(heartbeat)).toBeUndefined();
+    expect(records.skipped()).toEqual({ malformed: 1, failed: 0 });
+  });
+
+  test("count as failed when applying one throws", () => {
+    const records = createFeedRecords(log);
+    const data = Buffer.from(JSON.stringify(plain));
+    records.apply({ subject: "links._.a", sequence: 1, data }, () => {
+      throw new Error("not expected");
+    });
+    expect(records.skipped()).toEqual({ malformed: 0, failed: 1 });
+  });
+});

@@ -1,0 +1,20 @@
+/** Checks what notices of the links feed have beside a deleted link. */
+import type { DomainSettings } from "./feed-notices.ts";
+import { isObject, isOptional, isTexts, isWebUrl, type Members } from "./member-checks.ts";
+
+const FOLDS: readonly unknown[] = ["all", "switching"] satisfies DomainSettings["fold"][];
+
+/** Whether a notice of whatever kind is whole: its list of takedowns and its settings of a domain, if it has some. */
+export const isWholeNotice = ({ takedowns, settings }: Members): boolean =>
+  isOptional(takedowns, isTakedownList) && isOptional(settings, isDomainSettings);
+
+const isTakedownList = (list: unknown): boolean =>
+  isObject(list) && isTexts(list["accounts"]) && isTexts(list["hosts"]);
+
+/** Files for apps are any JSON. */
+const isDomainSettings = (settings: unknown): boolean =>
+  isObject(settings) &&
+  [settings["root_url"], settings["not_found_url"], settings["expired_url"]].every((url) =>
+    isOptional(url, isWebUrl),
+  ) &&
+  isOptional(settings["fold"], (fold) => FOLDS.includes(fold));

@@ -1,0 +1,142 @@
+/**
+ * Checks the extras of a message of the links feed, so that nothing throws that reads them later. What a later version may
+ * have added is not malformed: {@link isUnderstood} says of it that this version lacks it.
+ */
+import { isIP } from "node:net";
+
+import { cached } from "../visitors/cache.ts";
+import { CONDITION_TYPES, type LinkExtras, MEMBERS } from "./link-extras.ts";
+import {
+  isBoolean,
+  isCount,
+  isInstant,
+  isListOf,
+  isObject,
+  isOptional,
+  isString,
+  isTexts,
+  isUuid,
+  isWebUrl,
+  type Members,
+} from "./member-checks.ts";
+
+/** Names of time zones that are known to exist, or not to: there are some 600. */
+const ZONES_MAX = 1_000;
+
+const UINT32_MAX = 2 ** 32 - 1;
+
+const PERCENT_MAX = 100;
+
+const TIME = /^\d\d:\d\d$/;
+
+const FORWARD_PATHS: readonly unknown[] = [
+  "append",
+  "ignore",
+] satisfies LinkExtras["forward_path"][];
+
+const isTimeZone = cached(ZONES_MAX, (name: string): boolean => {
+  try {
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId !== "";
+  } catch {
+    return false;
+  }
+});
+
+/** Whether a text is an IP address or a CIDR block. */
+function isAddressBlock(value: unknown): boolean {
+  if (!isString(value)) return false;
+  const [address = "", bits, ...rest] = value.split("/");
+  const version = isIP(address);
+  // A zone (`%eth0`) belongs to one machine.
+  if (version === 0 || rest.length > 0 || address.includes("%")) return false;
+  return bits === undefined || (bits !== "" && isCount(Number(bits), version === 6 ? 128 : 32));
+}
+
+const isDate = (value: unknown): boolean => isString(value) && !Number.isNaN(Date.parse(value));
+
+function isCondition(condition: unknown): boolean {
+  if (!isObject(condition) || !isOptional(condition["not"], isBoolean)) return false;
+  const { type, in: values } = condition;
+  switch (type) {
+    case "query":
+      return isString(condition["name"]) && isOptional(values, isTexts);
+    case "time":
+      return isOptional(condition["from"], isDate) && isOptional(condition["until"], isDate);
+    case "schedule":
+      return isSchedule(condition);
+    case "ip":
+      return Array.isArray(values) && values.every(isAddressBlock);
+    default:
+      return isString(type) && isTexts(values);
+  }
+}
+
+const isSchedule = ({ time_zone, days, from, to }: Members): boolean =>
+  isString(time_zone) &&
+  isTimeZone(time_zone) &&
+  isListOf(days, (day) => isCount(day, 7)) &&
+  [from, to].every((time) => isString(time) && TIME.test(time));
+
+const isRule = (rule: unknown): boolean =>
+  isObject(rule) &&
+  isUuid(rule["id"]) &&
+  isWebUrl(rule["url"]) &&
+  isListOf(rule["conditions"], isCondition);
+
+const isArm = (arm: unknown): boolean =>
+  isObject(arm) && isUuid(arm["id"]) && isWebUrl(arm["url"]) && isCount(arm["weight"], PERCENT_MAX);
+
+const isSplit = (split: unknown): boolean =>
+  isObject(split) &&
+  isCount(split["key"], UINT32_MAX) &&
+  isListOf(split["arms"], isArm) &&
+  isOptional(split["until"], isInstant);
+
+const isPreview = (preview: unknown): boolean =>
+  isObject(preview) &&
+  isString(preview["title"]) &&
+  isOptional(preview["description"], isString) &&
+  isOptional(preview["image"], isWebUrl);
+
+const isLimit = (limit: unknown): boolean =>
+  isObject(limit) &&
+  isUuid(limit["id"]) &&
+  [limit["max"], limit["before"], limit["stored"]].every((count) => isCount(count)) &&
+  isOptional(limit["humans"], isBoolean);
+
+const CHECKS: Readonly<Record<keyof LinkExtras, (value: unknown) => boolean>> = {
+  taken_down: isBoolean,
+  disabled: isBoolean,
+  starts_at: isInstant,
+  expired_url: isWebUrl,
+  rules: (rules) => isListOf(rules, isRule),
+  split: isSplit,
+  preview: isPreview,
+  forward_path: (value) => FORWARD_PATHS.includes(value),
+  limit: isLimit,
+  confirm: isBoolean,
+};
+
+/** Whether extras that this version understands are whole. */
+export const isExtras = (extras: Members): extras is LinkExtras =>
+  Object.entries(CHECKS).every(([member, check]) => isOptional(extras[member], check));
+
+/** Whether this version understands all of a link's extras, as far as they are such. */
+export function isUnderstood(extras: Members): boolean {
+  const { rules, forward_path } = extras;
+  return (
+    Object.keys(extras).every((member) => MEMBERS.includes(member)) &&
+    (!isString(forward_path) || FORWARD_PATHS.includes(forward_path)) &&
+    (!Array.isArray(rules) || rules.every(hasUnderstoodConditions))
+  );
+}
+
+function hasUnderstoodConditions(rule: unknown): boolean {
+  const conditions = isObject(rule) ? rule["conditions"] : undefined;
+  return !Array.isArray(conditions) || conditions.every(hasUnderstoodType);
+}
+
+const hasUnderstoodType = (condition: unknown): boolean =>
+  !isObject(condition) ||
+  !isString(condition["type"]) ||
+  CONDITION_TYPES.includes(condition["type"]);
