@@ -79,7 +79,7 @@ export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWat
   let filled = 0;
   let filling: Promise<void> | undefined;
   let losses = 0;
-  let wake = (): void => undefined;
+  let wake: (() => void) | undefined;
 
   /** Records a loss once it is certain; returns whether the stream is to be filled. */
   async function onLoss(loss: StreamLoss, heartbeat: Heartbeat | undefined): Promise<boolean> {
@@ -126,7 +126,7 @@ export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWat
       .catch((error: unknown) => log.warn({ error }, "links_feed_filling_failed"))
       .finally(() => {
         filling = undefined;
-        wake();
+        wake?.();
       });
   }
 
@@ -186,7 +186,7 @@ export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWat
         : `the stream ${LINKS_STREAM} lacks links: ${filled} have been published again so far`,
     async stop() {
       stopped = true;
-      wake();
+      wake?.();
       // Before the connection is open, there is nothing to finish.
       if (isStarted) await Promise.all([running, filling]);
     },

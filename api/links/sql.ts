@@ -204,27 +204,6 @@ export async function setTakenDown(
   return Number(row.version);
 }
 
-/** Links of all accounts in id order, starting after `after`. */
-export async function listLinksAfter(
-  sql: Sql,
-  after: Uuid | null,
-  limit: number,
-): Promise<LinkRow[]> {
-  return await sql<LinkRow[]>`
-    ${selectLinks(sql)}
-     where ${after}::uuid is null or link.id > ${after}
-     order by link.id limit ${limit}`;
-}
-
-/** Adds many records to the outbox; the relay of any API process publishes them. */
-export async function insertOutboxEntries(
-  sql: Sql | Transaction,
-  records: readonly LinkMessage[],
-): Promise<void> {
-  const rows = records.map((record) => ({ version: record.version, record: sql.json(record) }));
-  await sql`insert into link_outbox ${sql(rows, "version", "record")}`;
-}
-
 /** Creation times of those of the links that belong to the owner, by primary key. */
 export async function findCreationTimes(
   sql: Sql,

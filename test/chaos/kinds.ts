@@ -67,10 +67,3 @@ export const ENDS_NATS: ReadonlySet<string> = new Set<Kind>([
   "roll back nats during an insert",
   "recreate stream during an insert",
 ]);
-
-/** Kinds after which NATS lacks links that were published: they come back only when an operator publishes all again. */
-export const FORGETS_LINKS: ReadonlySet<string> = new Set<Kind>([
-  "roll back nats",
-  "roll back nats, not its consumers",
-  "roll back nats during an insert",
-]);

@@ -25,7 +25,7 @@ import { startClients } from "./clients.ts";
 import { expectEqual } from "./equality.ts";
 import { keepEvidence } from "./evidence.ts";
 import { expectAllRunning, startReplaceableRedirector, startReplaceableWorker } from "./faults.ts";
-import { type Durations, ENDS_NATS, FORGETS_LINKS, type Kind, KINDS } from "./kinds.ts";
+import { type Durations, ENDS_NATS, type Kind, KINDS } from "./kinds.ts";
 import { startLossyClickHouse } from "./lossy-clickhouse.ts";
 import { createRandom, type Random } from "./random.ts";
 import type { Ledger, Targets } from "./targets.ts";
@@ -127,12 +127,9 @@ async function injectFaults(
       natsEndedAt = Date.now();
     }
     const inject = () => KINDS[kind](targets, random, durations);
-    if (FORGETS_LINKS.has(kind)) await inject();
-    else {
-      const adds = done.length % MORE_LINKS_EVERY === 0;
-      await Promise.all([bulk.changeDuring(inject), ...(adds ? [bulk.create(LINKS_MORE)] : [])]);
-      await bulk.expectCurrent(kind);
-    }
+    const adds = done.length % MORE_LINKS_EVERY === 0;
+    await Promise.all([bulk.changeDuring(inject), ...(adds ? [bulk.create(LINKS_MORE)] : [])]);
+    await bulk.expectCurrent(kind);
     done.push(kind);
     await Bun.sleep(random.between(200, 1_500));
   }
