@@ -9,6 +9,7 @@ import type { Check, Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import type { configSchema, migrateConfigSchema } from "./config.ts";
+import { selectFeed } from "./feed/sql.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
@@ -46,6 +47,7 @@ export const checks: Checks<Config> = {
   thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
+    checkFeed(DATABASE_URL),
     ...checkStreams({ url: NATS_URL, streams: [LINKS_STREAM], replicas: NATS_REPLICAS }),
     checkClock("PostgreSQL", () => withSql(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>
@@ -65,6 +67,21 @@ export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
     checkSchema(DATABASE_URL),
   ],
 };
+
+/** Whether the links feed has every link, as API processes last found. */
+export const checkFeed = (url: string): Check => ({
+  name: "links feed",
+  mend: "Mend the schema of PostgreSQL first.",
+  async run() {
+    const { incomplete_since, filled_links } = await withSql(url, selectFeed);
+    if (incomplete_since === null) return undefined;
+    return {
+      status: "failed",
+      detail: `${LINKS_STREAM} lacks links; ${filled_links} have been published again so far`,
+      mend: "A running API process fills it. If the number does not grow, its log says why (links_feed_filling_failed).",
+    };
+  },
+});
 
 const SELECT_TIME = "SELECT toUnixTimestamp64Milli(now64(3))";
 

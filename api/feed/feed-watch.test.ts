@@ -35,6 +35,7 @@ import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { checkFeed } from "../checks.ts";
 import { createFillStream } from "../links/republish/fill.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { startFeedWatch } from "./feed-watch.ts";
@@ -192,11 +193,16 @@ describe("a stream", () => {
       WITHIN_MS,
     );
     expect(first.watch.problem()).toContain("lacks links");
+    expect(await checkFeed(postgres.url).run()).toMatchObject({
+      status: "failed",
+      detail: expect.stringContaining("LINKS lacks links"),
+    });
     const before = await epochOf();
     released.resolve();
     await held;
     await expectFilled(before);
     await eventually(async () => expect(first.watch.problem()).toBeUndefined(), WITHIN_MS);
+    expect(await checkFeed(postgres.url).run()).toBeUndefined();
   });
 
   test("that has lost messages is filled", async () => {

@@ -15,7 +15,7 @@ import { createDataDir, removeDataDir, type Stack, startStack } from "../harness
 
 const TIMEOUT_MS = 20_000;
 
-/** The backup described in docs/operations.md. Without NATS, whose stream is restored by a resync. */
+/** The backup described in docs/operations.md. Without NATS, whose stream the API fills. */
 const BACKED_UP = ["postgres", "clickhouse", "secrets.json"];
 
 test("links, keys and analytics are the same after a restore, and links redirect", async () => {
@@ -47,8 +47,8 @@ test("links, keys and analytics are the same after a restore, and links redirect
   removeDataDir(from);
   await using stack = await startStack({ dataDir: to });
   expect(await readState(connectClient(stack, key))).toEqual(before);
-  const { queued } = await admin<{ queued: number }>(stack, ["links", "resync"]);
-  expect(queued).toBeGreaterThanOrEqual(5);
+  const { links } = await admin<{ links: number }>(stack, ["links", "resync"]);
+  expect(links).toBeGreaterThanOrEqual(5);
   await eventually(async () => {
     for (let i = 0; i < 5; i++) {
       const { status, headers } = await call(new URL(`restored-${i}`, stack.info().short_url).href);
