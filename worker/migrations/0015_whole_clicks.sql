@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS clicks_retention (
   whole_from DateTime('UTC'),
   at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = MergeTree
-ORDER BY number
+ORDER BY (number)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 -- Repairs of rollups that operators ask for (shared/clicks/repair-requests.ts): the owner of the clicks carries them out

@@ -65,7 +65,10 @@ for (const statement of statements) {
   else form[1](form[0].exec(statement)?.groups ?? {});
 }
 
-/** Tables that are no rollups: raw clicks, those that store nothing, the log of batches, and sums of failed requests. */
+/**
+ * Tables that are no rollups: raw clicks, those that store nothing, the log of batches, sums of failed requests, and what is
+ * known of retention and repairs.
+ */
 const NO_ROLLUPS = new Set([
   "clicks",
   "incoming_clicks",
@@ -73,6 +76,8 @@ const NO_ROLLUPS = new Set([
   "batches",
   "failures",
   "unknown_aliases",
+  "clicks_retention",
+  "rollup_repairs",
 ]);
 
 const byTable = <Row extends { table: string }>(rows: readonly Row[]): Row[] =>
