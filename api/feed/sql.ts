@@ -86,7 +86,8 @@ export async function recordIncomplete(sql: Sql, seen: number): Promise<number> 
     await transaction`select skip_link_versions(${seen + UNSEEN_VERSIONS})`;
     const [row] = await transaction<[{ since: number }]>`
       update link_feed
-         set incomplete_since = next_link_version(), epoch = coalesce(epoch, 0), version = next_link_version()
+         set incomplete_since = next_link_version(), epoch = coalesce(epoch, 0), version = next_link_version(),
+             filled_links = 0
       returning incomplete_since::float8 as since`;
     return row.since;
   });
