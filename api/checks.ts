@@ -9,7 +9,7 @@ import type { Check, Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import type { configSchema, migrateConfigSchema } from "./config.ts";
-import { selectFeed } from "./feed/sql.ts";
+import { findIncompleteness } from "./feed/feed-watch.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
@@ -73,11 +73,11 @@ export const checkFeed = (url: string): Check => ({
   name: "links feed",
   mend: "Mend the schema of PostgreSQL first.",
   async run() {
-    const { incomplete_since, filled_links } = await withSql(url, selectFeed);
-    if (incomplete_since === null) return undefined;
+    const detail = await withSql(url, findIncompleteness);
+    if (detail === undefined) return undefined;
     return {
       status: "failed",
-      detail: `${LINKS_STREAM} lacks links; ${filled_links} have been published again so far`,
+      detail,
       mend: "A running API process fills it. If the number does not grow, its log says why (links_feed_filling_failed).",
     };
   },

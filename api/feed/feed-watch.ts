@@ -70,6 +70,15 @@ type FeedWatchDeps = {
   log: Log;
 };
 
+const describeIncompleteness = (filledLinks: number): string =>
+  `the stream ${LINKS_STREAM} lacks links: ${filledLinks} have been published again so far`;
+
+/** Says what API processes have found wrong with the stream and not mended yet; undefined when nothing is. */
+export async function findIncompleteness(sql: Sql): Promise<string | undefined> {
+  const { incomplete_since, filled_links } = await selectFeed(sql);
+  return incomplete_since === null ? undefined : describeIncompleteness(filled_links);
+}
+
 /** Starts watching; any number of processes may. One of them fills the stream. */
 export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWatchDeps): FeedWatch {
   /** What the last check found in which PostgreSQL took part. */
@@ -181,9 +190,7 @@ export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWat
     complete: () => last?.heartbeat.complete,
     filledLinks: () => filled,
     problem: () =>
-      last === undefined || last.heartbeat.complete
-        ? undefined
-        : `the stream ${LINKS_STREAM} lacks links: ${filled} have been published again so far`,
+      last === undefined || last.heartbeat.complete ? undefined : describeIncompleteness(filled),
     async stop() {
       stopped = true;
       wake?.();
