@@ -132,6 +132,7 @@ const epochOf = async () => (await selectFeed(postgres.sql)).epoch ?? 0;
 
 beforeEach(async () => {
   await manager.streams.delete(LINKS_STREAM).catch(() => undefined);
+  await postgres.sql`delete from takedowns`;
 });
 
 describe("a stream", () => {
