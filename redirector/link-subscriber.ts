@@ -35,6 +35,8 @@ import {
   createLinkFetch,
   createSubjectReader,
   type FeedMessage,
+  type FetchLink,
+  MalformedRecordError,
   readNextMessage,
 } from "./link-fetch.ts";
 import { createRevalidation } from "./revalidation.ts";
@@ -226,7 +228,7 @@ export function startLinkSubscriber({
     cursor = position;
     // The cursor may lie behind the list, of which only the last version is in the stream. A feed that has no list any
     // more does not lift takedowns: it was lost.
-    const list = await fetchLink(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS);
+    const list = await readTakedowns(fetchLink);
     if (list !== undefined) takedowns.apply(list);
     const added = await addConsumer(manager, Math.max(1, position.sequence + 1 - overlapMessages));
     const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
@@ -296,7 +298,7 @@ export function startLinkSubscriber({
 
   async function fetchIntoCache(domain: string, alias: string): Promise<LinkRecord | undefined> {
     // Before the first link, so that none is followed that is taken down.
-    if (!takedowns.isKnown()) takedowns.apply(await fetchExisting(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS));
+    if (!takedowns.isKnown()) takedowns.apply(await readTakedowns(fetchExisting));
     const record = await fetchExisting(domain, alias);
     if (record !== undefined) cache.put(record);
     return record;
@@ -349,6 +351,13 @@ export function startLinkSubscriber({
 }
 
 const INTERRUPTED = "feed interrupted";
+
+/** Reads the list of takedowns; one that is malformed is skipped, or no link could be followed at all. */
+const readTakedowns = (fetchLink: FetchLink): Promise<LinkRecord | undefined> =>
+  fetchLink(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS).catch((error: unknown) => {
+    if (error instanceof MalformedRecordError) return undefined;
+    throw error;
+  });
 
 /** Adds a consumer for this process alone, in memory: when its server dies, another one resumes from the cursor. */
 const addConsumer = (manager: JetStreamManager, start: number): Promise<ConsumerInfo> =>

@@ -51,7 +51,9 @@ export const listRoutes = (): Route[] => [
 
 /** Stands for every dependency of the applications: their routes are listed, but never called. */
 const unused = new Proxy(() => undefined, {
-  get: (_, name): unknown => (name === Symbol.toPrimitive ? () => "" : unused),
+  // As text it is a URL, as which the applications read their own address.
+  get: (_, name): unknown =>
+    name === Symbol.toPrimitive ? () => "https://unused.invalid" : unused,
   apply: (): unknown => unused,
   // No type has every property, but this value does.
 }) as never;
