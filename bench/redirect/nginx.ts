@@ -62,8 +62,9 @@ export function nginxCommand(
   return [nginx, "-p", dir, "-e", `${dir}/error.log`, "-c", join(dir, "nginx.conf")];
 }
 
-/** The version of the installed nginx. */
+/** The version of the installed nginx; "none" without one. */
 export function nginxVersion(): string {
+  if (!hasNginx()) return "none";
   const { stderr } = Bun.spawnSync([Bun.which("nginx") ?? "/usr/sbin/nginx", "-v"]);
   return /nginx\/([\d.]+)/.exec(stderr.toString())?.[1] ?? "none";
 }
