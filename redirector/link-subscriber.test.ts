@@ -14,10 +14,10 @@ import {
   LINKS_STREAM,
   linkSubject,
 } from "../shared/contracts/streams.ts";
-import { newUuid } from "../shared/ids.ts";
 import { createLog } from "../shared/log.ts";
 import { type Nats, openNats } from "../shared/nats.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { activeLink } from "../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createDomainAnswers } from "./domain-settings.ts";
@@ -28,20 +28,6 @@ import { createTakedowns } from "./takedowns.ts";
 setDefaultTimeout(60_000);
 
 const WITHIN_MS = 5_000;
-
-const active = (alias: string, version: number): LinkRecord => ({
-  state: "active",
-  version,
-  domain: "",
-  alias,
-  link_id: newUuid(),
-  account_id: newUuid(),
-  mode: "live",
-  destination: `https://example.com/${version}`,
-  expires_at: null,
-  password_hash: null,
-  forward_query: false,
-});
 
 let server: TestNats;
 let connection: NatsConnection;
@@ -111,12 +97,12 @@ describe("a subscriber that resumes", () => {
     await createStream();
     const publications = [];
     for (let i = 0; i < BEFORE; i++) {
-      if (gaps) publications.push(publish(active("replaced", i + 1)));
-      publications.push(publish(active(`link-${i}`, 1)));
+      if (gaps) publications.push(publish(activeLink("replaced", i + 1)));
+      publications.push(publish(activeLink(`link-${i}`, 1)));
     }
     await Promise.all(publications);
     const { created, state } = await manager.streams.info(LINKS_STREAM);
-    for (let i = 0; i < AFTER; i++) await publish(active(`link-${i}`, 2));
+    for (let i = 0; i < AFTER; i++) await publish(activeLink(`link-${i}`, 2));
     return { stream: created, sequence: state.last_seq };
   }
 
@@ -160,7 +146,7 @@ describe("a link that is not cached", () => {
     expect(feed.fetch("", "unknown")).rejects.toThrow("lacks links");
     expect(feed.fetchDomain("go.example.com")).rejects.toThrow("lacks links");
     await eventually(async () => expect(feed.complete()).toBe(false), WITHIN_MS);
-    await publish(active("known", 3));
+    await publish(activeLink("known", 3));
     await publishHeartbeat({ complete: true, epoch: 2, version: 4 });
     expect(await feed.fetch("", "unknown")).toBeUndefined();
     expect(await feed.fetchDomain("go.example.com")).toBe(false);
@@ -175,8 +161,8 @@ describe("a link that is not cached", () => {
 describe("cached links", () => {
   test("outlive a stream that comes back empty, and go when a complete stream does not have them", async () => {
     await createStream();
-    await publish(active("kept", 10));
-    await publish(active("gone", 11));
+    await publish(activeLink("kept", 10));
+    await publish(activeLink("gone", 11));
     await publishHeartbeat({ complete: true, epoch: 1, version: 12 });
     await using subscriber = subscribe({ epoch: 1 });
     const { feed, versionOf } = subscriber;
@@ -186,7 +172,7 @@ describe("cached links", () => {
     await eventually(async () => expect(feed.epoch()).toBeUndefined(), WITHIN_MS);
     await publishHeartbeat({ complete: false, epoch: 1, version: 13 });
     await eventually(async () => expect(feed.complete()).toBe(false), WITHIN_MS);
-    await publish(active("kept", 21));
+    await publish(activeLink("kept", 21));
     expect([versionOf("kept"), versionOf("gone")].map(Boolean)).toEqual([true, true]);
     await publishHeartbeat({ complete: true, epoch: 20, version: 22 });
     await eventually(async () => expect(feed.epoch()).toBe(20), WITHIN_MS);

@@ -3,29 +3,15 @@ import { describe, expect, test } from "bun:test";
 
 import type { Heartbeat } from "../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../shared/contracts/link-record.ts";
-import { newUuid } from "../shared/ids.ts";
 import { createLog } from "../shared/log.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { activeLink } from "../test/harness/link-record.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createDomainAnswers } from "./domain-settings.ts";
 import { type FetchLink, MalformedRecordError } from "./link-fetch.ts";
 import { createRevalidation } from "./revalidation.ts";
 
 const WITHIN_MS = 5_000;
-
-const active = (alias: string, version: number): LinkRecord => ({
-  state: "active",
-  version,
-  domain: "",
-  alias,
-  link_id: newUuid(),
-  account_id: newUuid(),
-  mode: "live",
-  destination: `https://example.com/${version}`,
-  expires_at: null,
-  password_hash: null,
-  forward_query: false,
-});
 
 const beat = (epoch: number, complete = true): Heartbeat => ({ complete, epoch, version: epoch });
 
@@ -40,7 +26,7 @@ function setUp({
   fetchLink?: FetchLink;
 } = {}) {
   const cache = createLinkCache(4 * 1024 ** 2);
-  for (let i = 0; i < 100; i++) cache.put(active(`link-${i}`, 10));
+  for (let i = 0; i < 100; i++) cache.put(activeLink(`link-${i}`, 10));
   const read: string[] = [];
   const revalidation = createRevalidation({
     cache,
@@ -72,10 +58,10 @@ describe("after a loss of the position in the feed", () => {
 
   test("each cached link is read again, the newer version stays, and what the feed lacks is removed", async () => {
     const stream = new Map([
-      ["link-0", active("link-0", 11)],
+      ["link-0", activeLink("link-0", 11)],
       // The cache knows a newer version.
-      ["link-1", active("link-1", 9)],
-      ["link-2", active("link-2", 10)],
+      ["link-1", activeLink("link-1", 9)],
+      ["link-2", activeLink("link-2", 10)],
     ]);
     let failures = 1;
     const { cache, revalidation, read, versions, expectEpoch } = setUp({
@@ -83,7 +69,7 @@ describe("after a loss of the position in the feed", () => {
       fetchLink: (_, alias) => {
         if (alias === "link-0" && failures-- > 0) return Promise.reject(new Error("no leader"));
         // Another change arrives while the link is being read.
-        if (alias === "link-3") cache.put(active("link-3", 12));
+        if (alias === "link-3") cache.put(activeLink("link-3", 12));
         return Promise.resolve(stream.get(alias));
       },
     });
@@ -138,7 +124,7 @@ describe("after a loss of the position in the feed", () => {
 describe("after the stream was filled again", () => {
   test("only links that were not published since are read again", async () => {
     const { cache, revalidation, read, versions, expectEpoch } = setUp();
-    cache.put(active("renewed", 21));
+    cache.put(activeLink("renewed", 21));
     revalidation.onHeartbeat(beat(20));
     await expectEpoch(20);
     expect(new Set(read).size).toBe(100);

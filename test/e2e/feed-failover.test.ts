@@ -9,17 +9,17 @@ import { createDomainAnswers } from "../../redirector/domain-settings.ts";
 import { startLinkSubscriber } from "../../redirector/link-subscriber.ts";
 import { createTakedowns } from "../../redirector/takedowns.ts";
 import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
-import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
   LINKS_STREAM,
   linkSubject,
 } from "../../shared/contracts/streams.ts";
-import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
+import { activeLink } from "../harness/link-record.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 
@@ -32,20 +32,6 @@ const LINKS = 50;
 
 /** As often as an API process publishes one. */
 const HEARTBEAT_MS = 2_000;
-
-const linkAt = (alias: string, version: number): LinkRecord => ({
-  state: "active",
-  version,
-  domain: "",
-  alias,
-  link_id: newUuid(),
-  account_id: newUuid(),
-  mode: "live",
-  destination: `https://example.com/${version}`,
-  expires_at: null,
-  password_hash: null,
-  forward_query: false,
-});
 
 /** Publishes heartbeats as an API process does; returns a function that stops it. */
 async function startHeartbeat({ connection }: Pick<Nats, "connection">): Promise<() => void> {
@@ -91,7 +77,7 @@ test("changes reach every redirector within two seconds of the election of a new
   /** Publishes a link until a leader acknowledges it, as the outbox relay does. */
   const publish = (alias: string, version: number) =>
     eventually(async () => {
-      const record = encodeLinkRecord(linkAt(alias, version));
+      const record = encodeLinkRecord(activeLink(alias, version));
       await api.jetstream({ timeout: 500 }).publish(linkSubject("", alias), record);
     }, RECOVERY_MS);
   const expectEverywhere = (alias: string, version: number) =>

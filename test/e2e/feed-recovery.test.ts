@@ -14,6 +14,7 @@ import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
+import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
@@ -27,13 +28,6 @@ const CURRENT_MS = 2_000;
 
 /** Latest time until a stream of so many links is filled again. */
 const FILLED_MS = 30_000;
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
 
 const bulkSchema = z.object({
   data: z.array(z.object({ link: z.object({ id: z.string(), alias: z.string() }) })),
@@ -103,7 +97,7 @@ function isRunning(pid: number): boolean {
 
 test("a redirector that was killed while links changed has the changes within two seconds, and one consumer", async () => {
   await using stack = await startStack();
-  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
   const JOURNAL_DIR = mkdtempSync(join(stack.dataDir, "killed-"));
   const links = await createLinks(stack, key, 3_000, "bulk");
   const followed = links.slice(100, 104);
@@ -138,7 +132,7 @@ test("a redirector that was killed while links changed has the changes within tw
 describe("a NATS that comes back", () => {
   test("empty is filled by itself: cached links go on, others answer 503 until they redirect, and it is said", async () => {
     await using stack = await startStack();
-    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+    const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
     const links = await createLinks(stack, key, LINKS, "lost");
     const origin = stack.info().short_url;
     const cached = links.slice(0, 20);
@@ -184,7 +178,7 @@ describe("a NATS that comes back", () => {
 
   test("from an older copy is filled by itself, and links deleted since then stay deleted", async () => {
     await using stack = await startStack();
-    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+    const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
     const store = join(stack.dataDir, "nats", "store");
     const copy = join(stack.dataDir, "nats", "copy");
     const [changed, deleted] = await createLinks(stack, key, 2, "early");
@@ -227,7 +221,7 @@ describe("a PostgreSQL that comes back from a backup", () => {
           0,
         );
       let stack = await startStack({ dataDir });
-      const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+      const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
       const links = await createLinks(stack, key, 2_000, "saved");
       const [changed, deleted, kept] = links;
       if (changed === undefined || deleted === undefined || kept === undefined)
