@@ -19,23 +19,30 @@ export type Batch = {
   parts: Parameters<LinkPublisher["publishMany"]>[0][];
 };
 
+type BatchOptions = { size?: number; onPublished?: (links: number) => Promise<void> };
+
 /**
- * Publishes links in id order: `enqueueBatch` adds up to {@link BATCH} of them behind `after` to the outbox. Returns false
- * when stopped or when the feed was unreachable, so that it must be repeated.
+ * Publishes links in id order: `enqueueBatch` adds up to `size` of them behind `after` to the outbox. Calls `onPublished`
+ * with the number of links so far. Returns false when stopped or when the feed was unreachable, so that it must be
+ * repeated.
  */
 export async function publishBatches(
   { sql, feed }: PublishingDeps,
   isStopped: () => boolean,
   enqueueBatch: (transaction: Transaction, after: Uuid | null) => Promise<Batch>,
+  { size = BATCH, onPublished = () => Promise.resolve() }: BatchOptions = {},
 ): Promise<boolean> {
   let after: Uuid | null = null;
+  let published = 0;
   while (!isStopped()) {
     const last: Uuid | null = after;
     const { links, parts }: Batch = await sql.begin((transaction) =>
       enqueueBatch(transaction, last),
     );
     for (const part of parts) if (!(await feed.publishMany(part))) return false;
-    if (links.length < BATCH) return true;
+    published += links.length;
+    await onPublished(published);
+    if (links.length < size) return true;
     after = links.at(-1)?.id ?? null;
   }
   return false;

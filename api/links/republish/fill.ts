@@ -15,7 +15,13 @@ import type { Transaction } from "../../postgres.ts";
 import { republishTakedowns } from "../../takedowns/service.ts";
 import { drawVersions, enqueue } from "../bulk/enqueue.ts";
 import { sizeProblem } from "../record.ts";
-import { type Batch, type PublishingDeps, renewVersions, toRenewedRecord } from "./batches.ts";
+import {
+  type Batch,
+  publishBatches,
+  type PublishingDeps,
+  renewVersions,
+  toRenewedRecord,
+} from "./batches.ts";
 import { findServedAliases, lockServedLinks } from "./sql.ts";
 
 /** Links of one transaction, which holds the locks of their aliases. */
@@ -30,7 +36,10 @@ export const createFillStream =
     // First, so that no redirector follows what is taken down.
     if (!(await republishTakedowns(sql))) return false;
     if (!(await publishInParts(feed, await renewDomainNotices(sql)))) return false;
-    const isPublished = await publishLinks({ sql, feed }, onProgress, isStopped);
+    const isPublished = await publishBatches({ sql, feed }, isStopped, renewBatch, {
+      size: BATCH,
+      onPublished: onProgress,
+    });
     return isPublished && (await withdrawStrays({ sql, feed }, connection, isStopped));
   };
 
@@ -43,25 +52,7 @@ async function publishInParts(
   return true;
 }
 
-/** Publishes every link under a new version; false when stopped or when the feed was unreachable. */
-async function publishLinks(
-  { sql, feed }: PublishingDeps,
-  onProgress: (links: number) => Promise<void>,
-  isStopped: () => boolean,
-): Promise<boolean> {
-  let published = 0;
-  for (let after: Uuid | null = null; !isStopped();) {
-    const last: Uuid | null = after;
-    const { links, parts }: Batch = await sql.begin((transaction) => renewBatch(transaction, last));
-    for (const part of parts) if (!(await feed.publishMany(part))) return false;
-    published += links.length;
-    await onProgress(published);
-    if (links.length < BATCH) return true;
-    after = links.at(-1)?.id ?? null;
-  }
-  return false;
-}
-
+/** Gives the next links new versions, and adds them to the outbox. */
 async function renewBatch(transaction: Transaction, after: Uuid | null): Promise<Batch> {
   const links = await renewVersions(transaction, await lockServedLinks(transaction, after, BATCH));
   // A link whose record has become too large stays as it is published.
