@@ -2,15 +2,17 @@
 import type { Msg, NatsConnection } from "nats";
 
 import type { LinkRecord } from "../shared/contracts/link-record.ts";
-import { jetStreamErrorCode, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
+import {
+  jetStreamErrorCode,
+  LINKS_STREAM,
+  linkSubject,
+  NO_MESSAGE,
+} from "../shared/contracts/streams.ts";
 import type { Nats } from "../shared/nats.ts";
 import { withTimeout } from "../shared/timeout.ts";
 import type { FeedRecords } from "./feed-records.ts";
 
 const NOT_FOUND = 404;
-
-/** JetStream's error code for a subject without a message. */
-const NO_MESSAGE = 10_037;
 
 const RETRY_MS = 50;
 

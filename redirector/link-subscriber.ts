@@ -118,6 +118,7 @@ type LinkSubscriberDeps = {
   /** The epoch since which those records are valid. */
   initialEpoch?: number | undefined;
   log: Log;
+  /** {@link OVERLAP_MESSAGES} and {@link PULL_BATCH}, unless a test varies them. */
   overlapMessages?: number;
   pullBatch?: number;
 };

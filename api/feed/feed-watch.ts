@@ -14,6 +14,7 @@ import {
   HEARTBEAT_SUBJECT,
   jetStreamErrorCode,
   LINKS_STREAM,
+  NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
@@ -35,9 +36,6 @@ const INTERVAL_MS = 2_000;
 
 /** Checks in a row that must show a loss which a new leader may show for a moment: four seconds. */
 const CONFIRMATIONS = 3;
-
-/** JetStream's error code for "no message found". */
-const NO_MESSAGE = 10_037;
 
 /**
  * Publishes every link again under a new version, and withdraws what the stream has beyond them; returns false when that

@@ -11,6 +11,7 @@ import {
   jetStreamErrorCode,
   LINKS_STREAM,
   linkSubject,
+  NO_MESSAGE,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
@@ -25,9 +26,6 @@ const PUBLISH_RACES_MAX = 10;
 
 /** JetStream's error code for "wrong last sequence". */
 const WRONG_LAST_SEQUENCE = 10_071;
-
-/** JetStream's error code for "no message found". */
-const NO_MESSAGE = 10_037;
 
 /** How often the relay polls the outbox. */
 const RELAY_INTERVAL_MS = 500;

@@ -1,15 +1,17 @@
 /** Reads from the ledgers of click limits how many clicks are spent. Only redirectors change ledgers. */
 import { decodeLedger, EMPTY_LEDGER, spentClicks } from "../../shared/contracts/click-limits.ts";
-import { jetStreamErrorCode, LIMITS_STREAM, limitSubject } from "../../shared/contracts/streams.ts";
+import {
+  jetStreamErrorCode,
+  LIMITS_STREAM,
+  limitSubject,
+  NO_MESSAGE,
+} from "../../shared/contracts/streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 
 /** A response waits no longer; it then has what ClickHouse has counted. */
 const TIMEOUT_MS = 500;
-
-/** JetStream's error code for "no message found". */
-const NO_MESSAGE = 10_037;
 
 /** Reads how many clicks of a limit are spent; undefined when NATS does not say so in time. */
 export type ReadSpentClicks = (limit: { id: Uuid; before: number }) => Promise<number | undefined>;

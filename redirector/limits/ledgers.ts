@@ -18,13 +18,13 @@ import {
   jetStreamErrorCode,
   LIMITS_STREAM,
   limitSubject,
+  NO_MESSAGE,
 } from "../../shared/contracts/streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Nats } from "../../shared/nats.ts";
 
-/** JetStream's error codes for "wrong last sequence" and "no message found". */
+/** JetStream's error code for "wrong last sequence". */
 const WRONG_LAST_SEQUENCE = 10_071;
-const NO_MESSAGE = 10_037;
 
 /** As for the links feed: during an election a short timeout finds the new leader soon. */
 const REQUEST_TIMEOUT_MS = 500;

@@ -17,6 +17,7 @@ import {
   HEARTBEAT_SUBJECT,
   jetStreamErrorCode,
   LINKS_STREAM,
+  NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "./streams.ts";
 
@@ -145,9 +146,6 @@ async function staleMirror(manager: JetStreamManager): Promise<string | null> {
     throw error;
   }
 }
-
-/** JetStream's error code for a subject without a message. */
-const NO_MESSAGE = 10_037;
 
 /** A stream's configuration; undefined when there is none. */
 async function findConfig(

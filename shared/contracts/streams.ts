@@ -69,6 +69,9 @@ const MINUTE_MS = 60_000;
 /** JetStream's error code for a stream that does not exist. */
 export const STREAM_NOT_FOUND = 10_059;
 
+/** JetStream's error code for "no message found". */
+export const NO_MESSAGE = 10_037;
+
 /** JetStream's error code for a stream name in use with another configuration. */
 const STREAM_NAME_IN_USE = 10_058;
 
