@@ -45,24 +45,14 @@ import { createLinkService } from "./links/service.ts";
 import { requireDestination } from "./links/validation.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
+import { migrate } from "./migrate.ts";
 import { schemaState } from "./migrations/applied.ts";
-import { createDatabaseIfMissing } from "./migrations/create-database.ts";
-import { migratePostgres } from "./migrations/migrate.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import { openPostgres } from "./postgres.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
-
-async function migrate(): Promise<void> {
-  const config = loadConfig(migrateConfigSchema, process.env);
-  const log = createLog("api", config.LOG_LEVEL);
-  await createDatabaseIfMissing(config.DATABASE_URL, log);
-  const sql = openPostgres(config.DATABASE_URL, 1);
-  await migratePostgres(sql, log);
-  await sql.end();
-}
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
@@ -237,6 +227,12 @@ const { check, doctor } = createCheckCommands(configSchema, process.env, checks)
 const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);
 
 await runMain(
-  { "": serve, migrate, check, doctor, "doctor-migrate": migrating.doctor },
+  {
+    "": serve,
+    migrate: () => migrate(process.env),
+    check,
+    doctor,
+    "doctor-migrate": migrating.doctor,
+  },
   process.argv.slice(2),
 );

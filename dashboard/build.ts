@@ -3,22 +3,14 @@
  * `--cached FOLDER` builds into a subfolder named by a hash of the sources, unless it exists already.
  * Prints the path of the built folder.
  */
-import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
 import { makeOnce } from "../shared/make-once.ts";
+import { cachedFolder } from "./cache.ts";
 
 const ROOT = join(import.meta.dir, "..");
-
-/** Globs of all files that the build depends on, for the cache key. */
-const SOURCES = [
-  "dashboard/**/*",
-  "shared/contracts/*.ts",
-  "clients/typescript/src/*.ts",
-  "package-lock.json",
-];
 
 const [first, second] = process.argv.slice(2);
 const folder = first === "--cached" ? second : first;
@@ -29,7 +21,7 @@ if (folder === undefined) {
 console.log(first === "--cached" ? await buildCached(resolve(folder)) : await build(folder));
 
 async function buildCached(cache: string): Promise<string> {
-  const target = join(cache, hashSources());
+  const target = cachedFolder(cache);
   await makeOnce(target, build);
   return target;
 }
@@ -51,14 +43,4 @@ async function build(outdir: string): Promise<string> {
     writeFileSync(`${path}.gz`, gzipSync(content));
   }
   return resolve(outdir);
-}
-
-function hashSources(): string {
-  const hash = createHash("sha256").update(Bun.version);
-  for (const pattern of SOURCES) {
-    const paths = [...new Bun.Glob(pattern).scanSync({ cwd: ROOT, onlyFiles: true })];
-    for (const path of paths.toSorted((a, b) => (a < b ? -1 : 1)))
-      hash.update(path).update(readFileSync(join(ROOT, path)));
-  }
-  return hash.digest("hex").slice(0, 16);
 }

@@ -23,6 +23,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** The executable of all processes, which imports their main modules. */
 const EXECUTABLE = "deploy/executable.ts";
 
+/** What the local stack does in its own process, where an operator runs commands: a command takes half a second to load. */
+const LOCAL_STACK_IMPORTS: Record<string, readonly string[]> = {
+  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrate.ts"],
+  "deploy/local/dashboard.ts": ["dashboard/cache.ts"],
+};
+
 /** Packages that a folder must not import. */
 const FORBIDDEN_PACKAGES: Record<string, readonly string[]> = {
   redirector: ["elysia", "postgres", "@clickhouse/client"],
@@ -197,6 +203,7 @@ describe("the architecture", () => {
     const broken = rest.flatMap((source) =>
       targetsOf(source)
         .filter((target) => !MAY_IMPORT[source.folder]?.includes(target.split("/")[0] ?? ""))
+        .filter((target) => !LOCAL_STACK_IMPORTS[source.path]?.includes(target))
         .map((target) => `${source.path} -> ${target}`),
     );
     expect(broken).toEqual([]);

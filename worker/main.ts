@@ -3,7 +3,6 @@
  * reports whether the worker could start, `geoip-update` downloads GeoIP databases, `cluster-schema NAME` prints the
  * schema for a cluster.
  */
-import { rememberRetention } from "../shared/clicks/whole-clicks.ts";
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
@@ -23,7 +22,7 @@ import { createBatchLog } from "./batches/clickhouse-log.ts";
 import { findStored, readHistory } from "./batches/clicks-table.ts";
 import { createRepairs } from "./batches/repair.ts";
 import { checks, migrateChecks } from "./checks.ts";
-import { isRejected, MIGRATION_TIMEOUT_MS, openClickHouse } from "./clickhouse.ts";
+import { isRejected, openClickHouse } from "./clickhouse.ts";
 import { configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
 import { startConsumer } from "./consumer.ts";
@@ -34,31 +33,11 @@ import { startFailureIntake } from "./failures/intake.ts";
 import { insertReport } from "./failures/store.ts";
 import { updateDatabase } from "./geoip-update.ts";
 import { createMetrics } from "./metrics.ts";
+import { migrate } from "./migrate.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
-import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migrations } from "./migrations/index.ts";
-import { fillLinkUtm } from "./migrations/link-utm.ts";
-import { migrateClickHouse, statementsOf } from "./migrations/migrate.ts";
-import { setRetention } from "./migrations/retention.ts";
+import { statementsOf } from "./migrations/migrate.ts";
 import { insertRows } from "./store.ts";
-
-async function migrate(): Promise<void> {
-  const config = loadConfig(migrateConfigSchema, process.env);
-  await createDatabaseIfMissing(config.CLICKHOUSE_URL);
-  const client = openClickHouse(config.CLICKHOUSE_URL, MIGRATION_TIMEOUT_MS);
-  const log = createLog("worker", config.LOG_LEVEL);
-  const sql = openPrimary(config.DATABASE_URL, { max: 1, onnotice: () => undefined });
-  await migrateClickHouse(client, log, () => fillLinkUtm(client, sql, log));
-  await sql.end({ timeout: 2 });
-  // What the retention before has deleted does not come back with the new one.
-  await rememberRetention(client);
-  await setRetention(client, {
-    clicksDays: config.CLICKS_RETENTION_DAYS,
-    rollupsDays: config.ROLLUPS_RETENTION_DAYS,
-  });
-  await rememberRetention(client);
-  await client.close();
-}
 
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
@@ -192,7 +171,7 @@ const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateC
 await runMain(
   {
     "": runWorker,
-    migrate,
+    migrate: () => migrate(process.env),
     check,
     doctor,
     "doctor-migrate": migrating.doctor,

@@ -11,11 +11,7 @@ import {
 } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createMemberService } from "../members/service.ts";
-import { createPasswordHashing } from "../passwords/hashing.ts";
-import type { Sql } from "../postgres.ts";
-import { openAuthLibrary } from "../sessions/better-auth.ts";
-import { createPasswordStrength } from "../sessions/password-strength.ts";
-import { createUserService } from "../sessions/users.ts";
+import { openUsers } from "../sessions/operators.ts";
 import { parseBySchema, parseId, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
 
@@ -32,19 +28,6 @@ const parseEmail = parseBySchema(emailSchema);
 
 const roleOption = () =>
   new Option("--role <role>", "the user's role in the account").choices(ROLES).default("owner");
-
-/** The command line creates no sessions, so better-auth gets a placeholder URL and a random secret. */
-const openUsers = (sql: Sql) =>
-  createUserService({
-    sql,
-    library: openAuthLibrary(
-      sql,
-      createPasswordHashing(),
-      "http://localhost",
-      randomBytes(32).toString("hex"),
-    ),
-    requireStrongPassword: createPasswordStrength(),
-  });
 
 export function addUserCommands(program: Command, withDatabase: WithDatabase): void {
   const users = program.command("users").description("Users of the dashboard");

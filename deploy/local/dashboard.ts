@@ -1,11 +1,23 @@
 /** The dashboard's files: rebuilt when their sources change, shared by all stacks of this checkout. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { cachedFolder } from "../../dashboard/cache.ts";
 import { PROJECT_DIR } from "./config.ts";
-import type { RunScript } from "./run-script.ts";
+import { bunScript } from "./stack.ts";
+import type { Watchdog } from "./watchdog.ts";
 
-/** Builds the dashboard if necessary; returns its folder. */
-export async function buildDashboard(runScript: RunScript): Promise<string> {
+/** Returns the dashboard's folder, and builds it if necessary, in a process that the watchdog ends with this one. */
+export function buildDashboard(watchdog: Watchdog): { folder: string; built: Promise<void> } {
   const cache = join(PROJECT_DIR, ".local", "dashboard");
-  return (await runScript("dashboard/build.ts", ["--cached", cache])).trim();
+  const folder = cachedFolder(cache);
+  return { folder, built: existsSync(folder) ? Promise.resolve() : build(cache, watchdog) };
+}
+
+async function build(cache: string, watchdog: Watchdog): Promise<void> {
+  const command = bunScript("dashboard/build.ts", "--cached", cache);
+  const child = Bun.spawn(command, { stdio: ["ignore", "ignore", "inherit"] });
+  watchdog.watch("dashboard build", child.pid);
+  const code = await child.exited;
+  if (code !== 0) throw new Error(`The dashboard could not be built (exit code ${code}).`);
 }

@@ -1,10 +1,5 @@
 /** The demo account and user. */
-import * as z from "zod";
-
-import type { RunScript } from "./run-script.ts";
-import type { StackFile, StackUrls } from "./stack.ts";
-
-const createdAccount = z.object({ key: z.string() });
+import type { StackFile } from "./stack.ts";
 
 /** Attempts to have the API judge the key, which needs PostgreSQL, and the pause between two. */
 const ATTEMPTS_MAX = 60;
@@ -27,42 +22,10 @@ export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
   throw new Error(`The API does not say whether the demo key is valid: it answers ${status}.`);
 }
 
-/** Creates the demo account with the operator's command line; returns its key. */
-export async function createDemoKey(runScript: RunScript, databaseUrl: string): Promise<string> {
-  const create = ["accounts", "create", "--name", DEMO, "--plan", "business", "--key", "--json"];
-  return createdAccount.parse(JSON.parse(await admin(runScript, databaseUrl, create))).key;
-}
-
-/** Ensures that the demo user exists with this password and is a member of the demo account. */
-export async function prepareDemoUser(
-  runScript: RunScript,
-  urls: Pick<StackUrls, "database" | "dashboard">,
-  password: string,
-): Promise<void> {
-  if (await canSignIn(urls.dashboard, password)) return;
-  const run = (args: string[], input = "") => admin(runScript, urls.database, args, input);
-  const email = ["--email", DEMO_EMAIL];
-  const withPassword = [...email, "--password-stdin", "--json"];
-  const users = userList.parse(JSON.parse(await run(["users", "list", "--json"])));
-  if (users.some((user) => user.email === DEMO_EMAIL)) {
-    await run(["users", "set-password", ...withPassword], password);
-  } else {
-    await run(["users", "create", "--name", DEMO, ...withPassword], password);
-  }
-  const accounts = accountList.parse(JSON.parse(await run(["accounts", "list", "--json"])));
-  for (const { id } of accounts.filter(({ name }) => name === DEMO)) {
-    await run(["users", "join", ...email, "--account", id]);
-  }
-}
-
-const DEMO = "Demo";
-
 export const DEMO_EMAIL = "demo@example.com";
 
-const userList = z.array(z.object({ email: z.string() }));
-const accountList = z.array(z.object({ id: z.string(), name: z.string() }));
-
-async function canSignIn(dashboardUrl: string, password: string): Promise<boolean> {
+/** Whether the demo user signs in with the password: one from an earlier start may belong to another database. */
+export async function canSignIn(dashboardUrl: string, password: string): Promise<boolean> {
   const response = await fetch(`${dashboardUrl}/auth/sign-in`, {
     method: "POST",
     headers: { origin: dashboardUrl, "content-type": "application/json" },
@@ -70,15 +33,6 @@ async function canSignIn(dashboardUrl: string, password: string): Promise<boolea
   });
   return response.ok;
 }
-
-/** Runs the operator's command line; returns what it prints. */
-const admin = (
-  runScript: RunScript,
-  databaseUrl: string,
-  args: string[],
-  input = "",
-): Promise<string> =>
-  runScript("api/cli/main.ts", args, { env: { DATABASE_URL: databaseUrl }, input });
 
 /** The text printed when the stack is ready. */
 export const banner = (stack: Omit<StackFile, "pids">): string => `

@@ -4,12 +4,15 @@ import { join } from "node:path";
 
 import { Command } from "commander";
 
+import { createDemoKey, ensureDemoUser } from "../../api/demo.ts";
+import { migrate as migratePostgres } from "../../api/migrate.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
 import { tryLock } from "../../shared/process-lock.ts";
+import { migrate as migrateClickHouse } from "../../worker/migrate.ts";
 import { configSchema } from "./config.ts";
 import { buildDashboard } from "./dashboard.ts";
-import { banner, createDemoKey, DEMO_EMAIL, keyWorks, prepareDemoUser } from "./demo.ts";
+import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
 import { createLogger } from "./logger.ts";
 import { removeInstallation } from "./postgres-installation.ts";
 import { makePrivate, PRIVATE_UMASK } from "./private-files.ts";
@@ -20,10 +23,9 @@ import {
   readOrphans,
 } from "./process-registry.ts";
 import { DASHBOARD_SERVICE, watchCode, withReload } from "./reload.ts";
-import { createRunScript } from "./run-script.ts";
 import { loadSecrets, saveSecrets, writePrivate } from "./secrets.ts";
 import { choosePortsFor, startServices } from "./services.ts";
-import { appServices, metricsUrl, migrationRuns, type StackFile, STOP_ORDER } from "./stack.ts";
+import { appServices, metricsUrl, type StackFile, STOP_ORDER } from "./stack.ts";
 import { createSupervisor, seconds } from "./supervisor.ts";
 import { startWatchdog } from "./watchdog.ts";
 
@@ -87,7 +89,6 @@ async function run(): Promise<void> {
   const processes = openProcessRegistry(paths.processes);
   const secrets = loadSecrets(paths.secrets);
   const watchdog = startWatchdog();
-  const runScript = createRunScript(watchdog);
   const supervisor = createSupervisor({
     logger,
     processes,
@@ -139,9 +140,9 @@ async function run(): Promise<void> {
   }, PARENT_POLL_MS).unref();
 
   try {
-    const dashboard = buildDashboard(runScript);
+    const dashboard = buildDashboard(watchdog);
     const ports = choosePortsFor(config, logger);
-    const urls = await startServices({
+    const { urls, postgres, nats, clickhouse } = startServices({
       config,
       ports,
       dataDir,
@@ -150,7 +151,12 @@ async function run(): Promise<void> {
       supervisor,
       logger,
     });
-    for (const run of migrationRuns(urls)) await supervisor.runOnce(run);
+    const env = { ...process.env, DATABASE_URL: urls.database, CLICKHOUSE_URL: urls.clickhouse };
+    const output = { write: (line: string) => logger.logProcess("migrate", line.trimEnd()) };
+    const postgresSchema = postgres.then(() => migratePostgres(env, output));
+    const clickhouseSchema = Promise.all([postgresSchema, clickhouse]).then(() =>
+      migrateClickHouse(env, output),
+    );
     const metrics = {
       api: ports.API_METRICS_PORT.port,
       redirector: ports.REDIRECTOR_METRICS_PORT.port,
@@ -162,23 +168,34 @@ async function run(): Promise<void> {
       dataDir,
       logLevel: config.LOG_LEVEL,
       secrets,
-      dashboardDir: await dashboard,
+      dashboardDir: dashboard.folder,
     });
-    const running = options.watch ? withReload(services) : services;
-    await Promise.all(running.map((service) => supervisor.start(service)));
+    const needs: Record<string, Promise<unknown>> = {
+      api: Promise.all([postgresSchema, nats, dashboard.built]),
+      worker: Promise.all([clickhouseSchema, nats]),
+      redirector: nats,
+    };
+    await Promise.all(
+      (options.watch ? withReload(services) : services).map(async (service) => {
+        await needs[service.name];
+        await supervisor.start(service);
+      }),
+    );
     if (options.watch) watchCode({ supervisor, logger });
+    const { demoPassword } = secrets;
     if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
-      secrets.demoKey = await createDemoKey(runScript, urls.database);
+      secrets.demoKey = await createDemoKey(urls.database);
       saveSecrets(paths.secrets, secrets);
     }
-    await prepareDemoUser(runScript, urls, secrets.demoPassword);
+    if (!(await canSignIn(urls.dashboard, demoPassword)))
+      await ensureDemoUser(urls.database, DEMO_EMAIL, demoPassword);
     stack = {
       api_url: urls.api,
       short_url: urls.short,
       api_key: secrets.demoKey,
       dashboard_url: urls.dashboard,
       dashboard_email: DEMO_EMAIL,
-      dashboard_password: secrets.demoPassword,
+      dashboard_password: demoPassword,
       api_metrics_url: metricsUrl(metrics.api),
       redirector_metrics_url: metricsUrl(metrics.redirector),
       worker_metrics_url: metricsUrl(metrics.worker),

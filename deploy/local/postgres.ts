@@ -1,7 +1,8 @@
 /** PostgreSQL, from the server programs in an npm package. */
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { chownSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 
 import postgres from "postgres";
 import * as z from "zod";
@@ -32,7 +33,10 @@ export const databaseUrl = (port: number, password: string, database = DATABASE)
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 
 /** Creates the database cluster unless it exists. Starts over if an earlier attempt was interrupted. */
-export function initialise({ programs, home, user }: PostgresInstallation, password: string): void {
+export async function initialise(
+  { programs, home, user }: PostgresInstallation,
+  password: string,
+): Promise<void> {
   const data = join(home, "data");
   if (existsSync(data)) return;
   const unfinished = join(home, "data.new");
@@ -41,7 +45,7 @@ export function initialise({ programs, home, user }: PostgresInstallation, passw
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
   try {
-    execFileSync(
+    await promisify(execFile)(
       join(programs, "bin", "initdb"),
       [
         `--pgdata=${unfinished}`,
@@ -54,7 +58,7 @@ export function initialise({ programs, home, user }: PostgresInstallation, passw
         "--builtin-locale=C.UTF-8",
         "--locale=C",
       ],
-      { stdio: "pipe", env: { ...process.env, LC_ALL: "C" }, cwd: home, ...user },
+      { env: { ...process.env, LC_ALL: "C" }, cwd: home, ...user },
     );
   } finally {
     rmSync(passwordFile, { force: true });

@@ -59,8 +59,16 @@ type ServicesOptions = {
   logger: Logger;
 };
 
-/** Starts the three services, or checks those that run elsewhere; returns all URLs of the stack. */
-export async function startServices({
+/** The URLs of the stack, and when the three services respond: they start at the same time. */
+export type Starting = {
+  urls: StackUrls;
+  postgres: Promise<void>;
+  nats: Promise<void>;
+  clickhouse: Promise<void>;
+};
+
+/** Starts the three services, or checks those that run elsewhere. */
+export function startServices({
   config,
   ports,
   dataDir,
@@ -68,57 +76,48 @@ export async function startServices({
   secrets,
   supervisor,
   logger,
-}: ServicesOptions): Promise<StackUrls> {
-  async function postgres(): Promise<string> {
-    if (config.DATABASE_URL !== undefined) return config.DATABASE_URL;
+}: ServicesOptions): Starting {
+  const { postgresPassword, natsPassword, clickhousePassword } = secrets;
+
+  async function startPostgres(): Promise<void> {
     const installation = prepareInstallation(await findPrograms(), postgresHome, logger.log);
-    initialise(installation, secrets.postgresPassword);
+    await initialise(installation, postgresPassword);
     const { port } = ports.POSTGRES_PORT;
-    await supervisor.start(postgresService(installation, port, secrets.postgresPassword));
-    return databaseUrl(port, secrets.postgresPassword);
+    await supervisor.start(postgresService(installation, port, postgresPassword));
   }
 
-  async function nats(): Promise<string> {
-    if (config.NATS_URL !== undefined) {
-      await requireReachable("NATS_URL", config.NATS_URL, acceptsClients);
-      return config.NATS_URL;
-    }
+  async function startNats(): Promise<void> {
     const program = await findNatsServer(join(dataDir, "bin"), logger.log);
     const { port } = ports.NATS_PORT;
-    const { natsPassword } = secrets;
     await supervisor.start(natsService(program, join(dataDir, "nats"), port, natsPassword));
-    return natsUrl(port, natsPassword);
   }
 
-  async function clickhouse(): Promise<string> {
-    if (config.CLICKHOUSE_URL !== undefined) {
-      await requireReachable("CLICKHOUSE_URL", config.CLICKHOUSE_URL, (url) =>
-        respondsOk(new URL("/ping", url).href),
-      );
-      return config.CLICKHOUSE_URL;
-    }
-    const { port } = ports.CLICKHOUSE_PORT;
-    const { clickhousePassword } = secrets;
-    await supervisor.start(clickhouseService(dataDir, port, clickhousePassword));
-    return clickhouseUrl(port, clickhousePassword);
-  }
-
-  const [database, natsServer, clickhouseServer] = await Promise.all([
-    postgres(),
-    nats(),
-    clickhouse(),
-  ]);
+  const { DATABASE_URL, NATS_URL, CLICKHOUSE_URL } = config;
   return {
-    api: `http://localhost:${ports.API_PORT.port}`,
-    dashboard: `http://localhost:${ports.DASHBOARD_PORT.port}`,
-    short: `http://localhost:${ports.REDIRECTOR_PORT.port}`,
-    database,
-    nats: natsServer,
-    clickhouse: clickhouseServer,
+    urls: {
+      api: `http://localhost:${ports.API_PORT.port}`,
+      dashboard: `http://localhost:${ports.DASHBOARD_PORT.port}`,
+      short: `http://localhost:${ports.REDIRECTOR_PORT.port}`,
+      database: DATABASE_URL ?? databaseUrl(ports.POSTGRES_PORT.port, postgresPassword),
+      nats: NATS_URL ?? natsUrl(ports.NATS_PORT.port, natsPassword),
+      clickhouse: CLICKHOUSE_URL ?? clickhouseUrl(ports.CLICKHOUSE_PORT.port, clickhousePassword),
+    },
+    // The API's migration says whether a PostgreSQL elsewhere responds.
+    postgres: DATABASE_URL === undefined ? startPostgres() : Promise.resolve(),
+    nats:
+      NATS_URL === undefined ? startNats() : requireReachable("NATS_URL", NATS_URL, acceptsClients),
+    clickhouse:
+      CLICKHOUSE_URL === undefined
+        ? supervisor.start(
+            clickhouseService(dataDir, ports.CLICKHOUSE_PORT.port, clickhousePassword),
+          )
+        : requireReachable("CLICKHOUSE_URL", CLICKHOUSE_URL, (url) =>
+            respondsOk(new URL("/ping", url).href),
+          ),
   };
 }
 
-/** Setting up PostgreSQL blocks this process for seconds, in which a server may give up a connection. */
+/** A server may give up a connection while this machine is busy with the start. */
 const REACH_ATTEMPTS_MAX = 3;
 
 async function requireReachable(

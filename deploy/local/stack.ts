@@ -75,20 +75,6 @@ export function clickhouseService(dataDir: string, port: number, password: strin
   };
 }
 
-/** The migrations of both databases. */
-export const migrationRuns = (urls: StackUrls) => [
-  {
-    name: "migrate",
-    command: bunScript("api/main.ts", "migrate"),
-    env: { DATABASE_URL: urls.database },
-  },
-  {
-    name: "migrate",
-    command: bunScript("worker/main.ts", "migrate"),
-    env: { DATABASE_URL: urls.database, CLICKHOUSE_URL: urls.clickhouse },
-  },
-];
-
 type AppOptions = {
   urls: StackUrls;
   metrics: MetricsPorts;

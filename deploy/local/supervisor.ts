@@ -24,10 +24,8 @@ export type Service = {
 };
 
 export type Supervisor = {
-  /** Starts a service and waits until it is ready; rejects with the reason if it fails to start. */
+  /** Starts a service and waits until it is ready; rejects with the reason if it fails to start. Nothing starts after `stop`. */
   start(service: Service): Promise<void>;
-  /** Runs a command to its end; rejects if it fails. */
-  runOnce(service: Pick<Service, "name" | "command" | "env">): Promise<void>;
   /** Restarts a service with its current code; kills it if it does not stop within `RELOAD_GRACE_MS`. */
   reload(name: string): Promise<void>;
   /** Stops the named services, one after the other. */
@@ -72,9 +70,13 @@ export function createSupervisor({
   let closed = false;
 
   function launch(service: Service, crashes: number[]): Running {
-    const { child, ended } = spawnWatched(service);
+    const env = { ...service.env, ...watchdog.mark };
+    const { child, ended } = spawnLogged({ ...service, env }, logger);
     const { pid } = child;
-    if (pid !== undefined) processes.add(service.name, pid);
+    if (pid !== undefined) {
+      watchdog.watch(service.name, pid);
+      processes.add(service.name, pid);
+    }
     const entry: Running = { service, child, ended, crashes };
     running.set(service.name, entry);
     void ended.then(async (reason) => {
@@ -85,13 +87,6 @@ export function createSupervisor({
       else await restart(entry, reason);
     });
     return entry;
-  }
-
-  function spawnWatched(service: Command) {
-    const env = { ...service.env, ...watchdog.mark };
-    const spawned = spawnLogged({ ...service, env }, logger);
-    if (spawned.child.pid !== undefined) watchdog.watch(service.name, spawned.child.pid);
-    return spawned;
   }
 
   async function restart({ service, crashes }: Running, reason: string): Promise<void> {
@@ -113,6 +108,8 @@ export function createSupervisor({
   }
 
   async function start(service: Service): Promise<void> {
+    // Another service has failed to start.
+    if (closed) return;
     const started = Date.now();
     logger.log(`Starting ${service.name} …`);
     const { ended } = launch(service, []);
@@ -151,12 +148,6 @@ export function createSupervisor({
 
   return {
     start,
-    async runOnce(service) {
-      const { child, ended } = spawnWatched(service);
-      const reason = await ended;
-      if (child.exitCode !== 0)
-        throw new Error(`${service.name} failed (${reason}).\n${formatLastLines(service.name)}`);
-    },
     async reload(name) {
       const service = running.get(name)?.service;
       if (service === undefined || closed) return;

@@ -10,7 +10,14 @@ import postgres from "postgres";
 import * as z from "zod";
 
 import { generateKey } from "../../api/auth/api-key.ts";
-import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
+import {
+  admin,
+  createAccount,
+  createKey,
+  type NewAccount,
+  type NewKey,
+  runAdmin,
+} from "../harness/admin.ts";
 import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
@@ -215,7 +222,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
     const rejected = await send(revoked);
     expect(codeOf(rejected)).toEqual([403, "key_revoked"]);
     expectLimitHeaders(rejected);
-    const expired = await keyWith(ALL_SCOPES, { more: ["--expires", "2020-01-01T00:00:00Z"] });
+    const expired = await keyWith(ALL_SCOPES, { expiresAt: new Date("2020-01-01T00:00:00Z") });
     expect(codeOf(await send(expired))).toEqual([401, "unauthorized"]);
     secrets.push(revoked);
   });
@@ -565,6 +572,25 @@ describe("the operator's command line", () => {
     const { stdout } = await runAdmin(stack, ["keys", "list", "--account", account.id]);
     expect(stdout).toContain(rotated.id);
     expect(stdout).not.toContain(rotated.key);
+  });
+
+  test("creates accounts with limits, and keys of a type with scopes that expire", async () => {
+    const limits = { minute: 77, burst: 78 };
+    const create = ["accounts", "create", "--name", "Limited", "--plan", "enterprise", "--key"];
+    create.push("--limits", JSON.stringify(limits));
+    const created = await admin<NewAccount>(stack, create);
+    const { body } = await call(api("/v1/limits"), { key: created.key });
+    expect(JSON.stringify(body)).toContain(`"limit":77`);
+    const expires = "2099-01-01T00:00:00.000Z";
+    const createTestKey = ["keys", "create", "--account", created.id, "--name", "k"];
+    createTestKey.push("--type", "test", "--scopes", "links:read, keys:read", "--expires", expires);
+    const key = await admin<NewKey>(stack, createTestKey);
+    secrets.push(created.key, key.key);
+    expect(key.key).toStartWith("sk_test_");
+    expect((await call(api(`/v1/keys/${key.id}`), { key: key.key })).body).toMatchObject({
+      scopes: ["links:read", "keys:read"],
+      expires_at: expires,
+    });
   });
 
   test.each([

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Socket } from "node:net";
 
 import { buildDashboard } from "../../deploy/local/dashboard.ts";
-import { createRunScript } from "../../deploy/local/run-script.ts";
 import { startWatchdog } from "../../deploy/local/watchdog.ts";
 import { admin, createAccount, createKey, runAdmin } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
@@ -39,7 +38,7 @@ async function startSite(nodeEnv: string): Promise<{ api: ExtraProcess; dashboar
     DASHBOARD_HOST: "127.0.0.1",
     DASHBOARD_PORT: new URL(dashboard).port,
     DASHBOARD_SECRET: "a secret of this test, long enough",
-    DASHBOARD_DIR: await buildDashboard(createRunScript(startWatchdog())),
+    DASHBOARD_DIR: buildDashboard(startWatchdog()).folder,
   });
   return { api, dashboard };
 }

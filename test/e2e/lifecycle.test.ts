@@ -78,7 +78,7 @@ describe("stopping the stack", () => {
   test("keeps links and clicks for the next start", async () => {
     const dataDir = createDataDir();
     try {
-      await using first = await startStack({ dataDir });
+      await using first = await startStack({ dataDir, empty: true });
       const key = first.info().api_key;
       const link = await createLink(first);
       expect((await call(link.short_url)).status).toBe(302);
@@ -239,7 +239,7 @@ describe("a start of the stack", () => {
   test("works with a data directory that only root can reach", async () => {
     const dataDir = createDataDir({ reachable: false });
     try {
-      await using stack = await startStack({ dataDir });
+      await using stack = await startStack({ dataDir, empty: true });
       await createLink(stack);
     } finally {
       removeDataDir(dataDir);

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import postgres from "postgres";
 import * as z from "zod";
 
+import type { Plan } from "../../api/accounts/model.ts";
 import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
@@ -83,7 +84,7 @@ const bulkSchema = z.object({
 const manyLinks = (count: number, more: object = {}) =>
   Array.from({ length: count }, () => ({ url: "https://example.com/", ...more }));
 
-async function createOwner(plan: string, limits?: unknown) {
+async function createOwner(plan: Plan, limits?: unknown) {
   const account = await createAccount(stack, plan, limits);
   const user = await createUser(stack, account.id);
   const session = await signIn(stack, user);
@@ -520,7 +521,7 @@ describe("an API key", () => {
   test("that expires cannot create or rotate a key that expires later", async () => {
     const { id, key: permanent } = await createAccount(stack, "pro");
     const expires = "2099-01-01T00:00:00.000Z";
-    const { key } = await createKey(stack, id, SCOPES, { more: ["--expires", expires] });
+    const { key } = await createKey(stack, id, SCOPES, { expiresAt: new Date(expires) });
     const create = async (creator: string, more: object) => {
       const body = { name: "n", scopes: ["links:read"], ...more };
       return keySchema.parse((await call(api("/v1/keys"), { key: creator, body })).body);

@@ -50,7 +50,7 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
   };
   let [primary, standby] = [prepare(homes[0] ?? ""), prepare(homes[1] ?? "")];
   const url = urlOf([standby.port, primary.port], database);
-  initialise(primary.installation, PASSWORD);
+  await initialise(primary.installation, PASSWORD);
   start(primary);
   await eventually(
     postgresService(primary.installation, primary.port, PASSWORD).isReady,

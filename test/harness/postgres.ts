@@ -52,7 +52,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   const home = join(dir, "data", "postgres");
   mkdirSync(dirname(home));
   const installation = prepareInstallation(await findPrograms(), home, () => undefined);
-  initialise(installation, PASSWORD);
+  await initialise(installation, PASSWORD);
   const port = freePort();
   const service = postgresService(installation, port, PASSWORD);
   const [program, ...args] = service.command;

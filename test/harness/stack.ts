@@ -8,6 +8,7 @@ import * as z from "zod";
 import { findNatsServer } from "../../deploy/local/nats.ts";
 import { removeInstallation } from "../../deploy/local/postgres-installation.ts";
 import { eventually } from "./eventually.ts";
+import { copyTemplate } from "./stack-template.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
@@ -54,6 +55,8 @@ export type Stack = {
 type StackOptions = {
   env?: Record<string, string>;
   dataDir?: string;
+  /** Starts without any data, as on a new machine; else a data directory that does not exist yet has a schema and the demo account. */
+  empty?: boolean;
   args?: string[];
   /** The project folder to run, if it is a copy. */
   root?: string;
@@ -114,6 +117,9 @@ export async function spawnSupervisor({
 /** Starts a stack and waits until it is ready; throws its output if it fails to start. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const dataDir = options.dataDir ?? createDataDir();
+  const { empty = false, root = PROJECT_DIR } = options;
+  if (!empty && root === PROJECT_DIR && !existsSync(dataDir))
+    await copyTemplate(dataDir, makeTemplate);
   const path = join(dataDir, "stack.json");
   // A file left by a killed supervisor would look like readiness.
   rmSync(path, { force: true });
@@ -131,7 +137,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
   return {
     info: () => stackInfo.parse(JSON.parse(readFileSync(path, "utf8"))),
-    root: options.root ?? PROJECT_DIR,
+    root,
     dataDir,
     supervisor,
     output,
@@ -141,6 +147,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       if (options.dataDir === undefined) removeDataDir(dataDir);
     },
   };
+}
+
+async function makeTemplate(): Promise<string> {
+  const { dataDir, stop } = await startStack({ empty: true });
+  await stop();
+  return dataDir;
 }
 
 /** Finds every process on this machine whose command line or environment contains the directory (Linux). */

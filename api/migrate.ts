@@ -1,0 +1,25 @@
+/** The command `migrate`: brings PostgreSQL's schema up to date. */
+import type { DestinationStream } from "pino";
+
+import { loadConfig } from "../shared/env.ts";
+import { createLog } from "../shared/log.ts";
+import { migrateConfigSchema } from "./config.ts";
+import { createDatabaseIfMissing } from "./migrations/create-database.ts";
+import { migratePostgres } from "./migrations/migrate.ts";
+import { openPostgres } from "./postgres.ts";
+
+/**
+ * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations. Logs to standard output, or to
+ * `output`.
+ */
+export async function migrate(
+  env: Record<string, string | undefined>,
+  output?: DestinationStream,
+): Promise<void> {
+  const config = loadConfig(migrateConfigSchema, env);
+  const log = createLog("api", config.LOG_LEVEL, output);
+  await createDatabaseIfMissing(config.DATABASE_URL, log);
+  const sql = openPostgres(config.DATABASE_URL, 1);
+  await migratePostgres(sql, log);
+  await sql.end();
+}
