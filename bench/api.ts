@@ -30,7 +30,7 @@ const LIST = "/v1/links?limit=20&starting_after=";
 /** Far above what the benchmark reaches, within PostgreSQL's integer. */
 const UNLIMITED = 1_000_000_000;
 
-await using stack = await startStack();
+await using stack = await startStack({ empty: true });
 const { api_url, database_url, pids } = stack.info();
 const sql = postgres(database_url, { max: 1, onnotice: () => undefined });
 const { id: account, key } = await createAccount(stack, "enterprise", {

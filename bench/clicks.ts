@@ -28,7 +28,7 @@ const UNLIMITED = {
   endpoints: { "GET /v1/analytics/*": 1_000_000 },
 };
 
-await using stack = await startStack();
+await using stack = await startStack({ empty: true });
 const info = stack.info();
 const { redirector, worker, clickhouse, nats: natsPid } = info.pids;
 if (redirector === null || worker === null || clickhouse === null || natsPid === null)

@@ -44,7 +44,7 @@ type Loaded = { paintMs: number; blockingMs: number; readyMs: number; scriptKb: 
 
 if (chromiumPath === undefined) process.exit(1);
 await using dns = await startDns();
-await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+await using stack = await startStack({ empty: true, env: { DNS_SERVERS: dns.address } });
 await using browser = await openBrowser();
 const seeded = await seedAccount(stack, dns);
 const rows: Record<string, string | number>[] = [];

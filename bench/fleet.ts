@@ -78,7 +78,7 @@ function toRow(scenario: string, measured: Measured): Record<string, string | nu
 }
 
 async function measure(fleet: Fleet): Promise<Measured> {
-  await using stack = await startStack();
+  await using stack = await startStack({ empty: true });
   // Compiles statements and code, and loads the GeoIP data, before anything is measured.
   const warmUp = sumClicks(await runFleet(stack.info().nats_url, { ...fleet, redirectors: 1 }, 2));
   while ((await countStored(stack)) < warmUp) await Bun.sleep(POLL_MS);

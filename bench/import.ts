@@ -21,7 +21,7 @@ const UNLIMITED = 1_000_000_000;
 const listed = z.object({ pagination: z.object({ total: z.number() }) });
 
 if (chromiumPath === undefined) process.exit(1);
-await using stack = await startStack();
+await using stack = await startStack({ empty: true });
 await using browser = await openBrowser();
 const { id: account, key } = await createAccount(stack, "enterprise", {
   minute: UNLIMITED,

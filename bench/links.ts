@@ -38,7 +38,7 @@ const QUERIES: [string, string][] = [
   ["tag, 1 in 16", "tag=summer"],
 ];
 
-await using stack = await startStack();
+await using stack = await startStack({ empty: true });
 const { api_url, database_url } = stack.info();
 const sql = postgres(database_url, { max: 1, onnotice: () => undefined });
 const accounts = {

@@ -38,7 +38,7 @@ const result = z.object({
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const links = generateLinks(LINKS);
-await using stack = await startStack();
+await using stack = await startStack({ empty: true });
 const idle = [stack.info().pids.worker, stack.info().pids.clickhouse].filter((pid) => pid !== null);
 for (const pid of idle) process.kill(pid, "SIGSTOP");
 const natsUrl = stack.info().nats_url;

@@ -66,7 +66,7 @@ async function waitUntilCached(count: number): Promise<void> {
 }
 
 for (const count of COUNTS) {
-  await using stack = await startStack();
+  await using stack = await startStack({ empty: true });
   const natsUrl = stack.info().nats_url;
   const links = generateLinks(count);
   const destinationBytes =

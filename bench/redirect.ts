@@ -40,7 +40,7 @@ writeFileSync(linksFile, links.map((l) => `${l.alias} ${l.destination}`).join("\
 
 if (Bun.which("wrk") === null) throw new Error("wrk is not installed (apt-get install wrk).");
 
-await using stack = await startStack();
+await using stack = await startStack({ empty: true });
 // The processes that store clicks would take CPU time from both cores.
 for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
   if (pid !== null) process.kill(pid, "SIGSTOP");

@@ -40,7 +40,7 @@ const tls = { cert: join(dir, "cert.pem"), key: join(dir, "key.pem") };
 createCertificate();
 const links = generateLinks(LINKS);
 
-await using stack = await startStack();
+await using stack = await startStack({ empty: true });
 // The processes that store clicks would take CPU time from both cores.
 const paused = [stack.info().pids.worker, stack.info().pids.clickhouse].filter(
   (pid) => pid !== null,

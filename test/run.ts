@@ -1,15 +1,12 @@
 /**
  * `npm test`: runs all tests, unit tests first, and prints one line with the counts at the end. `bun run test:unit`
- * runs those that need no stack; `bun run test:e2e [name …]` the end-to-end tests, or those whose names contain a word.
+ * runs those that need no stack; `bun run test:e2e [name …]` the end-to-end tests, or those whose names contain a word;
+ * `bun run test:affected [commit]` those that can see what changed since a commit, or is not committed.
  */
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
-const ROOT = join(import.meta.dir, "..");
-
-/** Timeout of one end-to-end test, which may start several stacks on a machine that is six times slower than ours. */
-const TEST_TIMEOUT_MS = 900_000;
+import { findAffected } from "./runner/affected.ts";
+import { type Failure, type Outcome, runBunTest } from "./runner/bun-test.ts";
+import { type FileOutcome, findFiles, runFiles } from "./runner/end-to-end.ts";
+import { collectStarts, writeTiming } from "./runner/timing.ts";
 
 /** Timeout of one unit test: it needs no stack, so one that takes longer hangs. */
 const UNIT_TIMEOUT_MS = 180_000;
@@ -19,9 +16,6 @@ const UNIT_TIMEOUT_MS = 180_000;
  * three, some pages of the dashboard took longer than tests wait.
  */
 const E2E_FILES_AT_ONCE = 2;
-
-/** These take minutes, so they start first: the last file to end should be a short one. */
-const LONG_E2E_FILES = ["chaos", "accessibility", "batches", "cluster", "lifecycle", "access"];
 
 /**
  * Files with failed tests that are run once more, alone, when all others have ended: on a busy machine a test may fail
@@ -40,37 +34,26 @@ const UNIT_PATHS = [
   "test/architecture.test.ts",
   "test/hostile",
   "test/http-corpus",
+  "test/runner",
 ];
 
-/** The outcome of one `bun test`. */
-interface Outcome {
-  tests: number;
-  skipped: number;
-  failures: Failure[];
-}
+type Selection = { unit: readonly string[]; files: readonly string[] };
 
-/** A failed test, or a file that could not be run (`test` says why). As text, for people. */
-interface Failure {
-  file: string;
-  test: string;
-  message: string;
-}
-
-const [word, ...wanted] = process.argv.slice(2);
-if (word !== undefined && word !== "unit" && word !== "e2e") {
-  console.error("Usage: bun test/run.ts [unit | e2e [FILE …]]");
+const [word, ...words] = process.argv.slice(2);
+const selection = select();
+if (selection.unit.length + selection.files.length === 0) {
+  console.error(`No test matches ${words.join(" or ")}.`);
   process.exit(2);
 }
 
-const reports = mkdtempSync(join(tmpdir(), "shorthop-reports-"));
-let runs = 0;
-const outcomes: Outcome[] = [];
-if (word !== "e2e") outcomes.push(await runUnitTests());
-if (word !== "unit") outcomes.push(...(await runFiles(findE2eFiles(wanted), E2E_FILES_AT_ONCE)));
-
+const startedAt = new Date();
+collectStarts();
+const unit = selection.unit.length === 0 ? undefined : await runUnitTests(selection.unit);
+const files = await runEndToEnd(selection.files);
+const outcomes: Outcome[] = [...(unit === undefined ? [] : [unit]), ...files];
 const failures = outcomes.flatMap((outcome) => outcome.failures);
 const flaky = await findFlaky(failures);
-rmSync(reports, { recursive: true });
+writeTiming(startedAt, unit?.seconds, files);
 
 const sum = (numbers: number[]) => numbers.reduce((total, n) => total + n, 0);
 const skipped = sum(outcomes.map((outcome) => outcome.skipped));
@@ -89,117 +72,46 @@ const others = [
 console.log(`\n${[`${passed} passed`, `${failed} failed`, ...others].join(", ")}`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
-async function runUnitTests(): Promise<Outcome> {
+/** Selects the tests by the command line; exits if it is wrong. */
+function select(): Selection {
+  if (word === undefined) return { unit: UNIT_PATHS, files: findFiles([]) };
+  if (word === "unit") return { unit: UNIT_PATHS, files: [] };
+  if (word === "e2e") return { unit: [], files: findFiles(words) };
+  if (word === "affected") return selectAffected();
+  console.error("Usage: bun test/run.ts [unit | e2e [FILE …] | affected [COMMIT]]");
+  process.exit(2);
+}
+
+function selectAffected(): Selection {
+  const { changed, unit, files } = findAffected(words[0] ?? "HEAD", UNIT_PATHS, findFiles([]));
+  console.log(`${changed.length} files changed; ${unit.length} files of unit tests see that,`);
+  console.log(`and ${files.length} of end-to-end tests: ${files.join(" ")}`);
+  if (unit.length + files.length === 0) process.exit(0);
+  return { unit, files };
+}
+
+async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
   console.log("\n== unit tests ==");
   // One process per core; files in it share globals, as they would in a single process.
   const flags = ["--parallel", "--no-isolate", `--timeout=${UNIT_TIMEOUT_MS}`];
-  return await runBun(UNIT_PATHS, flags, "inherit");
+  return await runBunTest({ paths, flags, output: "inherit" });
 }
 
-/** Finds the files of end-to-end tests whose paths contain one of the words, or all; exits if there are none. */
-function findE2eFiles(words: readonly string[]): string[] {
-  const names = words.map((part) => part.replace(/^\.\//, ""));
-  const files = [...new Bun.Glob("test/e2e/**/*.test.ts").scanSync(ROOT)]
-    .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
-    .toSorted();
-  if (files.length === 0) {
-    console.error(`No test file matches ${words.join(" or ")}.`);
-    process.exit(2);
-  }
-  return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
-}
-
-function isLong(file: string): boolean {
-  return LONG_E2E_FILES.some((name) => file.endsWith(`/${name}.test.ts`));
-}
-
-/** Runs each file in a process of its own, so many at a time, and prints what each printed when it has ended. */
-async function runFiles(files: readonly string[], atOnce: number): Promise<Outcome[]> {
+async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> {
+  if (selected.length === 0) return [];
   console.log("\n== end-to-end tests ==");
-  const waiting = [...files];
-  const results: Outcome[] = [];
-  const runNext = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const path = join(reports, `${++runs}.log`);
-      const output = openSync(path, "w");
-      results.push(await runBun([file], [`--timeout=${TEST_TIMEOUT_MS}`], output));
-      closeSync(output);
-      console.log(readFileSync(path, "utf8"));
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, runNext));
-  return results;
+  return await runFiles(selected, E2E_FILES_AT_ONCE);
 }
 
 /** Runs the files of failed tests again, alone, unless they are too many; finds the failures that did not come again. */
 async function findFlaky(failed: readonly Failure[]): Promise<Failure[]> {
-  const files = [...new Set(failed.map(({ file }) => file))].filter((file) =>
+  const again = [...new Set(failed.map(({ file }) => file))].filter((file) =>
     file.endsWith(".test.ts"),
   );
-  if (files.length === 0 || files.length > RERUN_FILES_MAX) return [];
+  if (again.length === 0 || again.length > RERUN_FILES_MAX) return [];
   console.log("\n== failed files again, alone ==");
-  const again = (await runFiles(files, 1)).flatMap((outcome) => outcome.failures);
+  const left = (await runFiles(again, 1)).flatMap((outcome) => outcome.failures);
   return failed.filter(
-    ({ file }) => files.includes(file) && !again.some((failure) => failure.file === file),
+    ({ file }) => again.includes(file) && !left.some((failure) => failure.file === file),
   );
-}
-
-/** Runs `bun test` on paths. Its output goes where `output` says: a file descriptor, or this process's own. */
-async function runBun(
-  paths: readonly string[],
-  flags: readonly string[],
-  output: number | "inherit",
-): Promise<Outcome> {
-  const report = join(reports, `${++runs}.xml`);
-  const files = paths.map((path) => `./${path}`);
-  const child = Bun.spawn(
-    [
-      process.execPath,
-      "test",
-      ...flags,
-      "--reporter=junit",
-      `--reporter-outfile=${report}`,
-      ...files,
-    ],
-    { cwd: ROOT, stdio: ["ignore", output, output] },
-  );
-  const code = await child.exited;
-  const outcome = readReport(report);
-  // A file that fails to load has no failed test in the report.
-  if (code !== 0 && outcome.failures.length === 0) {
-    outcome.tests++;
-    outcome.failures.push({
-      file: paths.length === 1 ? String(paths[0]) : "unit tests",
-      test: `exit code ${code}`,
-      message: "no failed test: see above",
-    });
-  }
-  return outcome;
-}
-
-/** Reads the totals of a JUnit report from its outermost element, and its failed tests. */
-function readReport(path: string): Outcome {
-  let text = "";
-  try {
-    text = readFileSync(path, "utf8");
-  } catch {
-    // No report means that no test ran; the exit code says so too.
-  }
-  const [element = ""] = /<testsuites [^>]*>/.exec(text) ?? [];
-  return {
-    tests: Number(attribute(element, "tests") ?? 0),
-    skipped: Number(attribute(element, "skipped") ?? 0),
-    failures: [...text.matchAll(/<testcase ([^>]*)>\s*<failure ([^>]*)>/g)].map(
-      ([, test = "", failure = ""]) => ({
-        file: attribute(test, "file") ?? "?",
-        test: attribute(test, "name") ?? "?",
-        message: attribute(failure, "message")?.split("&#10;")[0] ?? "",
-      }),
-    ),
-  };
-}
-
-/** The text of an attribute of an XML tag. */
-function attribute(tag: string, name: string): string | undefined {
-  return new RegExp(`(?:^| )${name}="([^"]*)"`).exec(tag)?.[1];
 }

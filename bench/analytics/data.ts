@@ -55,7 +55,10 @@ export async function runQuery({ stack }: Pick<Data, "stack">, query: string): P
  */
 export async function openData(clicks: number, dir: string | undefined): Promise<Data> {
   if (dir !== undefined) mkdirSync(dir, { recursive: true });
-  const stack = await startStack(dir === undefined ? {} : { dataDir: join(dir, "data") });
+  const stack = await startStack({
+    empty: true,
+    ...(dir === undefined ? {} : { dataDir: join(dir, "data") }),
+  });
   const path = join(dir ?? stack.dataDir, "bench.json");
   const contents: Contents = existsSync(path)
     ? JSON.parse(readFileSync(path, "utf8"))

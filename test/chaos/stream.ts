@@ -12,9 +12,12 @@ import {
   DEAD_LETTERS_STREAM,
 } from "../../shared/contracts/streams.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import type { Stack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
-async function withNats<T>(stack: Stack, use: (nats: NatsConnection) => Promise<T>): Promise<T> {
+async function withNats<T>(
+  stack: SharedStack,
+  use: (nats: NatsConnection) => Promise<T>,
+): Promise<T> {
   const nats = await connect(natsLogin(stack.info().nats_url));
   try {
     return await use(nats);
@@ -38,7 +41,7 @@ async function readStream(
 }
 
 /** Number of segments that the workers have not stored yet, as far as JetStream knows. */
-export const countWaiting = (stack: Stack): Promise<number> =>
+export const countWaiting = (stack: SharedStack): Promise<number> =>
   withNats(stack, async (nats) => {
     const { consumers } = await nats.jetstreamManager();
     const { num_pending, num_ack_pending } = await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
@@ -46,14 +49,14 @@ export const countWaiting = (stack: Stack): Promise<number> =>
   });
 
 /** Deletes the stream. Its segments are kept in a folder, a file for each. */
-export const deleteStream = (stack: Stack, folder: string): Promise<void> =>
+export const deleteStream = (stack: SharedStack, folder: string): Promise<void> =>
   withNats(stack, async (nats) => {
     await readStream(nats, async (id, data) => void (await Bun.write(join(folder, id), data)));
     await (await nats.jetstreamManager()).streams.delete(CLICKS_STREAM);
   });
 
 /** Publishes everything in the stream and in the folder again, as when JetStream has forgotten it. */
-export const publishAgain = (stack: Stack, folder: string): Promise<void> =>
+export const publishAgain = (stack: SharedStack, folder: string): Promise<void> =>
   withNats(stack, async (nats) => {
     const publish = async (data: Uint8Array): Promise<void> =>
       void (await nats.jetstream().publish(CLICKS_SUBJECT, data));
@@ -63,7 +66,7 @@ export const publishAgain = (stack: Stack, folder: string): Promise<void> =>
   });
 
 /** The segments that are in the stream more than once, and the number of dead letters. */
-export const findRepeated = (stack: Stack): Promise<{ repeated: string[]; dead: number }> =>
+export const findRepeated = (stack: SharedStack): Promise<{ repeated: string[]; dead: number }> =>
   withNats(stack, async (nats) => {
     const seen = new Set<string>();
     const repeated: string[] = [];

@@ -17,7 +17,8 @@ import {
   type SeededAccount,
   VARIANTS,
 } from "../harness/seeded-account.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const FIRST_LOAD_BYTES_MAX = 200 * 1024;
 
@@ -34,14 +35,14 @@ const axeResult = z.object({
 });
 
 let dns: Dns;
-let stack: Stack;
+let stack: SharedStack;
 let browser: Browser;
 let seeded: SeededAccount;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   browser = await openBrowser();
   seeded = await seedAccount(stack, dns);
 });

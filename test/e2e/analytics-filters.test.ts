@@ -25,7 +25,8 @@ import {
   ZONES,
 } from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const CLICKS = 12_000;
 /** In `npm test` some; `bun run test:analytics` asks a thousand. */
@@ -35,7 +36,7 @@ const QUESTIONS = Number(process.env["ANALYTICS_QUESTIONS"] ?? 120);
 const LINK_TAGS = [["launch"], ["launch", "-odd"], [], ["paid"]];
 const OWN_DOMAIN = "go.example.com";
 
-let stack: Stack;
+let stack: SharedStack;
 let account: NewAccount;
 let other: NewAccount;
 let links: { id: string; uuid: string; created: number; tags: string[]; domain: string }[];
@@ -53,7 +54,7 @@ const UNLIMITED = {
 };
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   account = await createAccount(stack, "enterprise", UNLIMITED);
   other = await createAccount(stack, "enterprise", UNLIMITED);
   const domain = new URL(stack.info().short_url).host;

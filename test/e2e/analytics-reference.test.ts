@@ -25,7 +25,8 @@ import {
   ZONES,
 } from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const LINKS = 5;
 const CLICKS = 15_000;
@@ -35,7 +36,7 @@ const PARAMETER_SETS = 5_000;
 /** A link with more clicks than are counted exactly, and its visitors. */
 const MANY = { clicks: 1_300_000, visitors: 400_009 };
 
-let stack: Stack;
+let stack: SharedStack;
 let account: NewAccount;
 let links: { id: string; uuid: string; created: number }[];
 let many: string;
@@ -45,7 +46,7 @@ const api = (path: string) => `${stack.info().api_url}${path}`;
 const get = async (path: string) => await call(api(`/v1/analytics${path}`), { key: account.key });
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   account = await createAccount(stack, "enterprise", {
     minute: 1_000_000,
     burst: 1_000_000,

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const CHROME =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
@@ -25,7 +26,7 @@ const CLICKS: [string, string, string, number][] = [
   [LONDON, "Twitterbot/1.0", "", 2],
 ];
 
-let stack: Stack;
+let stack: SharedStack;
 let key: string;
 let clicked: string;
 let unclicked: string;
@@ -36,7 +37,7 @@ const bulk = (body: Record<string, unknown>) => call(api("/v1/analytics/bulk"), 
 const get = async (path: string) => await call(api(`/v1/analytics/${path}`), { key });
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   ({ key } = await createAccount(stack, "enterprise", {
     minute: 100_000,
     burst: 100_000,

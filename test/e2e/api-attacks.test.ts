@@ -10,7 +10,8 @@ import { browserHeaders, createUser, trySignIn } from "../harness/dashboard.ts";
 import { smallest } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 /** Arrays in arrays: one hundred kilobytes. */
 const DEPTH = 50_000;
@@ -23,9 +24,9 @@ const ADDED_DELAY_MS_MAX = 1_000;
 /** Requests of another client during an attack, which used to freeze a process for 15 s (3 s with NODE_ENV=production). */
 const OTHER_REQUESTS = 10;
 
-let stack: Stack;
+let stack: SharedStack;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
 });
 afterAll(() => stack[Symbol.asyncDispose]());
 

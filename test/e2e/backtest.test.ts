@@ -6,7 +6,8 @@ import * as z from "zod";
 import { callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createSettingsAccount, type Json } from "../harness/settings-account.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1";
@@ -27,7 +28,7 @@ const backtestSchema = z.object({
   otherwise: z.object({ clicks: z.int(), percentage: z.number() }),
 });
 
-let stack: Stack;
+let stack: SharedStack;
 let account: Awaited<ReturnType<typeof createSettingsAccount>>;
 let linkId: string;
 
@@ -41,7 +42,7 @@ const CLICKS = [
 ] as const;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   account = await createSettingsAccount(stack);
   const { id, alias } = await account.create();
   linkId = id;

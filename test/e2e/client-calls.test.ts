@@ -5,7 +5,8 @@ import { type Client, createClient, ShorthopError } from "../../clients/typescri
 import { createAccount } from "../harness/admin.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 100_000,
@@ -27,12 +28,12 @@ const CLICKS = 7;
 const TAG = "clicked";
 
 let dns: Dns;
-let stack: Stack;
+let stack: SharedStack;
 let shorthop: Client;
 
 beforeAll(async () => {
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   const { key } = await createAccount(stack, "enterprise", UNLIMITED);
   shorthop = createClient({ baseUrl: stack.info().api_url, apiKey: key });
 });

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import * as z from "zod";
 
+import { ROLES } from "../../shared/contracts/users.ts";
 import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema } from "../harness/api.ts";
 import {
@@ -114,7 +115,7 @@ describe("every request of the dashboard", () => {
     // Only the limits are for every key.
     expect(endpoints.filter(({ scope }) => scope === undefined)).toHaveLength(1);
     const sessions = new Map<string, Session>();
-    for (const role of Object.keys(SCOPES_OF_ROLE)) {
+    for (const role of ROLES) {
       sessions.set(role, await signIn(stack, await createUser(stack, account.id, role)));
     }
     const stranger = await signIn(stack, await createUser(stack, other.id));

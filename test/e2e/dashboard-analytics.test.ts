@@ -14,7 +14,8 @@ import { call } from "../harness/api.ts";
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/browser.ts";
 import { createUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 100_000,
@@ -45,7 +46,7 @@ const timesSchema = z.object({ heatmap: z.array(z.array(z.int())) });
 
 const withBrowser = describe.skipIf(chromiumPath === undefined);
 
-let stack: Stack;
+let stack: SharedStack;
 let browser: Browser;
 /** Tests that change something have an account of their own. */
 let seeded: Seeded;
@@ -71,7 +72,7 @@ type Seeded = Awaited<ReturnType<typeof seed>>;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  stack = await startStack();
+  stack = await useStack();
   browser = await openBrowser();
   seeded = await seed();
 });

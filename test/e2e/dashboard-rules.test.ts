@@ -11,7 +11,8 @@ import { createAccount } from "../harness/admin.ts";
 import { chromiumPath, openBrowser, visitSignedIn } from "../harness/browser.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 const IPHONE =
@@ -20,7 +21,7 @@ const OWN = "https://example.com/own";
 
 const withBrowser = describe.skipIf(chromiumPath === undefined);
 
-let stack: Stack;
+let stack: SharedStack;
 let browser: Browser;
 let user: TestUser;
 let viewer: TestUser;
@@ -29,7 +30,7 @@ let client: Client;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  stack = await startStack();
+  stack = await useStack();
   const created = await createAccount(stack, "enterprise");
   account = created.id;
   user = await createUser(stack, account);

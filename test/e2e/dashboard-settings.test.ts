@@ -19,7 +19,8 @@ import {
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 const OWN = "https://example.com/own";
@@ -65,7 +66,7 @@ const EVERYTHING = {
 const withBrowser = describe.skipIf(chromiumPath === undefined);
 
 let dns: Dns;
-let stack: Stack;
+let stack: SharedStack;
 let browser: Browser;
 let user: TestUser;
 let viewer: TestUser;
@@ -75,7 +76,7 @@ let client: Client;
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   const created = await createAccount(stack, "enterprise");
   account = created.id;
   user = await createUser(stack, account);

@@ -15,7 +15,8 @@ import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 100_000,
@@ -30,7 +31,7 @@ const IPHONE =
 const withBrowser = describe.skipIf(chromiumPath === undefined);
 
 let dns: Dns;
-let stack: Stack;
+let stack: SharedStack;
 let browser: Browser;
 let account: NewAccount;
 let owner: TestUser;
@@ -39,7 +40,7 @@ let client: Client;
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   account = await createAccount(stack, "enterprise", UNLIMITED);
   owner = await createUser(stack, account.id);
   client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });

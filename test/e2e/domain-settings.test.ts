@@ -10,7 +10,8 @@ import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
@@ -18,14 +19,14 @@ const UNLIMITED = {
   endpoints: { "POST /v1/links": 1_000_000, "POST /v1/domains": 1_000_000 },
 };
 
-let stack: Stack;
+let stack: SharedStack;
 let second: ExtraProcess;
 let dns: Dns;
 let account: NewAccount;
 
 beforeAll(async () => {
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   second = await startRedirector(stack);
   account = await createAccount(stack, "enterprise", UNLIMITED);
 });

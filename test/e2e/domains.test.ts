@@ -6,7 +6,8 @@ import * as z from "zod";
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/domains": 100_000 } };
 
@@ -22,12 +23,12 @@ const domainRecord = z.strictObject({
 const verified = domainRecord.extend({ problem: z.string().nullable() });
 
 let dns: Dns;
-let stack: Stack;
+let stack: SharedStack;
 let account: NewAccount;
 
 beforeAll(async () => {
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   account = await createAccount(stack, "enterprise", UNLIMITED);
 });
 afterAll(async () => {

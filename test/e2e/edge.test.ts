@@ -12,7 +12,8 @@ import { type Dns, startDns } from "../harness/dns.ts";
 import { type Edge, startCaddy, startHaproxy } from "../harness/edge.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 10_000;
 const SHORT_HOST = "sho.rt.test";
@@ -36,12 +37,12 @@ const domainSchema = z.object({
 const countsSchema = z.object({ clicks: z.int(), unique_clicks: z.int() });
 
 let dns: Dns;
-let stack: Stack;
+let stack: SharedStack;
 let account: NewAccount;
 
 beforeAll(async () => {
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   account = await createAccount(stack, "enterprise");
 });
 afterAll(async () => {

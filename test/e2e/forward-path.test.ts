@@ -6,13 +6,14 @@ import { eventually } from "../harness/eventually.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { createSettingsAccount } from "../harness/settings-account.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
-let stack: Stack;
+let stack: SharedStack;
 let account: Awaited<ReturnType<typeof createSettingsAccount>>;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   account = await createSettingsAccount(stack);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());

@@ -7,7 +7,8 @@ import postgres from "postgres";
 import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
@@ -24,7 +25,7 @@ const UNLIMITED = {
 /** Concurrent requests. */
 const CONCURRENCY = 20;
 
-let stack: Stack;
+let stack: SharedStack;
 /** An API process that rejects links to private addresses, as in production. */
 let strict: ExtraProcess;
 let key: string;
@@ -32,7 +33,7 @@ let link: string;
 let sql: postgres.Sql;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   strict = await startApi(stack, { ALLOW_PRIVATE_TARGETS: "false" });
   ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
   const { body } = await call(`${strict.url}/v1/links`, {

@@ -7,17 +7,18 @@ import * as z from "zod";
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/links": 100_000 } };
 
-let stack: Stack;
+let stack: SharedStack;
 let second: ExtraProcess;
 let account: NewAccount;
 let sql: postgres.Sql;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   second = await startApi(stack);
   account = await createAccount(stack, "enterprise", UNLIMITED);
   sql = postgres(stack.info().database_url, { max: 2 });

@@ -16,15 +16,16 @@ import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
-let stack: Stack;
+let stack: SharedStack;
 let key: string;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   ({ key } = await createAccount(stack, "enterprise", {
     minute: 100_000,
     burst: 100_000,

@@ -7,7 +7,8 @@ import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
 import { extractProgramBefore } from "../upgrade/old-program.ts";
 
 const UNLIMITED = {
@@ -19,11 +20,11 @@ const UNLIMITED = {
 /** The last version without it has no settings. */
 const ADDED = "shared/decision/conditions.ts";
 
-let stack: Stack;
+let stack: SharedStack;
 let key: string;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());

@@ -8,7 +8,8 @@ import * as z from "zod";
 import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 /** Latest propagation of a change to a redirector. */
 const PROPAGATION_MS_MAX = 1_000;
@@ -21,11 +22,11 @@ const fullLink = linkSchema.extend({
   has_password: z.boolean(),
 });
 
-let stack: Stack;
+let stack: SharedStack;
 let key: string;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());

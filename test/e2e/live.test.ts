@@ -6,14 +6,15 @@ import * as z from "zod";
 import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 10_000;
 
-let stack: Stack;
+let stack: SharedStack;
 let account: { id: string; key: string };
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   account = await createAccount(stack, "enterprise");
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());

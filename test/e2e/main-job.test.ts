@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 /** Latest appearance of a click in the analytics. */
 const CLICK_VISIBLE_MS_MAX = 3_000;
@@ -15,11 +16,11 @@ const CLICK_VISIBLE_MS_MAX = 3_000;
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1";
 
-let stack: Stack;
+let stack: SharedStack;
 let key: string;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   key = stack.info().api_key;
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());

@@ -12,7 +12,8 @@ import { admin, createAccount, createKey, type NewAccount } from "../harness/adm
 import { type ApiResponse, call } from "../harness/api.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
 
 type DocumentedSchema = {
   $ref?: string;
@@ -109,7 +110,7 @@ const REQUIRED_QUERIES: Readonly<Record<string, string>> = {
 };
 
 let dns: Dns;
-let stack: Stack;
+let stack: SharedStack;
 let account: NewAccount;
 let exhausted: NewAccount;
 let document: z.output<typeof documentSchema>;
@@ -118,7 +119,7 @@ let ajv: Ajv2020;
 
 beforeAll(async () => {
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await useStack({ dns });
   account = await createAccount(stack, "enterprise", UNLIMITED);
   const known = { url: "https://example.com/", alias: KNOWN, external_id: KNOWN };
   await call(api("/v1/links"), { key: account.key, body: known });

@@ -8,17 +8,18 @@ import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { createSettingsAccount } from "../harness/settings-account.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
 import { extractProgramBefore } from "../upgrade/old-program.ts";
 
 /** The last version without it has no previews, paths and pages about links. */
 const ADDED = "redirector/preview-page.ts";
 
-let stack: Stack;
+let stack: SharedStack;
 let account: Awaited<ReturnType<typeof createSettingsAccount>>;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   account = await createSettingsAccount(stack);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());

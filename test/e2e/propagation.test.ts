@@ -6,7 +6,8 @@ import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const ROUNDS = 1_000;
 
@@ -23,11 +24,11 @@ const UNLIMITED = {
   endpoints: { "POST /v1/links": 1_000_000 },
 };
 
-let stack: Stack;
+let stack: SharedStack;
 let second: ExtraProcess;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   second = await startRedirector(stack);
 });
 afterAll(async () => {

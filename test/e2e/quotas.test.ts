@@ -13,7 +13,8 @@ import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../ha
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 /** Rate limits so high that only quotas apply. */
 const UNLIMITED = {
@@ -29,12 +30,12 @@ const UNLIMITED = {
 /** Duration of a killed process's leases on its streams, plus time to detect their end. */
 const LEASES_END_MS = 25_000;
 
-let stack: Stack;
+let stack: SharedStack;
 let second: ExtraProcess;
 let sql: postgres.Sql;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   second = await startApi(stack);
   sql = postgres(stack.info().database_url, { max: 2, onnotice: () => undefined });
 });

@@ -10,18 +10,19 @@ import postgres from "postgres";
 import { parseKey } from "../../api/auth/api-key.ts";
 import { authorizeAll } from "../../api/auth/authorize.ts";
 import { createAccount } from "../harness/admin.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const RULE = { scope: "links:write", limit: "POST /v1/links", cost: 1 } as const;
 
 /** The lengths of the windows. */
 const SECONDS = { minute: 60, day: 86_400, [RULE.limit]: 3_600 };
 
-let stack: Stack;
+let stack: SharedStack;
 let sql: postgres.Sql;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   sql = postgres(stack.info().database_url, { max: 1 });
 });
 afterAll(async () => {

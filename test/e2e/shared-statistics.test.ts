@@ -10,7 +10,8 @@ import { COLUMN_FILTERS } from "../../api/analytics/filters.ts";
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const CHROME =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
@@ -41,7 +42,7 @@ const LIMITS = {
 
 const shareSchema = z.object({ id: z.string(), token: z.string(), url: z.string() });
 
-let stack: Stack;
+let stack: SharedStack;
 let owner: NewAccount;
 /** Keys of another account, and of the other mode of the owner's. */
 let foreign: NewAccount;
@@ -72,7 +73,7 @@ async function share(body: object = {}, key = owner.key) {
 }
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   [owner, foreign] = await Promise.all([
     createAccount(stack, "enterprise", LIMITS),
     createAccount(stack, "enterprise", LIMITS),

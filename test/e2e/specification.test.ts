@@ -15,7 +15,8 @@ import {
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { type SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 100_000,
@@ -25,7 +26,7 @@ const UNLIMITED = {
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-let stack: Stack;
+let stack: SharedStack;
 let account: NewAccount;
 let client: Client;
 
@@ -33,7 +34,7 @@ const createClientWith = (apiKey: string) =>
   createClient({ baseUrl: stack.info().api_url, apiKey, retriesMax: 0 });
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   account = await createAccount(stack, "enterprise", UNLIMITED);
   client = createClientWith(account.key);
 });

@@ -7,7 +7,8 @@ import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admi
 import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
 import { extractProgramBefore } from "../upgrade/old-program.ts";
 
 const UNLIMITED = {
@@ -19,12 +20,12 @@ const UNLIMITED = {
 /** The last version without it has links with settings, and no takedowns. */
 const ADDED = "api/takedowns/service.ts";
 
-let stack: Stack;
+let stack: SharedStack;
 let second: ExtraProcess;
 let account: NewAccount;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await useStack();
   second = await startRedirector(stack);
   account = await createAccount(stack, "enterprise", UNLIMITED);
 });

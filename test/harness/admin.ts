@@ -6,7 +6,7 @@ import { createKeyService } from "../../api/keys/service.ts";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { SCOPES } from "../../shared/contracts/key-schemas.ts";
 import { encodeId } from "../../shared/ids.ts";
-import type { Stack } from "./stack.ts";
+import type { SharedStack } from "./stack.ts";
 
 /** A test may create an account while the machine is busy with the start of a process. */
 const CONNECT_TIMEOUT_SECONDS = 30;
@@ -15,7 +15,7 @@ export type CommandResult = { code: number; stdout: string; stderr: string };
 
 /** Runs a command of the command line, with further variables in `env`; returns its exit code and output. */
 export async function runAdmin(
-  stack: Stack,
+  stack: SharedStack,
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<CommandResult> {
@@ -34,7 +34,7 @@ export async function runAdmin(
 }
 
 /** Runs a command with `--json` that must succeed; returns the parsed output. */
-export async function admin<Result>(stack: Stack, args: readonly string[]): Promise<Result> {
+export async function admin<Result>(stack: SharedStack, args: readonly string[]): Promise<Result> {
   const { code, stdout, stderr } = await runAdmin(stack, [...args, "--json"]);
   if (code !== 0) throw new Error(`shorthop admin ${args.join(" ")}: ${stderr}`);
   return JSON.parse(stdout);
@@ -47,7 +47,11 @@ export type NewKey = { id: string; key: string };
  * Creates an account with a key that has every scope, as the command `accounts create --key` does, but within this
  * process: tests create hundreds.
  */
-export const createAccount = (stack: Stack, plan: Plan, limits?: unknown): Promise<NewAccount> =>
+export const createAccount = (
+  stack: SharedStack,
+  plan: Plan,
+  limits?: unknown,
+): Promise<NewAccount> =>
   withPostgres(stack, async (sql) => {
     const accounts = createAccountService({ sql });
     const id = await accounts.create(`Account on ${plan}`, plan, accountLimits.parse(limits ?? {}));
@@ -58,7 +62,7 @@ export const createAccount = (stack: Stack, plan: Plan, limits?: unknown): Promi
 
 /** Creates a key in an account; `scopes` are separated by commas. */
 export const createKey = (
-  stack: Stack,
+  stack: SharedStack,
   account: string,
   scopes: string,
   { type = "live", expiresAt = null }: { type?: "live" | "test"; expiresAt?: Date | null } = {},
@@ -74,7 +78,11 @@ export const createKey = (
     return { id: encodeId("key", row.id), key };
   });
 
-async function withPostgres<T>(stack: Stack, work: (sql: Sql) => Promise<T>): Promise<T> {
+/** Runs `work` on the stack's database. */
+export async function withPostgres<T>(
+  stack: SharedStack,
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
   const sql = openPostgres(stack.info().database_url, 1, CONNECT_TIMEOUT_SECONDS);
   try {
     return await work(sql);

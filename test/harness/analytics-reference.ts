@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { DateTime } from "luxon";
 
 import { decodeId } from "../../shared/ids.ts";
-import type { Stack } from "./stack.ts";
+import type { SharedStack } from "./stack.ts";
 
 export const DAY_MS = 86_400_000;
 
@@ -115,7 +115,7 @@ export const placeOf = ({ place: [country, region, region_name, city] }: Click) 
 const CONTINENTS = { DE: "EU", FR: "EU", US: "NA", ZZ: "" } as const;
 
 /** Inserts into ClickHouse as a query over HTTP does. */
-export async function insert(stack: Stack, query: string, body: string): Promise<void> {
+export async function insert(stack: SharedStack, query: string, body: string): Promise<void> {
   const url = `${stack.info().clickhouse_url}/?query=${encodeURIComponent(query)}`;
   const response = await fetch(url, { method: "POST", body });
   if (!response.ok) throw new Error(await response.text());
@@ -123,7 +123,7 @@ export async function insert(stack: Stack, query: string, body: string): Promise
 
 /** Stores clicks of an account's links, given by their UUIDs. */
 export async function insertClicks(
-  stack: Stack,
+  stack: SharedStack,
   accountId: string,
   links: readonly string[],
   clicks: readonly Click[],

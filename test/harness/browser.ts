@@ -6,7 +6,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import { lock } from "../../shared/process-lock.ts";
 import type { TestUser } from "./dashboard.ts";
 import { SLOWDOWN_MAX } from "./eventually.ts";
-import { PROJECT_DIR, type Stack } from "./stack.ts";
+import { PROJECT_DIR, type SharedStack } from "./stack.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -60,7 +60,7 @@ export const openBrowser = (): Promise<Browser> =>
 /** Opens the dashboard's sign-in page in a browser without cookies; collects the page's console errors. */
 export async function openSignIn(
   browser: Browser,
-  stack: Stack,
+  stack: SharedStack,
   options: BrowserContextOptions = {},
 ): Promise<{ page: Page; consoleErrors: string[] }> {
   const context = await browser.newContext({
@@ -96,7 +96,7 @@ type Visit = { who: TestUser; path: string; steps: (page: Page) => Promise<void>
 /** Opens a path of the dashboard as a signed-in user, and runs the steps. Throws what the page's console reported. */
 export async function visitSignedIn(
   browser: Browser,
-  stack: Stack,
+  stack: SharedStack,
   { who, path, steps }: Visit,
 ): Promise<void> {
   const { page, consoleErrors } = await openSignIn(browser, stack);

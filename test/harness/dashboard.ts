@@ -1,30 +1,37 @@
 /** Users of the dashboard, and their sessions as a browser has them. */
-import { admin } from "./admin.ts";
+import { randomBytes } from "node:crypto";
+
+import { parseId } from "../../api/cli/arguments.ts";
+import { createMemberService } from "../../api/members/service.ts";
+import { openUsers } from "../../api/sessions/operators.ts";
+import type { Role } from "../../shared/contracts/users.ts";
+import { encodeId } from "../../shared/ids.ts";
+import { withPostgres } from "./admin.ts";
 import { type ApiResponse, call } from "./api.ts";
-import type { Stack } from "./stack.ts";
+import type { SharedStack } from "./stack.ts";
 
 export type TestUser = { email: string; password: string; id: string };
 
 let createdUsers = 0;
 let sentRequests = 0;
 
-/** Creates a user; with `account`, as a member of it. */
+/** Creates a user, as the command `users create` does, but within this process; with `account`, as a member of it. */
 export async function createUser(
-  stack: Stack,
+  stack: SharedStack,
   account?: string,
-  role = "owner",
+  role: Role = "owner",
 ): Promise<TestUser> {
-  const email = `person-${++createdUsers}@example.com`;
-  const { id, password } = await admin<{ id: string; password: string }>(stack, [
-    "users",
-    "create",
-    "--email",
-    email,
-    "--name",
-    `Person ${createdUsers}`,
-    ...(account === undefined ? [] : ["--account", account, "--role", role]),
-  ]);
-  return { email, password, id };
+  const name = `Person ${++createdUsers}`;
+  const email = `person-${createdUsers}-${randomBytes(4).toString("hex")}@example.com`;
+  const password = randomBytes(18).toString("base64url");
+  return await withPostgres(stack, async (sql) => {
+    const users = openUsers(sql);
+    const id = await users.create({ email, name, password });
+    await users.markVerified(id);
+    if (account !== undefined)
+      await createMemberService({ sql, users }).add(parseId("acct")(account), id, role);
+    return { email, password, id: encodeId("user", id) };
+  });
 }
 
 type RequestOptions = { method?: string; body?: unknown; headers?: Record<string, string> };
@@ -36,14 +43,14 @@ export type Session = {
 };
 
 /** Headers that a browser adds to a request of the dashboard's page. */
-export const browserHeaders = (stack: Stack): Record<string, string> => ({
+export const browserHeaders = (stack: SharedStack): Record<string, string> => ({
   origin: stack.info().dashboard_url,
   "sec-fetch-site": "same-origin",
   // A different client address each time: tests of limits by address set their own.
   "x-forwarded-for": `10.1.${++sentRequests >> 8}.${sentRequests & 255}`,
 });
 
-export function createSession(stack: Stack, cookie: string): Session {
+export function createSession(stack: SharedStack, cookie: string): Session {
   return {
     cookie,
     send: (path, { method, body, headers = {} } = {}) =>
@@ -64,7 +71,7 @@ export function readSessionCookie({ headers }: ApiResponse): string | undefined 
 
 /** Attempts to sign in. */
 export const trySignIn = (
-  stack: Stack,
+  stack: SharedStack,
   { email, password }: Pick<TestUser, "email" | "password">,
   headers: Record<string, string> = {},
 ): Promise<ApiResponse> =>
@@ -73,7 +80,7 @@ export const trySignIn = (
     headers: { ...browserHeaders(stack), ...headers },
   });
 
-export async function signIn(stack: Stack, user: TestUser): Promise<Session> {
+export async function signIn(stack: SharedStack, user: TestUser): Promise<Session> {
   const response = await trySignIn(stack, user);
   const cookie = readSessionCookie(response);
   if (cookie === undefined) throw new Error(`Not signed in: ${JSON.stringify(response.body)}`);

@@ -14,7 +14,9 @@ export type Dns = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+/** Starts a server, at the address that the runner's stack asks if there is one. */
 export async function startDns(): Promise<Dns> {
+  const port = Number(process.env["SHORTHOP_TEST_DNS"]?.split(":")[1] ?? 0);
   const names = new Map<string, readonly string[] | "fail">();
   const server: DnsServer = dns2.createServer({
     udp: true,
@@ -33,7 +35,7 @@ export async function startDns(): Promise<Dns> {
       void send(response);
     },
   });
-  await server.listen({ udp: { port: 0, address: "127.0.0.1" } });
+  await server.listen({ udp: { port, address: "127.0.0.1" } });
   const { udp } = server.addresses();
   return {
     address: `127.0.0.1:${udp?.port}`,

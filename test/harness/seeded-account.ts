@@ -6,7 +6,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { admin, createAccount } from "./admin.ts";
 import { createUser, type TestUser } from "./dashboard.ts";
 import type { Dns } from "./dns.ts";
-import type { Stack } from "./stack.ts";
+import type { SharedStack } from "./stack.ts";
 
 const LINKS = [
   ["spring", "Spring sale", "https://shop.example.com/sale?season=spring", ["marketing", "q2"]],
@@ -119,7 +119,7 @@ export type SeededAccount = {
 };
 
 /** Creates the account, its users, links, clicks and a domain. */
-export async function seedAccount(stack: Stack, dns: Dns): Promise<SeededAccount> {
+export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededAccount> {
   const { clickhouse_url, api_url } = stack.info();
   const { id: account, key } = await createAccount(stack, "business");
   const user = await createUser(stack, account);

@@ -5,7 +5,7 @@ import * as z from "zod";
 
 import { createAccount } from "./admin.ts";
 import { type ApiResponse, call, errorSchema } from "./api.ts";
-import type { Stack } from "./stack.ts";
+import type { SharedStack } from "./stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
@@ -18,7 +18,7 @@ export type Json = Record<string, unknown>;
 const settingsLink = z.looseObject({ id: z.string(), alias: z.string() });
 
 /** Creates an account without limits. */
-export async function createSettingsAccount(stack: Stack) {
+export async function createSettingsAccount(stack: SharedStack) {
   const { key } = await createAccount(stack, "enterprise", UNLIMITED);
   const send = (path: string, method: string, body?: Json): Promise<ApiResponse> =>
     call(`${stack.info().api_url}${path}`, {

@@ -9,6 +9,7 @@ import { findNatsServer } from "../../deploy/local/nats.ts";
 import { removeInstallation } from "../../deploy/local/postgres-installation.ts";
 import { eventually } from "./eventually.ts";
 import { copyTemplate } from "./stack-template.ts";
+import { noteStart } from "./start-times.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
@@ -39,23 +40,30 @@ const stackInfo = z.object({
 
 type StackInfo = z.output<typeof stackInfo>;
 
-export type Stack = {
+/** What tests may use of a stack that others use too. */
+export type SharedStack = {
   /** The current contents of `stack.json`: process ids change when a process is restarted. */
   info(): StackInfo;
   /** The folder of the project that runs. */
   root: string;
   dataDir: string;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export type Stack = SharedStack & {
   supervisor: Bun.Subprocess;
   output(): string;
   /** Stops the stack by a signal and returns its exit code; the data directory stays. */
   stop(signal?: NodeJS.Signals): Promise<number>;
-  [Symbol.asyncDispose](): Promise<void>;
 };
 
 type StackOptions = {
   env?: Record<string, string>;
   dataDir?: string;
-  /** Starts without any data, as on a new machine; else a data directory that does not exist yet has a schema and the demo account. */
+  /**
+   * Starts without any data, as on a new machine, and with a PostgreSQL that waits for its disk, as benchmarks need it.
+   * Else a data directory that does not exist yet has all schemas and the demo account.
+   */
   empty?: boolean;
   args?: string[];
   /** The project folder to run, if it is a copy. */
@@ -123,12 +131,14 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const path = join(dataDir, "stack.json");
   // A file left by a killed supervisor would look like readiness.
   rmSync(path, { force: true });
+  const startedAt = performance.now();
   const { supervisor, output } = await spawnSupervisor({ ...options, dataDir });
   await eventually(async () => {
     if (supervisor.exitCode === null && !existsSync(path))
       throw new Error(`Not ready:\n${output()}`);
   }, START_TIMEOUT_MS);
   if (supervisor.exitCode !== null) throw new Error(`The stack ended:\n${output()}`);
+  noteStart(Math.round((performance.now() - startedAt) / 100) / 10);
 
   async function stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number> {
     if (supervisor.exitCode === null) supervisor.kill(signal);
@@ -136,9 +146,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 
   return {
-    info: () => stackInfo.parse(JSON.parse(readFileSync(path, "utf8"))),
-    root,
-    dataDir,
+    ...attachStack(dataDir, root),
     supervisor,
     output,
     stop,
@@ -148,6 +156,14 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     },
   };
 }
+
+/** A running stack, of a project folder; disposing does not stop it. */
+export const attachStack = (dataDir: string, root = PROJECT_DIR): SharedStack => ({
+  info: () => stackInfo.parse(JSON.parse(readFileSync(join(dataDir, "stack.json"), "utf8"))),
+  root,
+  dataDir,
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+});
 
 async function makeTemplate(): Promise<string> {
   const { dataDir, stop } = await startStack({ empty: true });
