@@ -14,8 +14,7 @@ import {
   parseMetrics,
   seriesType,
 } from "../harness/prometheus.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
+import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
 /** Names in PromQL that are metrics. */
 const METRIC = /\b(?:shorthop|nodejs|process)_[a-z0-9_]+\b/g;
@@ -34,12 +33,12 @@ const NOT_ON_THE_DASHBOARD = ["shorthop_redirector_journal_info"];
 
 const PROCESSES = ["api", "redirector", "worker"] as const;
 
-let stack: SharedStack;
+let stack: Stack;
 let scrapes: Record<(typeof PROCESSES)[number], Map<string, MetricFamily>>;
 let families: Map<string, MetricFamily>;
 
 beforeAll(async () => {
-  stack = await useStack();
+  stack = await startStack();
   const { api_url, api_key: key } = stack.info();
   const body = { url: "https://example.com/" };
   const link = linkSchema.parse((await call(`${api_url}/v1/links`, { key, body })).body);

@@ -8,7 +8,17 @@ import type { TestUser } from "./dashboard.ts";
 import { SLOWDOWN_MAX } from "./eventually.ts";
 import { PROJECT_DIR, type SharedStack } from "./stack.ts";
 
-const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/** Without a user interface of its own a browser takes a third less of the processor. */
+const PROGRAMS = [
+  "chromium-headless-shell",
+  "chromium",
+  "chromium-browser",
+  "google-chrome",
+  "google-chrome-stable",
+];
+
+/** Debian's packages; older releases lack the first. */
+const PACKAGES = ["chromium-headless-shell", "chromium"];
 
 /** Disables Chromium's own network requests, and its sandbox, which does not work as root in a container. */
 const ARGUMENTS = [
@@ -43,7 +53,9 @@ async function findChromium(): Promise<string | undefined> {
   if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) {
     console.log("Installing Debian's chromium for the browser tests …");
     aptGet("update");
-    aptGet("install", "--yes", "--no-install-recommends", "chromium");
+    for (const name of PACKAGES)
+      if (findInstalled() === undefined)
+        aptGet("install", "--yes", "--no-install-recommends", name);
   }
   const installed = findInstalled();
   if (installed === undefined) {
