@@ -1,5 +1,5 @@
 /** Goal: `/v1/analytics` validates and authorises queries and writes CSV, on a fake store of clicks. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import {
@@ -32,15 +32,12 @@ let key: FakeKey;
 /** Thrown instead of counting clicks. */
 let fault: (() => never) | undefined;
 
-beforeEach(() => {
-  fault = undefined;
-  // Assigned after the services that read it are created.
-  const owned: { account?: string } = {};
+beforeAll(() => {
   api = createFakeApi({
     analytics: {
       async summary({ accountId }, id, query): Promise<Summary> {
         fault?.();
-        if (id !== LINK || accountId !== owned.account) throw notFound("link");
+        if (id !== LINK || accountId !== key.accountId) throw notFound("link");
         resolveRange(query, Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1));
         return { link_id, ...overTime };
       },
@@ -61,8 +58,10 @@ beforeEach(() => {
       }),
     },
   });
+});
+beforeEach(() => {
+  fault = undefined;
   key = api.addKey();
-  owned.account = key.accountId;
 });
 
 describe("GET /v1/analytics/:link_id", () => {

@@ -1,11 +1,11 @@
 /** Goal: every route authenticates and authorizes a request before it looks at anything else of it. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
 import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
 import { generateKey } from "./api-key.ts";
 
 let api: FakeApi;
-beforeEach(() => {
+beforeAll(() => {
   api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
 });
 

@@ -1,5 +1,5 @@
 /** Goal: `/v1/domains` validates and authorises requests and returns domains as documented, on a fake store. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import {
@@ -19,10 +19,7 @@ let proved: Set<string>;
 /** Hosts that have links. */
 let inUse: Set<string>;
 
-beforeEach(() => {
-  rows = new Map();
-  proved = new Set();
-  inUse = new Set();
+beforeAll(() => {
   const get = async ({ accountId }: { accountId: Uuid }, id: Uuid | undefined) => {
     const row = id === undefined ? undefined : rows.get(id);
     if (row?.accountId !== accountId) throw notFound("domain");
@@ -67,6 +64,11 @@ beforeEach(() => {
       },
     },
   });
+});
+beforeEach(() => {
+  rows = new Map();
+  proved = new Set();
+  inUse = new Set();
   key = api.addKey();
 });
 

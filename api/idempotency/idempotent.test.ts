@@ -1,5 +1,5 @@
 /** Goal: a repeated request with an `Idempotency-Key` is executed once and gets the first response. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import {
@@ -30,9 +30,7 @@ const domainRow = (host: string): DomainRow => ({
   missing_since: null,
 });
 
-beforeEach(() => {
-  creations = [];
-  outcomes = [];
+beforeAll(() => {
   api = createFakeApi({
     domains: {
       async create(_, id, host) {
@@ -60,6 +58,10 @@ beforeEach(() => {
       },
     },
   });
+});
+beforeEach(() => {
+  creations = [];
+  outcomes = [];
   key = api.addKey();
 });
 

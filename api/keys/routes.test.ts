@@ -1,5 +1,5 @@
 /** Goal: `/v1/keys` validates, authorizes and returns API keys as specified, whatever stores them. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import {
@@ -17,9 +17,7 @@ let key: FakeKey;
 let rows: Map<Uuid, KeyRow>;
 let graces: number[];
 
-beforeEach(() => {
-  rows = new Map();
-  graces = [];
+beforeAll(() => {
   const get: KeyService["get"] = async ({ accountId, mode }, id) => {
     const row = id === undefined ? undefined : rows.get(id);
     if (row?.account_id !== accountId || row.mode !== mode) throw notFound("key");
@@ -61,6 +59,10 @@ beforeEach(() => {
       },
     },
   });
+});
+beforeEach(() => {
+  rows = new Map();
+  graces = [];
   key = api.addKey();
 });
 

@@ -1,5 +1,5 @@
 /** Goal: `/v1/links` validates and authorises requests and returns links as documented, on a fake store. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import {
@@ -83,16 +83,24 @@ function createMemoryLinks() {
       return { propagated };
     },
   };
-  return { rows, service, disconnectFeed: () => void (propagated = false) };
+  return {
+    rows,
+    service,
+    disconnectFeed: () => void (propagated = false),
+    reset() {
+      rows.clear();
+      propagated = true;
+    },
+  };
 }
 
-let links: ReturnType<typeof createMemoryLinks>;
+const links = createMemoryLinks();
 let api: FakeApi;
 let key: FakeKey;
 
+beforeAll(() => void (api = createFakeApi({ links: links.service })));
 beforeEach(() => {
-  links = createMemoryLinks();
-  api = createFakeApi({ links: links.service });
+  links.reset();
   key = api.addKey();
 });
 

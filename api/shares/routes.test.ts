@@ -1,5 +1,5 @@
 /** Goal: owners manage their shares, invalid requests change nothing, and others get nowhere. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import {
@@ -30,8 +30,7 @@ const row: ShareRow = {
 };
 const path = `/v1/shares/${encodeId("shr", row.id)}`;
 
-beforeEach(() => {
-  changes = [];
+beforeAll(() => {
   const find = ({ accountId }: { accountId: string }) => {
     if (accountId !== owner) throw notFound("share");
     return row;
@@ -55,6 +54,9 @@ beforeEach(() => {
       list: async () => ({ rows: [row], total: 1, next: null }),
     },
   });
+});
+beforeEach(() => {
+  changes = [];
   key = api.addKey();
   owner = key.accountId;
 });
@@ -153,14 +155,14 @@ describe("what needs no key", () => {
   test.each(["GET", "POST"])(
     "%s of a page that is no share's says so, without a secret",
     async (method) => {
-      api = createFakeApi({
+      const without = createFakeApi({
         shared: {
           find: async () => {
             throw notFound("share");
           },
         },
       });
-      const { status, headers, text } = await api.send("/shared/none", { method });
+      const { status, headers, text } = await without.send("/shared/none", { method });
       expect(status).toBe(404);
       expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
       expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
@@ -176,9 +178,9 @@ describe("what needs no key", () => {
   });
 
   test("is limited by address", async () => {
-    api = createFakeApi({ shared: { read: () => Promise.reject(notFound("share")) } });
+    const limited = createFakeApi({ shared: { read: () => Promise.reject(notFound("share")) } });
     const statuses = new Set<number>();
-    for (let i = 0; i < 61; i++) statuses.add((await api.send("/v1/shared/token")).status);
+    for (let i = 0; i < 61; i++) statuses.add((await limited.send("/v1/shared/token")).status);
     expect([...statuses]).toEqual([404, 429]);
   });
 });

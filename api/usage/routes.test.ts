@@ -1,10 +1,10 @@
 /** Goal: limits are described in every response and by `/v1/limits`, which consumes nothing. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
 import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
 
 let api: FakeApi;
-beforeEach(() => {
+beforeAll(() => {
   api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
 });
 
