@@ -19,12 +19,13 @@ let proved: Set<string>;
 /** Hosts that have links. */
 let inUse: Set<string>;
 
+async function get({ accountId }: { accountId: Uuid }, id: Uuid | undefined) {
+  const row = id === undefined ? undefined : rows.get(id);
+  if (row?.accountId !== accountId) throw notFound("domain");
+  return row;
+}
+
 beforeAll(() => {
-  const get = async ({ accountId }: { accountId: Uuid }, id: Uuid | undefined) => {
-    const row = id === undefined ? undefined : rows.get(id);
-    if (row?.accountId !== accountId) throw notFound("domain");
-    return row;
-  };
   api = createFakeApi({
     domains: {
       get,

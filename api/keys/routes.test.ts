@@ -17,34 +17,35 @@ let key: FakeKey;
 let rows: Map<Uuid, KeyRow>;
 let graces: number[];
 
+const get: KeyService["get"] = async ({ accountId, mode }, id) => {
+  const row = id === undefined ? undefined : rows.get(id);
+  if (row?.account_id !== accountId || row.mode !== mode) throw notFound("key");
+  return row;
+};
+const createRow: KeyService["create"] = async ({ accountId, mode, scopes: own }, body) => {
+  if (body.scopes.some((scope) => !own.includes(scope)))
+    throw new ApiError("forbidden", "A key can only grant scopes it has.");
+  const row: KeyRow = {
+    id: newUuid(),
+    account_id: accountId,
+    name: body.name,
+    mode,
+    prefix: "sk_live_1234",
+    scopes: [...body.scopes],
+    created_at: new Date(),
+    last_used_at: null,
+    expires_at: null,
+    revoked_at: null,
+  };
+  rows.set(row.id, row);
+  return { row, key: `sk_live_value_${rows.size}` };
+};
+
 beforeAll(() => {
-  const get: KeyService["get"] = async ({ accountId, mode }, id) => {
-    const row = id === undefined ? undefined : rows.get(id);
-    if (row?.account_id !== accountId || row.mode !== mode) throw notFound("key");
-    return row;
-  };
-  const create: KeyService["create"] = async ({ accountId, mode, scopes: own }, body) => {
-    if (body.scopes.some((scope) => !own.includes(scope)))
-      throw new ApiError("forbidden", "A key can only grant scopes it has.");
-    const row: KeyRow = {
-      id: newUuid(),
-      account_id: accountId,
-      name: body.name,
-      mode,
-      prefix: "sk_live_1234",
-      scopes: [...body.scopes],
-      created_at: new Date(),
-      last_used_at: null,
-      expires_at: null,
-      revoked_at: null,
-    };
-    rows.set(row.id, row);
-    return { row, key: `sk_live_value_${rows.size}` };
-  };
   api = createFakeApi({
     keys: {
       get,
-      create,
+      create: createRow,
       async list({ accountId }) {
         const own = [...rows.values()].filter((row) => row.account_id === accountId);
         return { rows: own, total: own.length, next: null };
@@ -55,7 +56,7 @@ beforeAll(() => {
       async rotate(owner, id, graceSeconds) {
         const { name } = await get(owner, id);
         graces.push(graceSeconds);
-        return await create(owner, { name, scopes: [] });
+        return await createRow(owner, { name, scopes: [] });
       },
     },
   });

@@ -30,11 +30,12 @@ const row: ShareRow = {
 };
 const path = `/v1/shares/${encodeId("shr", row.id)}`;
 
+function find({ accountId }: { accountId: string }): ShareRow {
+  if (accountId !== owner) throw notFound("share");
+  return row;
+}
+
 beforeAll(() => {
-  const find = ({ accountId }: { accountId: string }) => {
-    if (accountId !== owner) throw notFound("share");
-    return row;
-  };
   api = createFakeApi({
     shares: {
       create: async (_, id, body) => {
