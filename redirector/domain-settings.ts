@@ -36,9 +36,10 @@ type Entry = { version: number; notice: DomainNotice | undefined; answers: Domai
 
 export type DomainAnswersCache = ReturnType<typeof createDomainAnswers>;
 
-export function createDomainAnswers() {
+/** Knows the settings of `domainsMax` domains at most. */
+export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
   const entries = new LRUCache<string, Entry>({
-    max: DOMAINS_MAX,
+    max: domainsMax,
     maxSize: SETTINGS_BYTES_MAX,
     sizeCalculation: ({ notice }) =>
       ENTRY_BYTES + (notice === undefined ? 0 : JSON.stringify(notice.settings).length),

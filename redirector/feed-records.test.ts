@@ -227,7 +227,8 @@ function use(record: LinkRecord): void {
 function createState() {
   const cache = createLinkCache(1);
   const takedowns = createTakedowns();
-  const domains = createDomainAnswers();
+  // As large as that of a redirector, it would take longer to create than all the rest.
+  const domains = createDomainAnswers(10);
   return {
     store(record: LinkRecord): void {
       if (isNotice(record)) {

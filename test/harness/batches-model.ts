@@ -191,6 +191,7 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
       [...stream]
         .filter(([sequence]) => !acknowledged.has(sequence))
         .map(([sequence, id]) => toBatchSegment(sequence, id)),
+    hasWaiting: (): boolean => stream.keys().some((sequence) => !acknowledged.has(sequence)),
     acknowledge: (sequence: number) => void acknowledged.add(sequence),
     /** The stream loses its last messages; returns their segments, and gives their sequences to the next messages. */
     setBack(messages: number): SegmentId[] {

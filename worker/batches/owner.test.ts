@@ -119,7 +119,7 @@ async function run(seed: number): Promise<void> {
     for (const id of ids.splice(0)) world.publish(id);
     for (
       let i = 0;
-      world.waiting().length > 0 || world.steps.some(({ worker }) => worker === undefined);
+      world.hasWaiting() || world.steps.some(({ worker }) => worker === undefined);
       i++
     ) {
       if (i > CALM_STEPS_MAX) throw new Error(`Seed ${seed} does not come to an end.`);
