@@ -22,7 +22,10 @@ setDefaultTimeout(60_000);
 /** What the rollup and `clicks` hold for a link. */
 type Totals = { clicks: number; bots: number; approximate: number; exact: number };
 
-/** One flush per second, and some time for PostgreSQL. */
+/** So that no test waits long for a flush. */
+const FLUSH_INTERVAL_MS = 50;
+
+/** Some flushes, and some time for PostgreSQL. */
 const WRITTEN_MS = 5_000;
 
 let postgres: TestPostgres;
@@ -61,7 +64,12 @@ const clickhouse: Pick<ClickHouse, "query"> = {
 };
 
 const start = () =>
-  startCounters({ sql: postgres.sql, clickhouse, log: createLog("test", "silent") });
+  startCounters({
+    sql: postgres.sql,
+    clickhouse,
+    log: createLog("test", "silent"),
+    flushIntervalMs: FLUSH_INTERVAL_MS,
+  });
 
 async function addLink(): Promise<Uuid> {
   const owner = { accountId: await postgres.addAccount(), mode: "live" as const };

@@ -53,9 +53,19 @@ export type Counters = {
 /** The part of ClickHouse that counters use: they only read. */
 type CountersClickHouse = Pick<ClickHouse, "query">;
 
-type CountersDeps = { sql: postgres.Sql; clickhouse: CountersClickHouse; log: Log };
+type CountersDeps = {
+  sql: postgres.Sql;
+  clickhouse: CountersClickHouse;
+  log: Log;
+  flushIntervalMs?: number;
+};
 
-export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters {
+export function startCounters({
+  sql,
+  clickhouse,
+  log,
+  flushIntervalMs = FLUSH_INTERVAL_MS,
+}: CountersDeps): Counters {
   const touched = new Set<Uuid>();
   const surplus = new Map<Uuid, Surplus>();
   let state = "not written yet";
@@ -119,7 +129,7 @@ export function startCounters({ sql, clickhouse, log }: CountersDeps): Counters 
   async function run(): Promise<void> {
     while (!stopped) {
       await flushOnce();
-      await Bun.sleep(FLUSH_INTERVAL_MS);
+      await Bun.sleep(flushIntervalMs);
     }
   }
 

@@ -66,6 +66,7 @@ type FeedWatchDeps = {
   streamReplicas: number;
   fill: FillStream;
   log: Log;
+  intervalMs?: number;
 };
 
 const describeIncompleteness = (filledLinks: number): string =>
@@ -78,7 +79,14 @@ export async function findIncompleteness(sql: Sql): Promise<string | undefined> 
 }
 
 /** Starts watching; any number of processes may. One of them fills the stream. */
-export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWatchDeps): FeedWatch {
+export function startFeedWatch({
+  sql,
+  nats,
+  streamReplicas,
+  fill,
+  log,
+  intervalMs = INTERVAL_MS,
+}: FeedWatchDeps): FeedWatch {
   /** What the last check found in which PostgreSQL took part. */
   let last: { heartbeat: Heartbeat; stream: StreamPosition } | undefined;
   let isStarted = false;
@@ -161,7 +169,7 @@ export function startFeedWatch({ sql, nats, streamReplicas, fill, log }: FeedWat
     const client = connection.jetstream({ timeout: INTERVAL_MS });
     while (!stopped) {
       const next = new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, INTERVAL_MS);
+        const timer = setTimeout(resolve, intervalMs);
         wake = () => {
           clearTimeout(timer);
           resolve();

@@ -12,6 +12,9 @@ import { openGeo, toLocation, UNKNOWN_LOCATION } from "./geo.ts";
 // Databases are loaded and many addresses are located, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
+/** So that no test waits long for a file to be noticed. */
+const WATCH_INTERVAL_MS = 100;
+
 const DATABASES = ["ipv4", "ipv6"].map((family) =>
   join(
     import.meta.dir,
@@ -72,7 +75,7 @@ describe("the location of an address", () => {
     const path = join(dir, "city.mmdb");
     const [ipv4 = "", ipv6 = ""] = DATABASES;
     copyFileSync(ipv6, path);
-    const replaced = await openGeo([path], () => undefined);
+    const replaced = await openGeo([path], () => undefined, WATCH_INTERVAL_MS);
     expect(replaced.locate("8.8.8.8").country).toBe("ZZ");
     copyFileSync(ipv4, `${path}.new`);
     renameSync(`${path}.new`, path);
@@ -83,7 +86,7 @@ describe("the location of an address", () => {
   test("is known as soon as a file is there that was missing", async () => {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-geo-"));
     const path = join(dir, "city.mmdb");
-    const added = await openGeo([path], () => undefined);
+    const added = await openGeo([path], () => undefined, WATCH_INTERVAL_MS);
     expect(added.databases()).toEqual([]);
     copyFileSync(DATABASES[0] ?? "", `${path}.new`);
     renameSync(`${path}.new`, path);

@@ -34,6 +34,9 @@ export type Geo = {
   databases(): { path: string; built: Date }[];
 };
 
+/** How often the files are looked at. */
+const WATCH_INTERVAL_MS = 5_000;
+
 /** Locations cached of a database: decoding a record takes some microseconds. At 200 bytes each, 10 to 20 MB. */
 const LOCATIONS_MAX = 50_000;
 
@@ -94,6 +97,7 @@ export async function readDatabase(path: string): Promise<Database> {
 export async function openGeo(
   paths: readonly string[],
   onMissing: (path: string, error: unknown) => void,
+  intervalMs = WATCH_INTERVAL_MS,
 ): Promise<Geo> {
   /** By path; a file that is missing now may come later. */
   const opened = new Map<string, Database>();
@@ -108,7 +112,7 @@ export async function openGeo(
   };
   for (const path of paths) {
     await read(path);
-    watchFile(path, { persistent: false }, () => void read(path));
+    watchFile(path, { persistent: false, interval: intervalMs }, () => void read(path));
   }
 
   return {

@@ -1,6 +1,7 @@
 /** Goal: a worker takes over from one that has ended, and not from one that is at work, whatever clocks say. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
+import { eventually } from "../../test/harness/eventually.ts";
 import { waitUntilQuiet } from "./election.ts";
 import type { ClaimSight } from "./entries.ts";
 import { RENEWED_MS, renewWhile } from "./renewal.ts";
@@ -14,6 +15,9 @@ const readConsumer = async () => ({
 });
 
 const HOUR_MS = 3_600_000;
+
+/** So that the test waits for some renewals, and for what must not be one. */
+const RENEW_MS = 10;
 
 /** Time of the worker's own clock between two sights of the claim, at least. */
 const POLL_MS = 500;
@@ -83,9 +87,12 @@ test("a claim is renewed while an owner does something long, and not after", asy
   let claims = 0;
   const log = { claim: async () => void claims++ };
   const claim = { epoch: 1, owner: "a" };
-  expect(await renewWhile(log, claim, () => Bun.sleep(2_500).then(() => "done"))).toBe("done");
+  const work = async () => {
+    await eventually(async () => expect(claims).toBeGreaterThan(1), 1_000);
+    return "done";
+  };
+  expect(await renewWhile(log, claim, work, RENEW_MS)).toBe("done");
   const renewed = claims;
-  expect(renewed).toBeGreaterThan(0);
-  await Bun.sleep(2_500);
+  await Bun.sleep(20 * RENEW_MS);
   expect(claims).toBe(renewed);
 });

@@ -18,13 +18,14 @@ export async function renewWhile<T>(
   log: Pick<BatchLog, "claim">,
   claim: Claim,
   work: () => Promise<T>,
+  renewMs = RENEW_MS,
 ): Promise<T> {
-  let left = BUSY_MAX_MS / RENEW_MS;
+  let left = BUSY_MAX_MS / renewMs;
   const timer = setInterval(() => {
     if (left-- <= 0) return clearInterval(timer);
     // Without it another worker may take over, which is safe.
     log.claim(claim).catch(() => undefined);
-  }, RENEW_MS);
+  }, renewMs);
   try {
     return await work();
   } finally {
