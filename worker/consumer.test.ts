@@ -1,23 +1,12 @@
 /** Goal: every segment in JetStream is stored and acknowledged once, or dead-lettered with the reason. */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { ClickHouseError } from "@clickhouse/client";
 import {
   AckPolicy,
   DeliverPolicy,
   DiscardPolicy,
-  type JetStreamManager,
   nanos,
-  type NatsConnection,
   NatsError,
   RetentionPolicy,
   StorageType,
@@ -49,7 +38,6 @@ import { parseAgent } from "../shared/visitors/user-agent.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { createMemoryLog } from "../test/harness/memory-log.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
-import type { BatchLog } from "./batches/entries.ts";
 import { createSegmentIndex } from "./batches/segment-index.ts";
 import { isRejected } from "./clickhouse.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
@@ -64,43 +52,12 @@ const STREAM_BYTES_MAX = 64 * 1024 ** 2;
 /** Enough for a few retries of the consumer; far less than JetStream takes to redeliver. */
 const SOON_MS = 8_000;
 
-/** Longer than the interval at which a worker looks at the size of the stream (owning.ts). */
-const TRIM_MS = 7_000;
+/** How often a worker looks at the size of the stream, and how long it takes until it has surely done so. */
+const TRIM_INTERVAL_MS = 200;
+const TRIM_MS = 3_000;
 
 /** ClickHouse's code for data it cannot parse. */
 const CANNOT_PARSE = "27";
-
-let server: TestNats;
-beforeAll(async () => void (server = await startNats()));
-afterAll(async () => await server[Symbol.asyncDispose]());
-
-let nats: NatsConnection;
-let manager: JetStreamManager;
-/** Ids of the segments of each batch that was inserted. */
-let inserted: string[][];
-let touched: Uuid[];
-let counts: [outcome: string, segments: number, clicks: number][];
-/** What the next inserts that contain a segment do, by its id; later ones succeed. */
-let faults: Map<string, (() => Promise<void>)[]>;
-let running: Consumer[];
-let log: BatchLog;
-
-const stored = () => inserted.flat();
-
-beforeEach(async () => {
-  [inserted, touched, counts, running] = [[], [], [], []];
-  faults = new Map();
-  log = createMemoryLog();
-  nats = await server.connect();
-  manager = await nats.jetstreamManager();
-  for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM])
-    await manager.streams.delete(stream).catch(() => false);
-  await ensureClicksStream(manager, STREAM_BYTES_MAX, 1);
-});
-afterEach(async () => {
-  await Promise.all(running.map((consumer) => consumer.stop()));
-  await nats.close();
-});
 
 const rowsOf = createRowsOf({
   geo: { locate: () => UNKNOWN_LOCATION },
@@ -110,36 +67,85 @@ const rowsOf = createRowsOf({
   ownHosts: new Set(),
 });
 
-function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer {
-  const consumer = startConsumer<string>({
-    nats: Promise.resolve(nats),
-    streamBytesMax: STREAM_BYTES_MAX,
-    streamReplicas: 1,
-    log: createLog("test", "silent"),
-    async rowsOf(bytes) {
-      const prepared = await rowsOf(bytes);
-      return prepared === undefined ? undefined : { ...prepared, rows: formatSegmentId(prepared) };
-    },
-    batches: {
-      log,
-      async insert(_, ids) {
-        for (const id of ids) await faults.get(id)?.shift()?.();
-        inserted.push([...ids]);
+/** A worker's surroundings: a server of its own, so that tests that wait do so at the same time. */
+async function openWorld() {
+  const server: TestNats = await startNats();
+  const nats = await server.connect();
+  const manager = await nats.jetstreamManager();
+  await ensureClicksStream(manager, STREAM_BYTES_MAX, 1);
+  /** Ids of the segments of each batch that was inserted. */
+  const inserted: string[][] = [];
+  const touched: Uuid[] = [];
+  const counts: [outcome: string, segments: number, clicks: number][] = [];
+  /** What the next inserts that contain a segment do, by its id; later ones succeed. */
+  const faults = new Map<string, (() => Promise<void>)[]>();
+  const running: Consumer[] = [];
+  const log = createMemoryLog();
+  const stored = () => inserted.flat();
+
+  function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer {
+    const consumer = startConsumer<string>({
+      nats: Promise.resolve(nats),
+      streamBytesMax: STREAM_BYTES_MAX,
+      streamReplicas: 1,
+      trimIntervalMs: TRIM_INTERVAL_MS,
+      log: createLog("test", "silent"),
+      async rowsOf(bytes) {
+        const prepared = await rowsOf(bytes);
+        return prepared === undefined
+          ? undefined
+          : { ...prepared, rows: formatSegmentId(prepared) };
       },
-      isRejected,
-      findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
-      readHistory: async () => createSegmentIndex(),
-      repair: async () => true,
-      onSettled: () => undefined,
-      ...change,
+      batches: {
+        log,
+        async insert(_, ids) {
+          for (const id of ids) await faults.get(id)?.shift()?.();
+          inserted.push([...ids]);
+        },
+        isRejected,
+        findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
+        readHistory: async () => createSegmentIndex(),
+        repair: async () => true,
+        onSettled: () => undefined,
+        ...change,
+      },
+      onStored: (linkIds) => touched.push(...linkIds),
+      onBatch: () => undefined,
+      count: (...counted) => counts.push(counted),
+    });
+    running.push(consumer);
+    return consumer;
+  }
+
+  return {
+    nats,
+    manager,
+    inserted,
+    touched,
+    counts,
+    faults,
+    log,
+    stored,
+    start,
+    publish: (bytes: Uint8Array) => nats.jetstream().publish(CLICKS_SUBJECT, bytes),
+    waitUntilAcknowledged: () =>
+      eventually(async () => {
+        const { num_pending, num_ack_pending } = await manager.consumers.info(
+          CLICKS_STREAM,
+          CLICKS_WORKER,
+        );
+        expect([num_pending, num_ack_pending]).toEqual([0, 0]);
+      }, SOON_MS),
+    deadLetter: (seq: number) => manager.streams.getMessage(DEAD_LETTERS_STREAM, { seq }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(running.map((consumer) => consumer.stop()));
+      await nats.close();
+      await server[Symbol.asyncDispose]();
     },
-    onStored: (linkIds) => touched.push(...linkIds),
-    onBatch: () => undefined,
-    count: (...counted) => counts.push(counted),
-  });
-  running.push(consumer);
-  return consumer;
+  };
 }
+
+type World = Awaited<ReturnType<typeof openWorld>>;
 
 const failInsert = () => Promise.reject(new Error("ClickHouse is down."));
 
@@ -173,33 +179,26 @@ function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
   return { id: formatSegmentId({ journalId, segment: 0 }), bytes };
 }
 
-const publish = (bytes: Uint8Array) => nats.jetstream().publish(CLICKS_SUBJECT, bytes);
+test.concurrent(
+  "a segment is stored, counted, and acknowledged; its links are touched",
+  async () => {
+    await using world = await openWorld();
+    const { touched, counts, stored, start, publish, waitUntilAcknowledged } = world;
+    const [first, second] = [newUuid(), newUuid()];
+    const { id, bytes } = createSegment([first, second, first]);
+    await publish(bytes);
+    const consumer = start();
+    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await waitUntilAcknowledged();
+    expect(counts).toEqual([["stored", 1, 3]]);
+    expect(touched).toEqual([first, second]);
+    expect(consumer.state()).toBe("ok");
+  },
+);
 
-async function waitUntilAcknowledged(): Promise<void> {
-  await eventually(async () => {
-    const { num_pending, num_ack_pending } = await manager.consumers.info(
-      CLICKS_STREAM,
-      CLICKS_WORKER,
-    );
-    expect([num_pending, num_ack_pending]).toEqual([0, 0]);
-  }, SOON_MS);
-}
-
-const deadLetter = (seq: number) => manager.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
-
-test("a segment is stored, counted, and acknowledged; its links are touched", async () => {
-  const [first, second] = [newUuid(), newUuid()];
-  const { id, bytes } = createSegment([first, second, first]);
-  await publish(bytes);
-  const consumer = start();
-  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
-  await waitUntilAcknowledged();
-  expect(counts).toEqual([["stored", 1, 3]]);
-  expect(touched).toEqual([first, second]);
-  expect(consumer.state()).toBe("ok");
-});
-
-test("bytes that are not a segment are dead-lettered unchanged", async () => {
+test.concurrent("bytes that are not a segment are dead-lettered unchanged", async () => {
+  await using world = await openWorld();
+  const { counts, stored, start, publish, waitUntilAcknowledged, deadLetter } = world;
   const { id, bytes } = createSegment([newUuid()]);
   await publish(Buffer.from("no segment"));
   await publish(bytes);
@@ -212,35 +211,48 @@ test("bytes that are not a segment are dead-lettered unchanged", async () => {
   expect(counts).toContainEqual(["dead", 1, 0]);
 });
 
-test("a segment that ClickHouse will never accept is dead-lettered whole, with its reason on one line", async () => {
-  const { id, bytes } = createSegment([newUuid()]);
-  faults.set(id, [refuse]);
-  await publish(bytes);
-  start();
-  await eventually(async () => expect(counts).toEqual([["dead", 1, 1]]), SOON_MS);
-  await waitUntilAcknowledged();
-  const letter = await deadLetter(1);
-  expect(Buffer.from(letter.data).equals(bytes)).toBe(true);
-  expect(letter.header.get(REASON_HEADER)).toContain("Cannot parse X-Evil");
-  expect(letter.header.has("X-Evil")).toBe(false);
-  expect([stored(), touched]).toEqual([[], []]);
-});
+test.concurrent(
+  "a segment that ClickHouse will never accept is dead-lettered whole, with its reason on one line",
+  async () => {
+    await using world = await openWorld();
+    const { touched, counts, faults, stored, start, publish, waitUntilAcknowledged, deadLetter } =
+      world;
+    const { id, bytes } = createSegment([newUuid()]);
+    faults.set(id, [refuse]);
+    await publish(bytes);
+    start();
+    await eventually(async () => expect(counts).toEqual([["dead", 1, 1]]), SOON_MS);
+    await waitUntilAcknowledged();
+    const letter = await deadLetter(1);
+    expect(Buffer.from(letter.data).equals(bytes)).toBe(true);
+    expect(letter.header.get(REASON_HEADER)).toContain("Cannot parse X-Evil");
+    expect(letter.header.has("X-Evil")).toBe(false);
+    expect([stored(), touched]).toEqual([[], []]);
+  },
+);
 
-test("a batch whose inserts fail for a while is retried whole, and counted once", async () => {
-  const [failing, other] = [createSegment([newUuid()]), createSegment([newUuid()])];
-  faults.set(failing.id, [failInsert, failInsert]);
-  await publish(other.bytes);
-  await publish(failing.bytes);
-  start();
-  await eventually(async () => expect(inserted).toEqual([[other.id, failing.id]]), SOON_MS);
-  await waitUntilAcknowledged();
-  expect(counts).toEqual([
-    ["stored", 1, 1],
-    ["stored", 1, 1],
-  ]);
-});
+test.concurrent(
+  "a batch whose inserts fail for a while is retried whole, and counted once",
+  async () => {
+    await using world = await openWorld();
+    const { inserted, counts, faults, start, publish, waitUntilAcknowledged } = world;
+    const [failing, other] = [createSegment([newUuid()]), createSegment([newUuid()])];
+    faults.set(failing.id, [failInsert, failInsert]);
+    await publish(other.bytes);
+    await publish(failing.bytes);
+    start();
+    await eventually(async () => expect(inserted).toEqual([[other.id, failing.id]]), SOON_MS);
+    await waitUntilAcknowledged();
+    expect(counts).toEqual([
+      ["stored", 1, 1],
+      ["stored", 1, 1],
+    ]);
+  },
+);
 
-test("a segment that spoils its batch is dead-lettered alone", async () => {
+test.concurrent("a segment that spoils its batch is dead-lettered alone", async () => {
+  await using world = await openWorld();
+  const { manager, faults, stored, start, publish, waitUntilAcknowledged, deadLetter } = world;
   const segments = Array.from({ length: 50 }, () => createSegment([newUuid()]));
   const poison = segments[17] ?? createSegment([]);
   // Its batch is halved until it is alone.
@@ -258,17 +270,24 @@ test("a segment that spoils its batch is dead-lettered alone", async () => {
   expect((await manager.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
 });
 
-test("a segment with an impossible time is dead-lettered before it is in a batch", async () => {
-  const [flawed, other] = [createSegment([newUuid()], Number.NaN), createSegment([newUuid()])];
-  await publish(flawed.bytes);
-  await publish(other.bytes);
-  start();
-  await waitUntilAcknowledged();
-  expect(inserted).toEqual([[other.id]]);
-  expect((await deadLetter(1)).header.get(REASON_HEADER)).toBe("a record is no valid click");
-});
+test.concurrent(
+  "a segment with an impossible time is dead-lettered before it is in a batch",
+  async () => {
+    await using world = await openWorld();
+    const { inserted, start, publish, waitUntilAcknowledged, deadLetter } = world;
+    const [flawed, other] = [createSegment([newUuid()], Number.NaN), createSegment([newUuid()])];
+    await publish(flawed.bytes);
+    await publish(other.bytes);
+    start();
+    await waitUntilAcknowledged();
+    expect(inserted).toEqual([[other.id]]);
+    expect((await deadLetter(1)).header.get(REASON_HEADER)).toBe("a record is no valid click");
+  },
+);
 
-test("segments of many redirectors are inserted together", async () => {
+test.concurrent("segments of many redirectors are inserted together", async () => {
+  await using world = await openWorld();
+  const { inserted, stored, start, publish, waitUntilAcknowledged } = world;
   const segments = Array.from({ length: 200 }, () => createSegment([newUuid()]));
   for (const { bytes } of segments) await publish(bytes);
   start();
@@ -277,41 +296,53 @@ test("segments of many redirectors are inserted together", async () => {
   expect(inserted.length).toBeLessThan(segments.length / 10);
 });
 
-test("a segment that is delivered again is not inserted again, by this owner or the next", async () => {
-  const { id, bytes } = createSegment([newUuid()]);
-  // Without an id for JetStream, as if its window had passed.
-  await publish(bytes);
-  await publish(bytes);
-  const first = start();
-  await waitUntilAcknowledged();
-  await publish(bytes);
-  await waitUntilAcknowledged();
-  await first.stop();
-  start();
-  await publish(bytes);
-  const { id: later, bytes: laterBytes } = createSegment([newUuid()]);
-  await publish(laterBytes);
-  await waitUntilAcknowledged();
-  expect(stored()).toEqual([id, later]);
-  expect(counts).toContainEqual(["duplicate", 1, 0]);
-});
+test.concurrent(
+  "a segment that is delivered again is not inserted again, by this owner or the next",
+  async () => {
+    await using world = await openWorld();
+    const { counts, stored, start, publish, waitUntilAcknowledged } = world;
+    const { id, bytes } = createSegment([newUuid()]);
+    // Without an id for JetStream, as if its window had passed.
+    await publish(bytes);
+    await publish(bytes);
+    const first = start();
+    await waitUntilAcknowledged();
+    await publish(bytes);
+    await waitUntilAcknowledged();
+    await first.stop();
+    start();
+    await publish(bytes);
+    const { id: later, bytes: laterBytes } = createSegment([newUuid()]);
+    await publish(laterBytes);
+    await waitUntilAcknowledged();
+    expect(stored()).toEqual([id, later]);
+    expect(counts).toContainEqual(["duplicate", 1, 0]);
+  },
+);
 
-test("of several workers one stores, and another takes over when it is gone", async () => {
-  const workers = [start(), start(), start()];
-  const first = await eventually(async () => {
-    const owners = workers.filter((worker) => worker.owner() !== undefined);
-    expect(owners).toHaveLength(1);
-    expect(workers.map((worker) => worker.state())).toEqual(["ok", "ok", "ok"]);
-    return owners[0];
-  }, SOON_MS);
-  await first?.stop();
-  const { id, bytes } = createSegment([newUuid()]);
-  await publish(bytes);
-  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
-  await waitUntilAcknowledged();
-});
+test.concurrent(
+  "of several workers one stores, and another takes over when it is gone",
+  async () => {
+    await using world = await openWorld();
+    const { stored, start, publish, waitUntilAcknowledged } = world;
+    const workers = [start(), start(), start()];
+    const first = await eventually(async () => {
+      const owners = workers.filter((worker) => worker.owner() !== undefined);
+      expect(owners).toHaveLength(1);
+      expect(workers.map((worker) => worker.state())).toEqual(["ok", "ok", "ok"]);
+      return owners[0];
+    }, SOON_MS);
+    await first?.stop();
+    const { id, bytes } = createSegment([newUuid()]);
+    await publish(bytes);
+    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await waitUntilAcknowledged();
+  },
+);
 
-test("the consumer of the version before gets the settings of this one", async () => {
+test.concurrent("the consumer of the version before gets the settings of this one", async () => {
+  await using world = await openWorld();
+  const { manager, stored, start, publish } = world;
   await manager.consumers.add(CLICKS_STREAM, {
     durable_name: CLICKS_WORKER,
     ack_policy: AckPolicy.Explicit,
@@ -328,34 +359,44 @@ test("the consumer of the version before gets the settings of this one", async (
   expect(config.max_ack_pending).toBe(10_000);
 });
 
-test("the valid clicks of a torn segment are stored, and it is counted as torn", async () => {
-  const { id, bytes } = createSegment([newUuid(), newUuid()]);
-  await publish(bytes.subarray(0, bytes.length - 1));
-  start();
-  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
-  await waitUntilAcknowledged();
-  expect(counts).toEqual([
-    ["torn", 1, 0],
-    ["stored", 1, 1],
-  ]);
-});
+test.concurrent(
+  "the valid clicks of a torn segment are stored, and it is counted as torn",
+  async () => {
+    await using world = await openWorld();
+    const { counts, stored, start, publish, waitUntilAcknowledged } = world;
+    const { id, bytes } = createSegment([newUuid(), newUuid()]);
+    await publish(bytes.subarray(0, bytes.length - 1));
+    start();
+    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await waitUntilAcknowledged();
+    expect(counts).toEqual([
+      ["torn", 1, 0],
+      ["stored", 1, 1],
+    ]);
+  },
+);
 
-test("a worker that stops returns segments that it could not store, and another one receives them at once", async () => {
-  const { id, bytes } = createSegment([newUuid()]);
-  const tried = Promise.withResolvers<void>();
-  const stopping = start({
-    async insert() {
-      tried.resolve();
-      throw new Error("ClickHouse is down.");
-    },
-  });
-  await publish(bytes);
-  await tried.promise;
-  await stopping.stop();
-  start();
-  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
-  await waitUntilAcknowledged();
-});
+test.concurrent(
+  "a worker that stops returns segments that it could not store, and another one receives them at once",
+  async () => {
+    await using world = await openWorld();
+    const { stored, start, publish, waitUntilAcknowledged } = world;
+    const { id, bytes } = createSegment([newUuid()]);
+    const tried = Promise.withResolvers<void>();
+    const stopping = start({
+      async insert() {
+        tried.resolve();
+        throw new Error("ClickHouse is down.");
+      },
+    });
+    await publish(bytes);
+    await tried.promise;
+    await stopping.stop();
+    start();
+    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await waitUntilAcknowledged();
+  },
+);
 
 describe("a stream that gets full", () => {
   const segments = Array.from({ length: 60 }, () =>
@@ -363,9 +404,14 @@ describe("a stream that gets full", () => {
   );
   const ids = segments.map(({ id }) => id).toSorted();
   const bytesMax = segments.reduce((sum, { bytes }) => sum + bytes.length, 0) / 2;
-  beforeEach(() => manager.streams.update(CLICKS_STREAM, { max_bytes: Math.ceil(bytesMax) }));
 
-  async function publishUntilRefused(): Promise<NatsError> {
+  async function openSmallWorld() {
+    const world = await openWorld();
+    await world.manager.streams.update(CLICKS_STREAM, { max_bytes: Math.ceil(bytesMax) });
+    return world;
+  }
+
+  async function publishUntilRefused({ nats }: World): Promise<NatsError> {
     for (const { id, bytes } of segments) {
       try {
         await nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id });
@@ -377,97 +423,103 @@ describe("a stream that gets full", () => {
     throw new Error("Nothing was refused.");
   }
 
-  const publishAll = async () => {
+  async function publishAll({ nats }: World): Promise<void> {
     for (const { id, bytes } of segments) {
       const send = () => nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id });
-      await eventually(send, TRIM_MS);
+      await eventually(send, SOON_MS);
     }
-  };
+  }
 
-  test(
-    "loses stored segments, the oldest first, and takes all new ones",
-    async () => {
-      start();
-      await publishAll();
-      await eventually(async () => expect(stored().toSorted()).toEqual(ids), SOON_MS);
-      const { state } = await manager.streams.info(CLICKS_STREAM);
-      expect([state.last_seq, state.num_deleted ?? 0]).toEqual([segments.length, 0]);
-      expect(state.first_seq).toBeGreaterThan(1);
-    },
-    10 * TRIM_MS,
-  );
+  test.concurrent("loses stored segments, the oldest first, and takes all new ones", async () => {
+    await using world = await openSmallWorld();
+    const { manager, stored, start } = world;
+    start();
+    await publishAll(world);
+    await eventually(async () => expect(stored().toSorted()).toEqual(ids), SOON_MS);
+    const { state } = await manager.streams.info(CLICKS_STREAM);
+    expect([state.last_seq, state.num_deleted ?? 0]).toEqual([segments.length, 0]);
+    expect(state.first_seq).toBeGreaterThan(1);
+  });
 
-  test(
+  test.concurrent(
     "loses none that is not stored, and refuses new ones until some are",
     async () => {
+      await using world = await openSmallWorld();
+      const { manager, stored, start } = world;
       const failing = start({ insert: failInsert });
-      const refused = await publishUntilRefused();
+      const refused = await publishUntilRefused(world);
       expect(refused.api_error?.description).toBe("maximum bytes exceeded");
       await Bun.sleep(TRIM_MS);
       const { state } = await manager.streams.info(CLICKS_STREAM);
       expect([state.first_seq, state.messages]).toEqual([1, state.last_seq]);
       await failing.stop();
       start();
-      await publishAll();
+      await publishAll(world);
       await eventually(async () => expect(stored().toSorted()).toEqual(ids), SOON_MS);
     },
-    10 * TRIM_MS,
   );
 });
 
-test("streams of the previous version are carried over: segments and dead letters in them are neither lost nor refused", async () => {
-  await manager.streams.delete(CLICKS_STREAM);
-  // As they were created when their subjects were named after pages.
-  await manager.streams.add({
-    name: CLICKS_STREAM,
-    description: "Pages of clicks on their way to ClickHouse",
-    subjects: ["clicks.page"],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
-    max_age: nanos(72 * 3_600_000),
-    max_bytes: STREAM_BYTES_MAX,
-    duplicate_window: nanos(3_600_000),
-  });
-  await manager.streams.add({
-    name: DEAD_LETTERS_STREAM,
-    description: "Pages of clicks that ClickHouse refused, with the reason",
-    subjects: ["clicks_dlq.page"],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
-    duplicate_window: nanos(3_600_000),
-  });
-  const client = nats.jetstream();
-  const [waiting, dead, late, next] = [1, 2, 3, 4].map(() => createSegment([newUuid()]));
-  if (!waiting || !dead || !late || !next) throw new Error("There are four segments.");
-  await client.publish("clicks.page", waiting.bytes, { msgID: waiting.id });
-  await client.publish("clicks_dlq.page", dead.bytes, { msgID: dead.id });
+test.concurrent(
+  "streams of the previous version are carried over: segments and dead letters in them are neither lost nor refused",
+  async () => {
+    await using world = await openWorld();
+    const { nats, manager, stored, start, publish, waitUntilAcknowledged } = world;
+    await manager.streams.delete(CLICKS_STREAM);
+    // As they were created when their subjects were named after pages.
+    await manager.streams.add({
+      name: CLICKS_STREAM,
+      description: "Pages of clicks on their way to ClickHouse",
+      subjects: ["clicks.page"],
+      storage: StorageType.File,
+      retention: RetentionPolicy.Limits,
+      discard: DiscardPolicy.New,
+      max_age: nanos(72 * 3_600_000),
+      max_bytes: STREAM_BYTES_MAX,
+      duplicate_window: nanos(3_600_000),
+    });
+    await manager.streams.add({
+      name: DEAD_LETTERS_STREAM,
+      description: "Pages of clicks that ClickHouse refused, with the reason",
+      subjects: ["clicks_dlq.page"],
+      storage: StorageType.File,
+      retention: RetentionPolicy.Limits,
+      discard: DiscardPolicy.New,
+      duplicate_window: nanos(3_600_000),
+    });
+    const client = nats.jetstream();
+    const [waiting, dead, late, next] = [1, 2, 3, 4].map(() => createSegment([newUuid()]));
+    if (!waiting || !dead || !late || !next) throw new Error("There are four segments.");
+    await client.publish("clicks.page", waiting.bytes, { msgID: waiting.id });
+    await client.publish("clicks_dlq.page", dead.bytes, { msgID: dead.id });
 
-  start();
-  await eventually(async () => expect(stored()).toEqual([waiting.id]), SOON_MS);
+    start();
+    await eventually(async () => expect(stored()).toEqual([waiting.id]), SOON_MS);
 
-  // A redirector that published before the upgrade publishes the segment once more after it.
-  const republished = await client.publish(CLICKS_SUBJECT, waiting.bytes, { msgID: waiting.id });
-  expect(republished.duplicate).toBe(true);
-  await client.publish(CLICKS_SUBJECT, next.bytes, { msgID: next.id });
-  // A redirector that is not upgraded yet.
-  await client.publish("clicks.page", late.bytes, { msgID: late.id });
-  await publish(Buffer.from("no segment"));
-  await eventually(async () => expect(await listDeadLetters(manager)).toHaveLength(2), SOON_MS);
-  expect((await listDeadLetters(manager)).map(({ segment }) => segment)).toEqual([dead.id, null]);
-  expect(await retryDeadLetter(manager, client, 1)).toBe(true);
-  await eventually(
-    async () =>
-      expect(stored().toSorted()).toEqual(
-        [waiting, dead, late, next].map(({ id }) => id).toSorted(),
-      ),
-    SOON_MS,
-  );
-  await waitUntilAcknowledged();
-});
+    // A redirector that published before the upgrade publishes the segment once more after it.
+    const republished = await client.publish(CLICKS_SUBJECT, waiting.bytes, { msgID: waiting.id });
+    expect(republished.duplicate).toBe(true);
+    await client.publish(CLICKS_SUBJECT, next.bytes, { msgID: next.id });
+    // A redirector that is not upgraded yet.
+    await client.publish("clicks.page", late.bytes, { msgID: late.id });
+    await publish(Buffer.from("no segment"));
+    await eventually(async () => expect(await listDeadLetters(manager)).toHaveLength(2), SOON_MS);
+    expect((await listDeadLetters(manager)).map(({ segment }) => segment)).toEqual([dead.id, null]);
+    expect(await retryDeadLetter(manager, client, 1)).toBe(true);
+    await eventually(
+      async () =>
+        expect(stored().toSorted()).toEqual(
+          [waiting, dead, late, next].map(({ id }) => id).toSorted(),
+        ),
+      SOON_MS,
+    );
+    await waitUntilAcknowledged();
+  },
+);
 
-test("a consumer whose streams are deleted recreates them and continues", async () => {
+test.concurrent("a consumer whose streams are deleted recreates them and continues", async () => {
+  await using world = await openWorld();
+  const { manager, stored, start, publish } = world;
   const consumer = start();
   await eventually(async () => expect(consumer.state()).toBe("ok"), SOON_MS);
   await manager.streams.delete(CLICKS_STREAM);
@@ -477,16 +529,21 @@ test("a consumer whose streams are deleted recreates them and continues", async 
   await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
 });
 
-test("without traffic, a repair is tried again, and an owner notices that another took over", async () => {
-  let repairs = 0;
-  const consumer = start({
-    async repair() {
-      repairs++;
-      return false;
-    },
-  });
-  await eventually(async () => expect(repairs).toBeGreaterThan(0), SOON_MS);
-  const epoch = consumer.owner()?.epoch ?? 0;
-  await log.claim({ epoch: epoch + 1, owner: newUuid() });
-  await eventually(async () => expect(consumer.owner()?.epoch).not.toBe(epoch), SOON_MS);
-});
+test.concurrent(
+  "without traffic, a repair is tried again, and an owner notices that another took over",
+  async () => {
+    await using world = await openWorld();
+    const { log, start } = world;
+    let repairs = 0;
+    const consumer = start({
+      async repair() {
+        repairs++;
+        return false;
+      },
+    });
+    await eventually(async () => expect(repairs).toBeGreaterThan(0), SOON_MS);
+    const epoch = consumer.owner()?.epoch ?? 0;
+    await log.claim({ epoch: epoch + 1, owner: newUuid() });
+    await eventually(async () => expect(consumer.owner()?.epoch).not.toBe(epoch), SOON_MS);
+  },
+);

@@ -20,6 +20,8 @@ export type ConsumerDeps<Rows> = {
   streamBytesMax: number;
   /** Copies of a stream that this process creates. */
   streamReplicas: number;
+  /** How often the size of the stream is looked at. */
+  trimIntervalMs?: number;
   log: Log;
   rowsOf: Prepare<Rows>;
   /** The log of batches, and their storage. */

@@ -84,13 +84,13 @@ export async function ownClicks<Rows>(
 
 /** Creates the function that keeps room in the stream. A failure is no reason to store nothing. */
 function createTrim<Rows>(
-  { log }: Consuming<Rows>,
+  { log, trimIntervalMs = TRIM_INTERVAL_MS }: Consuming<Rows>,
   connection: NatsConnection,
 ): () => Promise<void> {
   let due = 0;
   return async () => {
     if (performance.now() < due) return;
-    due = performance.now() + TRIM_INTERVAL_MS;
+    due = performance.now() + trimIntervalMs;
     try {
       const segments = await trimStream(connection);
       if (segments > 0) log.warn({ segments }, "stored_segments_deleted_early");
