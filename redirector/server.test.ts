@@ -13,7 +13,7 @@ import { createResponseWriter, type RedirectorResponse } from "./http/response-w
 import { WRITE_BUFFER_BYTES } from "./http/write-buffer.ts";
 import { startServer } from "./server.ts";
 
-const SLOW_MS = 20;
+const SLOW_MS = 5;
 /** Longer than a turn of the event loop may take before each connection gets only one more request. */
 const COSTLY_MS = 6;
 const LARGE = Buffer.alloc(60_000, "x");

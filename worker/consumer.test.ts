@@ -44,8 +44,8 @@ import { type Consumer, startConsumer } from "./consumer.ts";
 import type { ConsumerDeps } from "./consuming.ts";
 import { createRowsOf } from "./enrich/rows.ts";
 
-// A real server is started and waited for, on a machine that may be busy.
-setDefaultTimeout(60_000);
+// Each test starts a real server and waits for it, all of them at once, on a machine that may be busy.
+setDefaultTimeout(180_000);
 
 const STREAM_BYTES_MAX = 64 * 1024 ** 2;
 
