@@ -2,8 +2,7 @@
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions. Starts in a fraction of a
  * second, without durability, which such tests do not need.
  */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { createKeyService } from "../../api/keys/service.ts";
@@ -27,21 +26,13 @@ import { createLog } from "../../shared/log.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { copyTemplate, PASSWORD } from "./postgres-template.ts";
+import { createTemporaryDir } from "./templates.ts";
 
 const START_TIMEOUT_MS = 30_000;
 const CONNECTIONS_MAX = 10;
 
 /** Tests do not need durability, so they do not pay for it. */
 const WITHOUT_DURABILITY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
-
-/**
- * A file system in memory: a cluster has 1,400 files, and ext4 takes up to a second of a processor to create so many
- * where others have just been deleted.
- */
-const MEMORY_DIR = "/dev/shm";
-
-/** Enough for the clusters of all files that run at once. */
-const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
 
 export type TestPostgres = {
   sql: Sql;
@@ -108,16 +99,9 @@ async function makeCluster(keep: (data: string) => void): Promise<void> {
   }
 }
 
-/** Whether a file system is there and has room for clusters; in containers, the one in memory is often small. */
-function hasRoom(dir: string): boolean {
-  if (!existsSync(dir)) return false;
-  const { bavail, bsize } = statfsSync(dir);
-  return bavail * bsize >= MEMORY_BYTES_MIN;
-}
-
 /** Starts a server in a temporary folder; `prepare` creates its database cluster. */
 async function startServer(prepare: (installation: PostgresInstallation) => void | Promise<void>) {
-  const dir = mkdtempSync(join(hasRoom(MEMORY_DIR) ? MEMORY_DIR : tmpdir(), "shorthop-postgres-"));
+  const dir = createTemporaryDir("shorthop-postgres-");
   // As root, the server runs as another user, which must be able to traverse the folder.
   chmodSync(dir, 0o755);
   const home = join(dir, "data", "postgres");

@@ -1,11 +1,11 @@
-/** A data directory with applied migrations and the demo account: a stack that starts on a copy of it has none to make. */
-import { appendFileSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+/** A data directory with all schemas and the demo account: a stack that starts on a copy of it has none to make. */
+import { appendFileSync, existsSync, mkdirSync, realpathSync } from "node:fs";
+import { join } from "node:path";
 
 import { prepareInstallation } from "../../deploy/local/postgres-installation.ts";
 import { findPrograms } from "../../deploy/local/postgres.ts";
 import { hashFiles } from "../../shared/file-hash.ts";
-import { makeOnce } from "../../shared/make-once.ts";
+import { copyFiles, makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -16,7 +16,7 @@ const SOURCES = [
   "package-lock.json",
 ];
 
-/** Parts of a data directory: neither programs nor what describes a running stack. */
+/** Parts of a data directory that are copied: neither programs nor what describes a running stack. */
 const PARTS = ["secrets.json", "nats", "clickhouse", "journal"];
 
 /** Tests kill processes, not machines, and what a process has written survives that. */
@@ -27,28 +27,27 @@ const POSTGRES_SETTINGS = "fsync = off\nfull_page_writes = off\n";
  * happens once per state of the sources.
  */
 export async function copyTemplate(dataDir: string, start: () => Promise<string>): Promise<void> {
-  const cache = join(ROOT, ".local", "stack-template");
-  const template = join(cache, hashFiles(ROOT, SOURCES));
-  await makeOnce(template, async (unfinished) => {
+  const template = join(ROOT, ".local/test-stack", hashFiles(ROOT, SOURCES));
+  await makeTemplate(template, async (unfinished) => {
     const made = await start();
-    for (const old of readdirSync(cache)) rmSync(join(cache, old), { recursive: true });
     mkdirSync(unfinished);
-    for (const part of PARTS) copy(join(made, part), join(unfinished, part));
+    copyParts(made, unfinished);
     const postgres = join(unfinished, "postgres");
-    copy(realpathSync(join(made, "postgres", "data")), postgres);
+    copyFiles(realpathSync(join(made, "postgres", "data")), postgres);
     appendFileSync(join(postgres, "postgresql.conf"), POSTGRES_SETTINGS);
   });
   mkdirSync(dataDir, { recursive: true });
-  for (const part of PARTS) copy(join(template, part), join(dataDir, part));
-  const home = join(dataDir, "postgres");
-  const installation = prepareInstallation(await findPrograms(), home, () => undefined);
-  copy(join(template, "postgres"), join(installation.home, "data"));
+  copyParts(template, dataDir);
+  // Where PostgreSQL's user cannot reach the data directory, it has its own elsewhere.
+  const { home } = prepareInstallation(
+    await findPrograms(),
+    join(dataDir, "postgres"),
+    () => undefined,
+  );
+  copyFiles(join(template, "postgres"), join(home, "data"));
 }
 
-/** Copies a file or folder with its owners: PostgreSQL's belong to another user when root runs the stack. */
-function copy(from: string, to: string): void {
-  if (!existsSync(from)) return;
-  mkdirSync(dirname(to), { recursive: true });
-  const { exitCode, stderr } = Bun.spawnSync(["cp", "-a", from, to]);
-  if (exitCode !== 0) throw new Error(stderr.toString());
+function copyParts(from: string, to: string): void {
+  for (const part of PARTS)
+    if (existsSync(join(from, part))) copyFiles(join(from, part), join(to, part));
 }

@@ -1,6 +1,5 @@
 /** A whole stack for one test: real services, free ports, a data directory that is removed with it. */
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
 import * as z from "zod";
@@ -10,6 +9,7 @@ import { removeInstallation } from "../../deploy/local/postgres-installation.ts"
 import { eventually } from "./eventually.ts";
 import { copyTemplate } from "./stack-template.ts";
 import { noteStart } from "./start-times.ts";
+import { createTemporaryDir } from "./templates.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
@@ -84,7 +84,7 @@ const FREE_PORTS = {
 
 /** Creates a data directory; `removeDataDir` removes it and its PostgreSQL fallback folder. */
 export function createDataDir({ reachable = true } = {}): string {
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-test-"));
+  const dir = createTemporaryDir("shorthop-test-");
   // As root, PostgreSQL runs as another user; if that user cannot traverse the folder, it is set up elsewhere.
   if (reachable) chmodSync(dir, 0o755);
   return join(dir, "data");
@@ -127,7 +127,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const dataDir = options.dataDir ?? createDataDir();
   const { empty = false, root = PROJECT_DIR } = options;
   if (!empty && root === PROJECT_DIR && !existsSync(dataDir))
-    await copyTemplate(dataDir, makeTemplate);
+    await copyTemplate(dataDir, makeDataDir);
   const path = join(dataDir, "stack.json");
   // A file left by a killed supervisor would look like readiness.
   rmSync(path, { force: true });
@@ -165,7 +165,7 @@ export const attachStack = (dataDir: string, root = PROJECT_DIR): SharedStack =>
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
 
-async function makeTemplate(): Promise<string> {
+async function makeDataDir(): Promise<string> {
   const { dataDir, stop } = await startStack({ empty: true });
   await stop();
   return dataDir;
