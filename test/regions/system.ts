@@ -88,7 +88,7 @@ const farEnvironment = (far: NatsCluster, { clientAddress }: NetworkHost) => ({
   REDIRECTOR_PORT: String(freePort()),
   REDIRECTOR_METRICS_HOST: clientAddress,
   SHORT_HOSTS: clientAddress,
-  FAILURES_INTERVAL_SECONDS: "5",
+  FAILURES_INTERVAL_SECONDS: "1",
 });
 
 async function region(nats: NatsCluster, ...args: string[]): Promise<string> {
