@@ -42,7 +42,10 @@ export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions>
   const hub = cleanup.use(
     await startNatsCluster(program, { count: 1, tls: false, region: hubRegion }),
   );
-  const stack = cleanup.use(await startStack({ env: { NATS_URL: hub.url("operator") } }));
+  // A new one: where PostgreSQL knows another NATS, the hub would be filled, and not be new either.
+  const stack = cleanup.use(
+    await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
+  );
 
   const leafPort = hub.servers[0]?.leafPort ?? 0;
   const distance = startTcpProxy(leafPort, host.servicesAddress, DELAY_MS);
