@@ -26,17 +26,28 @@ async function withNats<T>(
   }
 }
 
-/** Calls `use` with every segment that is in the stream, one after the other. */
+/** Messages that are read, and worked on, at a time. */
+const AT_ONCE = 100;
+
+/** Calls `use` with every segment that is in the stream, in their order; waits for it after each {@link AT_ONCE}. */
 async function readStream(
   nats: NatsConnection,
   use: (id: string, data: Uint8Array) => Promise<void> | void,
 ): Promise<void> {
   const { streams } = await nats.jetstreamManager();
   const { state } = await streams.info(CLICKS_STREAM);
-  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-    const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
-    const id = readSegmentId(Buffer.from(data));
-    await use(id === undefined ? "an unreadable segment" : formatSegmentId(id), data);
+  for (let first = state.first_seq; first <= state.last_seq; first += AT_ONCE) {
+    const count = Math.min(AT_ONCE, state.last_seq + 1 - first);
+    const messages = await Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        streams.getMessage(CLICKS_STREAM, { seq: first + i }),
+      ),
+    );
+    const uses = messages.map(async ({ data }) => {
+      const id = readSegmentId(Buffer.from(data));
+      await use(id === undefined ? "an unreadable segment" : formatSegmentId(id), data);
+    });
+    await Promise.all(uses);
   }
 }
 

@@ -49,10 +49,11 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
   await using cleanup = new AsyncDisposableStack();
   const dataDir = mkdtempSync(join(tmpdir(), "shorthop-fleet-"));
   cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
-  const nats = cleanup.use(await startNatsCluster(program));
-  const postgres = cleanup.use(await startPostgresPair("shorthop"));
-  const clickhouse = await startClickHouse(dataDir);
-  cleanup.defer(clickhouse.stop);
+  const [nats, postgres, clickhouse] = await Promise.all([
+    startNatsCluster(program).then((started) => cleanup.use(started)),
+    startPostgresPair("shorthop").then((started) => cleanup.use(started)),
+    startClickHouse(dataDir).then((started) => cleanup.use(started)),
+  ]);
   const env = { DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
   await run(["api/main.ts", "migrate"], env);
   await run(["worker/main.ts", "migrate"], env);
@@ -72,22 +73,21 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
     NATS_REPLICAS: REPLICAS,
   });
   const add = (start: () => Promise<ExtraProcess>) => addMember(start, cleanup);
-  const apis = await two(() => {
-    const API_PORT = String(freePort());
-    return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
-  });
-  const workers = await two(() => add(() => startWorker(services, settingsOf("worker"))));
-  const redirectors = await two((i) => {
-    const JOURNAL_DIR = join(dataDir, `journal-${i}`);
-    mkdirSync(JOURNAL_DIR);
-    const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
-    return add(() => startRedirector(services, { ...settingsOf("redirector"), ...own }));
-  });
   const account = ["accounts", "create", "--name", "Fleet", "--plan", "enterprise", "--key"];
-  const created = await run(
-    ["api/cli/main.ts", ...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"],
-    env,
-  );
+  const [apis, workers, redirectors, created] = await Promise.all([
+    two(() => {
+      const API_PORT = String(freePort());
+      return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
+    }),
+    two(() => add(() => startWorker(services, settingsOf("worker")))),
+    two((i) => {
+      const JOURNAL_DIR = join(dataDir, `journal-${i}`);
+      mkdirSync(JOURNAL_DIR);
+      const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
+      return add(() => startRedirector(services, { ...settingsOf("redirector"), ...own }));
+    }),
+    run(["api/cli/main.ts", ...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"], env),
+  ]);
   const kept = cleanup.move();
   return {
     nats,
@@ -122,10 +122,8 @@ async function addMember(
   };
 }
 
-const two = async (start: (i: number) => Promise<Member>): Promise<Member[]> => [
-  await start(1),
-  await start(2),
-];
+const two = (start: (i: number) => Promise<Member>): Promise<Member[]> =>
+  Promise.all([start(1), start(2)]);
 
 /** Runs a command of the product; returns what it printed. */
 async function run(command: string[], env: Record<string, string>): Promise<string> {
@@ -154,7 +152,7 @@ async function startClickHouse(dataDir: string) {
   }, START_TIMEOUT_MS);
   return {
     url: clickhouseUrl(port, CLICKHOUSE_PASSWORD),
-    async stop() {
+    async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await child.exited;
     },

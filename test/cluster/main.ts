@@ -32,6 +32,7 @@ const { rounds, failures, missing, outdated, redirected, unknown, stored } = awa
   seed: Number(values.seed),
   rounds: Number(values.rounds),
   links: LINKS_BEFORE,
+  quietMs: 1_000,
   redirectsPerSecond: Number(values.redirects),
   writesPerSecond: Number(values.writes),
   log: console.log,

@@ -9,8 +9,6 @@ import { faultsOf } from "./faults.ts";
 import { type Fleet, type Member, startFleet } from "./fleet.ts";
 import { prepareLinks, startLoad, versionOf } from "./load.ts";
 
-/** Quiet time around a fault. */
-const QUIET_MS = 1_000;
 /** Links are added during one fault of so many. */
 const MORE_LINKS_EVERY = 10;
 const STORED_TIMEOUT_MS = 30_000;
@@ -26,6 +24,8 @@ export type ClusterOptions = {
   links: number;
   redirectsPerSecond: number;
   writesPerSecond: number;
+  /** Quiet time around a fault: what is measured then is this fault's. */
+  quietMs: number;
   log: (line: string) => void;
 };
 
@@ -51,7 +51,7 @@ const urlsOf = (members: readonly Member[]): string[] => members.map(({ url }) =
 
 /** Runs the test; the caller judges the report. */
 export async function runCluster(options: ClusterOptions): Promise<ClusterReport> {
-  const { rounds, log } = options;
+  const { rounds, quietMs, log } = options;
   const random = createRandom(options.seed);
   const pick = <T>(items: readonly T[]): T => {
     const item = items[random.between(0, items.length - 1)];
@@ -78,13 +78,13 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       if (queue.length === 0) queue = faultsOf(fleet, pick);
       const fault = pick(queue);
       queue = queue.filter((other) => other !== fault);
-      await Bun.sleep(QUIET_MS);
+      await Bun.sleep(quietMs);
       load.takeGaps();
       await Promise.all([
         bulk.changeDuring(fault.inject),
         ...(round % MORE_LINKS_EVERY === 1 ? [bulk.create(LINKS_MORE)] : []),
       ]);
-      await Bun.sleep(QUIET_MS);
+      await Bun.sleep(quietMs);
       const gaps = load.takeGaps();
       report.push({ fault: fault.name, ...gaps });
       const [redirects, writes, published, staleness] = Object.values(gaps).map(Math.round);

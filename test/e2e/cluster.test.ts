@@ -18,6 +18,8 @@ test("redirects of known links, acknowledged links and clicks survive the death 
     links: LINKS_BEFORE_SHORT,
     redirectsPerSecond: 50,
     writesPerSecond: 5,
+    // How long each fault interrupts what is not judged here.
+    quietMs: 200,
     log: console.log,
   });
   expect(new Set(rounds.map(({ fault }) => fault)).size).toBe(FAULTS);

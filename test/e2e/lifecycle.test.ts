@@ -3,8 +3,10 @@
  * available at the next start.
  */
 import { describe, expect, test } from "bun:test";
-import { createServer } from "node:net";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+
+import * as z from "zod";
 
 import { readStartTime } from "../../deploy/local/process-registry.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
@@ -22,8 +24,14 @@ const RECOVERY_TIMEOUT_MS = 30_000;
 const CLICK_VISIBLE_MS = 5_000;
 const NO_ORPHANS_MS = 5_000;
 
-async function createLink(stack: Stack) {
-  const { api_url, api_key } = stack.info();
+const accessSchema = z.object({ api_url: z.string(), api_key: z.string() });
+
+/** How to call the API of a stack that runs on a data directory. */
+const readAccess = (dataDir: string) =>
+  accessSchema.parse(JSON.parse(readFileSync(join(dataDir, "stack.json"), "utf8")));
+
+async function createLink({ dataDir }: Pick<Stack, "dataDir">) {
+  const { api_url, api_key } = readAccess(dataDir);
   const { status, body } = await call(`${api_url}/v1/links`, {
     key: api_key,
     body: { url: "https://example.com/persistent" },
@@ -56,68 +64,62 @@ const expectNoOrphans = (dir: string, pids: number[] = []): Promise<void> =>
     expect(pids.filter(isRunning)).toEqual([]);
   }, NO_ORPHANS_MS);
 
+/** Stops the stack by a signal: it ends without an error, and so does all that it had started. */
+async function expectCleanStop(stack: Stack, signal: NodeJS.Signals): Promise<void> {
+  const pids = pidsOf(stack);
+  expect(await stack.stop(signal)).toBe(0);
+  expect(pids.filter(isRunning)).toEqual([]);
+  expect(findProcesses(dirname(stack.dataDir))).toEqual([]);
+}
+
 describe("stopping the stack", () => {
-  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("by %s leaves no process", async (signal) => {
-    await using stack = await startStack();
-    const pids = pidsOf(stack);
-    expect(pids).toHaveLength(6);
-    expect(await stack.stop(signal)).toBe(0);
-    expect(pids.filter(isRunning)).toEqual([]);
-    expect(findProcesses(dirname(stack.dataDir))).toEqual([]);
-  });
-
-  test("by Ctrl-C, which npm forwards as a second signal, leaves no process", async () => {
-    await using stack = await startStack();
-    const pids = pidsOf(stack);
-    stack.supervisor.kill("SIGINT");
-    await Bun.sleep(20);
-    expect(await stack.stop("SIGINT")).toBe(0);
-    expect(pids.filter(isRunning)).toEqual([]);
-  });
-
-  test("keeps links and clicks for the next start", async () => {
+  test("by Ctrl-C, SIGTERM or SIGHUP leaves no process, and keeps links and clicks for the next start", async () => {
     const dataDir = createDataDir();
     try {
-      await using first = await startStack({ dataDir, empty: true });
+      await using first = await startStack({ dataDir });
+      expect(pidsOf(first)).toHaveLength(6);
       const key = first.info().api_key;
       const link = await createLink(first);
       expect((await call(link.short_url)).status).toBe(302);
-      // Stopped at once: the click has not reached ClickHouse yet.
-      await first.stop();
+      // Stopped at once: the click has not reached ClickHouse yet. By two signals, as npm forwards the terminal's.
+      first.supervisor.kill("SIGINT");
+      await Bun.sleep(20);
+      await expectCleanStop(first, "SIGINT");
 
       await using second = await startStack({ dataDir });
       expect(second.info().api_key).toBe(key);
       const redirect = await call(`${second.info().short_url}/${link.alias}`);
       expect(redirect.headers.get("location")).toBe("https://example.com/persistent");
       await expectClicks(second, link.id, 2);
-      await second.stop();
+      await expectCleanStop(second, "SIGTERM");
 
       await using fresh = await startStack({ dataDir, args: ["--fresh"] });
       expect(fresh.info().api_key).not.toBe(key);
       expect((await call(`${fresh.info().short_url}/${link.alias}`)).status).toBe(404);
+      await expectCleanStop(fresh, "SIGHUP");
     } finally {
       removeDataDir(dataDir);
     }
   });
 });
 
-describe("after a crash", () => {
-  test("of the supervisor by kill -9 its processes end, and the next start has all stored data", async () => {
-    const dataDir = createDataDir();
-    try {
-      const first = await startStack({ dataDir });
-      const link = await createLink(first);
-      await call(link.short_url);
-      const pids = pidsOf(first);
-      await first.stop("SIGKILL");
-      await expectNoOrphans(dirname(dataDir), pids);
-      await using second = await startStack({ dataDir });
-      await expectClicks(second, link.id, 1);
-    } finally {
-      removeDataDir(dataDir);
-    }
-  });
+const SERVICES = ["redirector", "api", "worker", "clickhouse", "nats", "postgres"] as const;
 
+/** Kills a process of the stack, and waits until all are ready again. */
+async function expectRestart(stack: Stack, name: (typeof SERVICES)[number]): Promise<void> {
+  const pid = stack.info().pids[name];
+  expect(pid).not.toBeNull();
+  process.kill(Number(pid), "SIGKILL");
+  await eventually(async () => expect(stack.info().pids[name]).not.toBe(pid), RECOVERY_TIMEOUT_MS);
+  const { api_metrics_url, redirector_metrics_url, worker_metrics_url } = stack.info();
+  await eventually(async () => {
+    for (const url of [api_metrics_url, redirector_metrics_url, worker_metrics_url])
+      expect((await call(`${url}/readyz`)).status).toBe(200);
+    expect((await call(`${stack.info().clickhouse_url}/ping`)).status).toBe(200);
+  }, RECOVERY_TIMEOUT_MS);
+}
+
+describe("after a crash", () => {
   test("of a test runner by kill -9 its stack and additional processes end", async () => {
     const dataDir = createDataDir();
     try {
@@ -157,45 +159,36 @@ describe("after a crash", () => {
     }
   });
 
-  test("of any process the supervisor restarts it and the stack works again", async () => {
-    await using stack = await startStack();
-    let clicks = 0;
-    const link = await createLink(stack);
-    for (const name of ["redirector", "api", "worker", "clickhouse", "nats", "postgres"] as const) {
-      const pid = stack.info().pids[name];
-      expect(pid).not.toBeNull();
-      process.kill(Number(pid), "SIGKILL");
-      await eventually(
-        async () => expect(stack.info().pids[name]).not.toBe(pid),
-        RECOVERY_TIMEOUT_MS,
-      );
-      const { api_metrics_url, redirector_metrics_url, worker_metrics_url } = stack.info();
-      await eventually(async () => {
-        for (const url of [api_metrics_url, redirector_metrics_url, worker_metrics_url]) {
-          expect((await call(`${url}/readyz`)).status).toBe(200);
-        }
-        expect((await call(`${stack.info().clickhouse_url}/ping`)).status).toBe(200);
-      }, RECOVERY_TIMEOUT_MS);
-      const created = await eventually(() => createLink(stack), RECOVERY_TIMEOUT_MS);
-      expect((await call(created.short_url)).status).toBe(302);
-      expect((await call(link.short_url)).status).toBe(302);
-      clicks++;
-      await expectClicks(stack, link.id, clicks);
+  test("of any process the supervisor restarts it; by its own kill -9 all end, and the next start has all stored data", async () => {
+    const dataDir = createDataDir();
+    try {
+      const first = await startStack({ dataDir });
+      const link = await createLink(first);
+      let clicks = 0;
+      for (const name of SERVICES) {
+        await expectRestart(first, name);
+        const created = await eventually(() => createLink(first), RECOVERY_TIMEOUT_MS);
+        expect((await call(created.short_url)).status).toBe(302);
+        expect((await call(link.short_url)).status).toBe(302);
+        clicks++;
+        await expectClicks(first, link.id, clicks);
+      }
+      await call(link.short_url);
+      const pids = pidsOf(first);
+      await first.stop("SIGKILL");
+      await expectNoOrphans(dirname(dataDir), pids);
+      await using second = await startStack({ dataDir });
+      await expectClicks(second, link.id, clicks + 1);
+      await expectCleanStop(second, "SIGINT");
+    } finally {
+      removeDataDir(dataDir);
     }
   });
 });
 
 describe("a start of the stack", () => {
-  test("beside a running one is rejected with an explanation", async () => {
-    await using stack = await startStack();
-    const { supervisor, output } = await spawnSupervisor({ dataDir: stack.dataDir });
-    expect(await supervisor.exited).toBe(1);
-    expect(output()).toContain("already running");
-    expect((await call(`${stack.info().api_metrics_url}/readyz`)).status).toBe(200);
-  });
-
-  test("beside one that is starting is rejected, and the other one starts", async () => {
-    const dataDir = createDataDir();
+  test("beside one that is starting is rejected, and the other one works, where only root can reach its data", async () => {
+    const dataDir = createDataDir({ reachable: false });
     const starts = await Promise.all([1, 2].map(() => spawnSupervisor({ dataDir })));
     try {
       const rejected = await Promise.race(
@@ -208,6 +201,7 @@ describe("a start of the stack", () => {
         async () => expect(other?.output()).toContain("Ready after"),
         RECOVERY_TIMEOUT_MS,
       );
+      await createLink({ dataDir });
     } finally {
       for (const { supervisor } of starts) supervisor.kill("SIGTERM");
       await Promise.all(starts.map(({ supervisor }) => supervisor.exited));
@@ -223,42 +217,33 @@ describe("a start of the stack", () => {
     removeDataDir(dataDir);
   });
 
-  test("with a port in use reports that and chooses another one", async () => {
-    const other = createServer();
-    await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
-    const address = other.address();
-    const port = typeof address === "object" && address !== null ? String(address.port) : "";
-    await using stack = await startStack({ env: { REDIRECTOR_PORT: port } });
+  test("beside a running one is rejected; elsewhere it may use the services of that one, but not its port", async () => {
+    await using services = await startStack();
+    const { api_metrics_url, database_url, nats_url, clickhouse_url, short_url } = services.info();
+    const { supervisor, output } = await spawnSupervisor({ dataDir: services.dataDir });
+    expect(await supervisor.exited).toBe(1);
+    expect(output()).toContain("already running");
+    expect((await call(`${api_metrics_url}/readyz`)).status).toBe(200);
+
+    const { port } = new URL(short_url);
+    await using stack = await startStack({
+      env: {
+        DATABASE_URL: database_url,
+        NATS_URL: nats_url,
+        CLICKHOUSE_URL: clickhouse_url,
+        REDIRECTOR_PORT: port,
+      },
+    });
     expect(stack.output()).toContain(`Port ${port} for short links is in use`);
     expect(new URL(stack.info().short_url).port).not.toBe(port);
-    const link = await createLink(stack);
-    expect((await call(link.short_url)).status).toBe(302);
-    await new Promise((done) => other.close(done));
-  });
-
-  test("works with a data directory that only root can reach", async () => {
-    const dataDir = createDataDir({ reachable: false });
-    try {
-      await using stack = await startStack({ dataDir, empty: true });
-      await createLink(stack);
-    } finally {
-      removeDataDir(dataDir);
-    }
-  });
-
-  test("uses services that run elsewhere, and does not stop them", async () => {
-    await using services = await startStack();
-    const { database_url, nats_url, clickhouse_url } = services.info();
-    await using stack = await startStack({
-      env: { DATABASE_URL: database_url, NATS_URL: nats_url, CLICKHOUSE_URL: clickhouse_url },
-    });
     const { pids } = stack.info();
     expect([pids.postgres, pids.nats, pids.clickhouse]).toEqual([null, null, null]);
     const link = await createLink(stack);
     expect((await call(link.short_url)).status).toBe(302);
     await expectClicks(stack, link.id, 1);
     // The other redirector serves the same link: both consume one stream.
-    expect((await call(`${services.info().short_url}/${link.alias}`)).status).toBe(302);
+    expect((await call(`${short_url}/${link.alias}`)).status).toBe(302);
+    // It stops what it has started, and not the services.
     await stack.stop();
     await createLink(services);
   });

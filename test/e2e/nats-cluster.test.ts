@@ -27,8 +27,9 @@ const programs = [await ownNatsServer(), await laterNatsServer()].filter(
   (program) => program !== undefined,
 );
 
+// At the same time: a cluster mostly waits for elections.
 describe.each(programs)("three servers with the files of deploy/nats, $version", (program) => {
-  test("form a cluster whose streams outlive each server in turn", async () => {
+  test.concurrent("form a cluster whose streams outlive each server in turn", async () => {
     await using cluster = await startNatsCluster(program);
     const redirector = await cluster.connect("redirector");
     const worker = await cluster.connect("worker");
@@ -75,36 +76,42 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
       expect(state.messages).toBe(published);
     }
     for (const nats of [redirector, worker, api]) await nats.close();
-  }, 240_000);
+  });
 
-  test("name a stream that has fewer replicas than it should, until an operator adds them", async () => {
-    await using cluster = await startNatsCluster(program);
-    const nats = await cluster.connect("redirector");
-    await eventually(async () => ensureLinksStream(await nats.jetstreamManager(), 1), RECOVERY_MS);
-    const watch = (streams: string[]) =>
-      watchReplicas({
-        nats: Promise.resolve(nats),
-        streams,
-        wanted: 3,
-        log: createLog("test", "silent"),
-      });
-    const first = watch([LINKS_STREAM]);
-    await eventually(async () => expect(first.warning()).toBe("LINKS has 1 of 3"), RECOVERY_MS);
-    first.stop();
-    const operator = await cluster.connect("operator");
-    // A server that has just started may not be known as a peer yet.
-    await eventually(async () => {
-      const manager = await operator.jetstreamManager();
-      await manager.streams.update(LINKS_STREAM, { num_replicas: 3 });
-    }, RECOVERY_MS);
-    // A new watch compares at once; it names the other streams that it is asked for, and no longer this one.
-    const clicks = await cluster.connect("worker");
-    await ensureClicksStream(await clicks.jetstreamManager(), STREAM_BYTES_MAX, 1);
-    const second = watch([LINKS_STREAM, CLICKS_STREAM]);
-    await eventually(async () => expect(second.warning()).toBe("CLICKS has 1 of 3"), RECOVERY_MS);
-    second.stop();
-    await clicks.close();
-    await operator.close();
-    await nats.close();
-  }, 240_000);
+  test.concurrent(
+    "name a stream that has fewer replicas than it should, until an operator adds them",
+    async () => {
+      await using cluster = await startNatsCluster(program);
+      const nats = await cluster.connect("redirector");
+      await eventually(
+        async () => ensureLinksStream(await nats.jetstreamManager(), 1),
+        RECOVERY_MS,
+      );
+      const watch = (streams: string[]) =>
+        watchReplicas({
+          nats: Promise.resolve(nats),
+          streams,
+          wanted: 3,
+          log: createLog("test", "silent"),
+        });
+      const first = watch([LINKS_STREAM]);
+      await eventually(async () => expect(first.warning()).toBe("LINKS has 1 of 3"), RECOVERY_MS);
+      first.stop();
+      const operator = await cluster.connect("operator");
+      // A server that has just started may not be known as a peer yet.
+      await eventually(async () => {
+        const manager = await operator.jetstreamManager();
+        await manager.streams.update(LINKS_STREAM, { num_replicas: 3 });
+      }, RECOVERY_MS);
+      // A new watch compares at once; it names the other streams that it is asked for, and no longer this one.
+      const clicks = await cluster.connect("worker");
+      await ensureClicksStream(await clicks.jetstreamManager(), STREAM_BYTES_MAX, 1);
+      const second = watch([LINKS_STREAM, CLICKS_STREAM]);
+      await eventually(async () => expect(second.warning()).toBe("CLICKS has 1 of 3"), RECOVERY_MS);
+      second.stop();
+      await clicks.close();
+      await operator.close();
+      await nats.close();
+    },
+  );
 });

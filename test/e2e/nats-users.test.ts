@@ -36,7 +36,10 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
   });
   const api = await startApi(stack, environment("api"));
   cleanup.defer(() => api.stop());
-  const redirector = await startRedirector(stack, environment("redirector"));
+  const redirector = await startRedirector(stack, {
+    ...environment("redirector"),
+    FAILURES_INTERVAL_SECONDS: "1",
+  });
   cleanup.defer(() => redirector.stop());
   const worker = await startWorker(stack, environment("worker"));
   cleanup.defer(() => worker.stop());

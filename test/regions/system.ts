@@ -42,7 +42,10 @@ export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions>
   const hub = cleanup.use(
     await startNatsCluster(program, { count: 1, tls: false, region: hubRegion }),
   );
-  const stack = cleanup.use(await startStack({ env: { NATS_URL: hub.url("operator") } }));
+  // A new one: where PostgreSQL knows another NATS, the hub would be filled, and not be new either.
+  const stack = cleanup.use(
+    await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
+  );
 
   const leafPort = hub.servers[0]?.leafPort ?? 0;
   const distance = startTcpProxy(leafPort, host.servicesAddress, DELAY_MS);
@@ -88,7 +91,7 @@ const farEnvironment = (far: NatsCluster, { clientAddress }: NetworkHost) => ({
   REDIRECTOR_PORT: String(freePort()),
   REDIRECTOR_METRICS_HOST: clientAddress,
   SHORT_HOSTS: clientAddress,
-  FAILURES_INTERVAL_SECONDS: "5",
+  FAILURES_INTERVAL_SECONDS: "1",
 });
 
 async function region(nats: NatsCluster, ...args: string[]): Promise<string> {

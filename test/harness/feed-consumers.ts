@@ -1,0 +1,37 @@
+/** The consumers of the links feed, one for each redirector. */
+import { nanos, type NatsConnection } from "nats";
+
+import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+
+/** After this time without a redirector the server removes a consumer. */
+const IDLE_MS_MAX = 30_000;
+
+/** The names of consumers by whether a redirector waits for changes there, as it does at nearly all times. */
+export type FeedConsumers = { used: string[]; unused: string[] };
+
+/** Finds the consumers of the feed, and closes the connection. Throws when one would outlive its redirector for long. */
+export async function findFeedConsumers(nats: NatsConnection): Promise<FeedConsumers> {
+  try {
+    const { consumers } = await nats.jetstreamManager();
+    const found: FeedConsumers = { used: [], unused: [] };
+    for await (const { name, config, num_waiting } of consumers.list(LINKS_STREAM)) {
+      if ((config.inactive_threshold ?? Infinity) > nanos(IDLE_MS_MAX))
+        throw new Error(`Consumer ${name} stays without a redirector.`);
+      found[num_waiting > 0 ? "used" : "unused"].push(name);
+    }
+    return found;
+  } finally {
+    await nats.close();
+  }
+}
+
+/** Does at once what the server does after half a minute: removes the consumers that no redirector uses. */
+export async function removeUnusedConsumers(
+  connectNats: () => Promise<NatsConnection>,
+): Promise<FeedConsumers> {
+  const { unused } = await findFeedConsumers(await connectNats());
+  const nats = await connectNats();
+  const { consumers } = await nats.jetstreamManager();
+  for (const name of unused) await consumers.delete(LINKS_STREAM, name);
+  return await findFeedConsumers(nats);
+}
