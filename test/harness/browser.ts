@@ -69,7 +69,7 @@ export const chromiumPath = await findChromium();
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: chromiumPath ?? "", args: ARGUMENTS });
 
-/** Opens the dashboard's sign-in page in a browser without cookies; collects the page's console errors. */
+/** Opens the dashboard's sign-in page in a browser without cookies; collects console errors of its pages. */
 export async function openSignIn(
   browser: Browser,
   stack: SharedStack,
@@ -84,8 +84,8 @@ export async function openSignIn(
   context.setDefaultTimeout(PAGE_TIMEOUT_MS);
   const page = await context.newPage();
   const consoleErrors: string[] = [];
-  page.on("pageerror", (error) => consoleErrors.push(error.message));
-  page.on("console", (message) => {
+  context.on("weberror", (error) => consoleErrors.push(error.error().message));
+  context.on("console", (message) => {
     // Expected: the page requests the session and gets a 401, and it displays rejected requests itself.
     if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
       consoleErrors.push(message.text());

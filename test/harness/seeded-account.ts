@@ -170,7 +170,7 @@ async function createDomainWithSettings(client: Client, dns: Dns): Promise<void>
   });
 }
 
-type View = {
+export type View = {
   name: string;
   /** Path of the page. */
   path: string;
@@ -365,13 +365,16 @@ export async function openView(page: Page, { name, path, ready, open }: View): P
   await page.goto(path);
   await page.locator(ready).first().waitFor();
   await open?.(page);
-  // Waits for animations to end, so that screenshots are stable.
-  await page.evaluate(
-    "Promise.all(document.getAnimations().filter((a) => a.effect.getTiming().iterations === 1).map((a) => a.finished))",
-  );
+  await endAnimations(page);
   await page.unroute("**/v1/limits");
   await page.unroute("https://images.example.com/**");
 }
+
+/** Waits until animations and transitions have ended or are cancelled: what is seen then stays. */
+export const endAnimations = (page: Page): Promise<unknown> =>
+  page.evaluate(
+    "Promise.allSettled(document.getAnimations().filter((a) => a.effect.getTiming().iterations === 1).map((a) => a.finished))",
+  );
 
 export const VARIANTS = [
   { name: "desktop-light", colorScheme: "light", viewport: { width: 1280, height: 860 } },
