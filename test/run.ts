@@ -87,6 +87,8 @@ function selectAffected(): Selection {
   console.log(`${changed.length} files changed; ${unit.length} files of unit tests see that,`);
   console.log(`and ${files.length} of end-to-end tests: ${files.join(" ")}`);
   if (unit.length + files.length === 0) process.exit(0);
+  // The chaos test injects the kinds of faults that the change can touch.
+  process.env["SHORTHOP_TEST_CHANGED"] = changed.join("\n");
   return { unit, files };
 }
 

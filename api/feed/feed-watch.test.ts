@@ -41,7 +41,7 @@ import { changeTakedowns } from "../takedowns/service.ts";
 import { startFeedWatch } from "./feed-watch.ts";
 import { startLinkPublisher } from "./link-publisher.ts";
 import { resyncLinks } from "./resync.ts";
-import { selectFeed } from "./sql.ts";
+import { recordPosition, selectFeed } from "./sql.ts";
 
 setDefaultTimeout(120_000);
 
@@ -49,9 +49,6 @@ const WITHIN_MS = 15_000;
 
 /** Between two checks, so that no test waits long for one. */
 const INTERVAL_MS = 200;
-
-/** As in an API process (feed-watch.ts). */
-const API_INTERVAL_MS = 2_000;
 
 /** More than a batch of the filling. */
 const LINKS = 1_100;
@@ -102,14 +99,14 @@ async function readHeartbeat() {
 }
 
 /** Starts a publisher with a watch, as an API process does. */
-function startWatch(intervalMs = INTERVAL_MS) {
+function startWatch() {
   const { sql } = postgres;
   const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, log };
   const feed = startLinkPublisher(deps);
   const watch = startFeedWatch({
     ...deps,
     fill: createFillStream({ sql, feed }),
-    intervalMs,
+    intervalMs: INTERVAL_MS,
   });
   return {
     watch,
@@ -229,8 +226,7 @@ describe("a stream", () => {
 
 describe("a database that was restored", () => {
   test("draws versions above all that were published, and publishes everything anew", async () => {
-    // A restore in the middle of a check is not noticed: so they are as rare as they are in an API process.
-    await using _ = startWatch(API_INTERVAL_MS);
+    await using _ = startWatch();
     const before = await expectFilled(0);
     const { sql } = postgres;
     const [backup] = await sql`select last_value::float8 as version from link_version`;
@@ -250,6 +246,17 @@ describe("a database that was restored", () => {
     expect(epoch).toBeGreaterThan(published);
     expect(await expectAllPublished()).toBeGreaterThan(published);
   });
+});
+
+test("a database that is restored during a check keeps its old version, so that the next check notices", async () => {
+  const { sql } = postgres;
+  const read = await selectFeed(sql);
+  await sql`update link_feed set version = ${read.version - 1}`;
+  const position = { created: "now", last_sequence: 1, messages: 1 };
+  await recordPosition(sql, position, read.version);
+  expect(await selectFeed(sql)).toEqual({ ...read, version: read.version - 1 });
+  await recordPosition(sql, position, read.version - 1);
+  expect((await selectFeed(sql)).version).toBeGreaterThan(read.version);
 });
 
 test("an operator can have everything published anew, takedowns included, and waits for it", async () => {

@@ -117,9 +117,11 @@ export function startFeedWatch({
     filled = after.filled_links;
     if (loss === undefined) {
       losses = 0;
-      await recordPosition(sql, stream);
+      await recordPosition(sql, stream, after.version);
     } else if (await onLoss(loss, heartbeat)) startFilling(connection, manager);
-    const { epoch, version, incomplete_since } = await selectFeed(sql);
+    const now = await selectFeed(sql);
+    // When the database was restored just now, the heartbeat keeps the version by which the next check notices.
+    const { epoch, version, incomplete_since } = now.version < after.version ? after : now;
     const complete = loss === undefined && incomplete_since === null;
     last = { heartbeat: { complete, epoch: epoch ?? 0, version }, stream };
     return last.heartbeat;

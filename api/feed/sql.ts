@@ -68,13 +68,21 @@ export async function countLinks(sql: Sql): Promise<number> {
 /** What a stream has at one moment. */
 export type StreamPosition = { created: string; last_sequence: number; messages: number };
 
-/** Records what a complete stream has, and a new version. */
-export async function recordPosition(sql: Sql, position: StreamPosition): Promise<void> {
+/**
+ * Records what a complete stream has, and a new version. Does nothing when the row is older than the version that was
+ * `read`: the database was restored meanwhile, which a new version would hide.
+ */
+export async function recordPosition(
+  sql: Sql,
+  position: StreamPosition,
+  read: number,
+): Promise<void> {
   const { created, last_sequence, messages } = position;
   await sql`
     update link_feed
        set last_sequence = greatest(last_sequence, ${last_sequence}), messages = greatest(messages, ${messages}),
-           stream = ${created}, epoch = coalesce(epoch, next_link_version()), version = next_link_version()`;
+           stream = ${created}, epoch = coalesce(epoch, next_link_version()), version = next_link_version()
+     where version >= ${read}`;
 }
 
 /**
