@@ -32,6 +32,7 @@ const UNIT_PATHS = [
   "worker",
   "deploy",
   "test/architecture.test.ts",
+  "test/chaos",
   "test/hostile",
   "test/http-corpus",
   "test/runner",
