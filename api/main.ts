@@ -78,6 +78,7 @@ async function serve(): Promise<void> {
     nats: nats.connection,
     streamReplicas: config.NATS_REPLICAS,
     fill: createFillStream({ sql, feed }),
+    takeAcknowledged: feed.takeAcknowledged,
     log,
   });
   lifecycle.onStop("feed watch", watch.stop);

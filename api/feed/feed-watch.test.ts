@@ -106,6 +106,7 @@ function startWatch() {
   const watch = startFeedWatch({
     ...deps,
     fill: createFillStream({ sql, feed }),
+    takeAcknowledged: feed.takeAcknowledged,
     intervalMs: INTERVAL_MS,
   });
   return {

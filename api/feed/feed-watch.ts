@@ -65,6 +65,8 @@ type FeedWatchDeps = {
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
   fill: FillStream;
+  /** The highest sequence number that the stream has given this process since the last call; 0 when there was none. */
+  takeAcknowledged: () => number;
   log: Log;
   intervalMs?: number;
 };
@@ -84,6 +86,7 @@ export function startFeedWatch({
   nats,
   streamReplicas,
   fill,
+  takeAcknowledged,
   log,
   intervalMs = INTERVAL_MS,
 }: FeedWatchDeps): FeedWatch {
@@ -94,6 +97,8 @@ export function startFeedWatch({
   let filled = 0;
   let filling: Promise<void> | undefined;
   let losses = 0;
+  /** The highest sequence number given to this process, while PostgreSQL may not know of it. */
+  let acknowledged = 0;
   let wake: (() => void) | undefined;
 
   /** Records a loss once it is certain; returns whether the stream is to be filled. */
@@ -108,17 +113,24 @@ export function startFeedWatch({
 
   /** Compares the stream with PostgreSQL, and returns what the next heartbeat says. */
   async function check(connection: NatsConnection, manager: JetStreamManager): Promise<Heartbeat> {
+    acknowledged = Math.max(acknowledged, takeAcknowledged());
     const before = await selectFeed(sql);
     const stream = await readPosition(manager, streamReplicas);
+    // Another stream counts from one again.
+    if (last !== undefined && stream.created !== last.stream.created) acknowledged = 0;
     const heartbeat = await readHeartbeat(manager);
     const after = await selectFeed(sql);
     const links = after.epoch === null ? await countLinks(sql) : 0;
-    const loss = findLoss({ before, stream, heartbeat, after, links });
+    const loss = findLoss({ before, stream, acknowledged, heartbeat, after, links });
     filled = after.filled_links;
     if (loss === undefined) {
       losses = 0;
       await recordPosition(sql, stream, after.version);
-    } else if (await onLoss(loss, heartbeat)) startFilling(connection, manager);
+      acknowledged = 0;
+    } else if (await onLoss(loss, heartbeat)) {
+      acknowledged = 0;
+      startFilling(connection, manager);
+    }
     const now = await selectFeed(sql);
     // When the database was restored just now, the heartbeat keeps the version by which the next check notices.
     const { epoch, version, incomplete_since } = now.version < after.version ? after : now;
@@ -181,7 +193,8 @@ export function startFeedWatch({
       try {
         const heartbeat = await check(connection, manager).catch(() => checkAlone(manager));
         if (heartbeat !== undefined) {
-          await client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
+          const { seq } = await client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
+          acknowledged = Math.max(acknowledged, seq);
           isStarted = true;
         }
       } catch (error) {

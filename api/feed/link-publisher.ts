@@ -46,6 +46,8 @@ export type LinkPublisher = {
   ): Promise<boolean>;
   /** Whether the stream has been opened since the start. */
   connected(): boolean;
+  /** The highest sequence number that the stream has given a message since the last call; 0 when there was none. */
+  takeAcknowledged(): number;
   /** Changes that have not been published. */
   outboxStats(): Promise<OutboxStats>;
   stop(): Promise<void>;
@@ -71,6 +73,15 @@ export function startLinkPublisher({
   /** Outbox entries that are published and not deleted yet. */
   const published: string[] = [];
   let isDeleting = false;
+  let acknowledged = 0;
+
+  async function publishNow(
+    connection: { client: JetStreamClient; manager: JetStreamManager },
+    message: LinkMessage,
+    expected?: "absent",
+  ): Promise<void> {
+    acknowledged = Math.max(acknowledged, await publishIfNewer(connection, message, expected));
+  }
 
   async function openStream(): Promise<void> {
     const connection = await nats;
@@ -95,7 +106,7 @@ export function startLinkPublisher({
     if (jetStream === undefined) return false;
     try {
       // It takes several requests when another message came first; one that is late changes nothing.
-      await withTimeout(publishIfNewer(jetStream, message, expected), PUBLISH_TIMEOUT_MS);
+      await withTimeout(publishNow(jetStream, message, expected), PUBLISH_TIMEOUT_MS);
     } catch (error) {
       log.warn({ error, version: message.version }, "link_publish_failed");
       return false;
@@ -128,7 +139,7 @@ export function startLinkPublisher({
     if (connection === undefined) return entries.length === 0;
     const outcomes = await Promise.allSettled(
       entries.map(({ message }) =>
-        withTimeout(publishIfNewer(connection, message, expected), PUBLISH_TIMEOUT_MS),
+        withTimeout(publishNow(connection, message, expected), PUBLISH_TIMEOUT_MS),
       ),
     );
     const done = entries.filter((_, i) => outcomes[i]?.status === "fulfilled");
@@ -146,7 +157,7 @@ export function startLinkPublisher({
     const delivered = await sql.begin(async (transaction) => {
       const entries = await lockPendingEntries(transaction, RELAY_AFTER_SECONDS, RELAY_BATCH);
       if (entries.length === 0) return 0;
-      await Promise.all(entries.map(({ record }) => publishIfNewer(connection, record)));
+      await Promise.all(entries.map(({ record }) => publishNow(connection, record)));
       await deleteEntries(
         transaction,
         entries.map(({ id }) => id),
@@ -176,6 +187,11 @@ export function startLinkPublisher({
     publish,
     publishMany,
     connected: () => jetStream !== undefined,
+    takeAcknowledged() {
+      const taken = acknowledged;
+      acknowledged = 0;
+      return taken;
+    },
     outboxStats: () => selectOutboxStats(sql),
     async stop() {
       stopped = true;
@@ -186,7 +202,8 @@ export function startLinkPublisher({
 }
 
 /**
- * Publishes a message unless the stream holds the same or a later version. The expected last sequence of the
+ * Publishes a message unless the stream holds the same or a later version; returns the sequence number of what the stream
+ * then has. The expected last sequence of the
  * subject (optimistic locking) makes comparison and write atomic across processes. It is read first, not found out by a
  * publish that fails: after those, replicas of nats-server 2.9 number their messages differently (decision 17).
  */
@@ -194,17 +211,17 @@ async function publishIfNewer(
   { client, manager }: { client: JetStreamClient; manager: JetStreamManager },
   message: LinkMessage,
   expected?: "absent",
-): Promise<void> {
+): Promise<number> {
   const subject = linkSubject(message.domain, message.alias);
   const bytes = encodeLinkMessage(message);
   let last = expected === "absent" ? undefined : await readLastMessage(manager, subject);
   for (let race = 0; race < PUBLISH_RACES_MAX; race++) {
-    if (last !== undefined && last.version >= message.version) return;
+    if (last !== undefined && last.version >= message.version) return last.sequence;
     try {
-      await client.publish(subject, bytes, {
+      const { seq } = await client.publish(subject, bytes, {
         expect: { lastSubjectSequence: last?.sequence ?? 0 },
       });
-      return;
+      return seq;
     } catch (error) {
       if (jetStreamErrorCode(error) !== WRONG_LAST_SEQUENCE) throw error;
     }

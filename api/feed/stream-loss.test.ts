@@ -22,6 +22,7 @@ type Given = Partial<{
   after: FeedRow;
   stream: Partial<typeof STREAM>;
   heartbeat: typeof HEARTBEAT | undefined;
+  acknowledged: number;
   links: number;
 }>;
 
@@ -40,6 +41,16 @@ const cases: [string, StreamLoss | undefined, Given][] = [
     { stream: { created: "b" }, after: { ...ROW, stream: "b" } },
   ],
   ["of which an older copy came back", "rolled_back", { stream: { last_sequence: 99 } }],
+  [
+    "that forgot what this process has published since the last check",
+    "rolled_back",
+    { acknowledged: 101 },
+  ],
+  [
+    "that has what this process has published since the last check",
+    undefined,
+    { acknowledged: 101, stream: { last_sequence: 101 } },
+  ],
   ["of which a part is damaged", "thinned", { stream: { messages: 49 } }],
   [
     "whose heartbeat a later database published",
@@ -71,9 +82,12 @@ const cases: [string, StreamLoss | undefined, Given][] = [
 ];
 
 describe("a stream", () => {
-  test.each(cases)("%s: %p", (_name, loss, { before = ROW, after = ROW, links = 0, ...given }) => {
-    const heartbeat = "heartbeat" in given ? given.heartbeat : HEARTBEAT;
-    const stream = { ...STREAM, ...given.stream };
-    expect(findLoss({ before, stream, heartbeat, after, links })).toBe(loss);
-  });
+  test.each(cases)(
+    "%s: %p",
+    (_name, loss, { before = ROW, after = ROW, acknowledged = 0, links = 0, ...given }) => {
+      const heartbeat = "heartbeat" in given ? given.heartbeat : HEARTBEAT;
+      const stream = { ...STREAM, ...given.stream };
+      expect(findLoss({ before, stream, acknowledged, heartbeat, after, links })).toBe(loss);
+    },
+  );
 });

@@ -24,6 +24,8 @@ type Observation = {
   /** The row as it was before the stream was read: the stream has at least as much. */
   before: FeedRow;
   stream: StreamPosition;
+  /** The highest sequence number that this process was given by the stream and has not recorded; 0 when it has all. */
+  acknowledged: number;
   /** The stream's last heartbeat; undefined when it has none, or one of an earlier version. */
   heartbeat: Heartbeat | undefined;
   /** The row as it was after that: it is at least as late as the heartbeat. */
@@ -36,6 +38,7 @@ type Observation = {
 export function findLoss({
   before,
   stream,
+  acknowledged,
   heartbeat,
   after,
   links,
@@ -45,6 +48,6 @@ export function findLoss({
   if (after.epoch === null) return stream.messages < links ? "never_filled" : undefined;
   if (before.stream !== stream.created)
     return after.stream === stream.created ? undefined : "recreated";
-  if (stream.last_sequence < before.last_sequence) return "rolled_back";
+  if (stream.last_sequence < Math.max(before.last_sequence, acknowledged)) return "rolled_back";
   return stream.messages < before.messages ? "thinned" : undefined;
 }
