@@ -22,7 +22,7 @@ import {
   type ProcessEntry,
   readOrphans,
 } from "./process-registry.ts";
-import { DASHBOARD_SERVICE, watchCode, withReload } from "./reload.ts";
+import { watchCode, withReload } from "./reload.ts";
 import { loadSecrets, saveSecrets, writePrivate } from "./secrets.ts";
 import { choosePortsFor, startServices } from "./services.ts";
 import { appServices, metricsUrl, type StackFile, STOP_ORDER } from "./stack.ts";
@@ -118,7 +118,7 @@ async function run(): Promise<void> {
     if (stopping) return;
     stopping = true;
     logger.log(`Stopping: ${reason}`);
-    await supervisor.stop([DASHBOARD_SERVICE, ...STOP_ORDER]);
+    await supervisor.stop(STOP_ORDER);
     rmSync(paths.stack, { force: true });
     processes.clear();
     logger.log("Stopped; no process is left running.");
@@ -213,9 +213,7 @@ async function run(): Promise<void> {
 
 /** Orders processes for stopping: databases last, so that the others can finish their work. */
 function inStopOrder(orphans: readonly ProcessEntry[]): ProcessEntry[] {
-  return [DASHBOARD_SERVICE, ...STOP_ORDER].flatMap((name) =>
-    orphans.filter((orphan) => orphan.name === name),
-  );
+  return STOP_ORDER.flat().flatMap((name) => orphans.filter((orphan) => orphan.name === name));
 }
 
 await runMain({ "": run }, []);

@@ -8,11 +8,8 @@ import { join } from "node:path";
 
 import { PROJECT_DIR } from "./config.ts";
 import type { Logger } from "./logger.ts";
-import { bunScript } from "./stack.ts";
+import { bunScript, DASHBOARD_SERVICE } from "./stack.ts";
 import { respondsOk, type Service, type Supervisor } from "./supervisor.ts";
-
-/** The development server of the dashboard, in front of the API process. */
-export const DASHBOARD_SERVICE = "dashboard";
 
 /** Processes to restart when a folder's code changes (test/architecture.test.ts keeps the processes separate). */
 const PROCESSES_OF: Record<string, readonly string[]> = {

@@ -14,17 +14,19 @@ export type StackUrls = {
   clickhouse: string;
 };
 
+/** In development, the development server of the dashboard, in front of the API process. */
+export const DASHBOARD_SERVICE = "dashboard";
+
 type MetricsPorts = { api: number; redirector: number; worker: number };
 
-/** Stop order: processes that accept requests first, databases last. */
-export const STOP_ORDER = [
-  "redirector",
-  "api",
-  "worker",
-  "clickhouse",
-  "nats",
-  "postgres",
-] as const;
+const PROCESSES = ["redirector", "api", "worker"] as const;
+const STORES = ["clickhouse", "nats", "postgres"] as const;
+
+/** Services that stop at the same time, one group after the other: the stores when nothing writes to them any more. */
+export const STOP_ORDER: readonly (readonly string[])[] = [
+  [DASHBOARD_SERVICE, ...PROCESSES],
+  STORES,
+];
 
 /** Contents of `stack.json`, which describes the running stack to other programs. */
 export type StackFile = {
@@ -41,7 +43,7 @@ export type StackFile = {
   nats_url: string;
   clickhouse_url: string;
   /** Process ids; null for a service that runs elsewhere. */
-  pids: Record<(typeof STOP_ORDER)[number], number | null>;
+  pids: Record<(typeof PROCESSES | typeof STORES)[number], number | null>;
 };
 
 /** The Bun that runs this process, regardless of PATH. */

@@ -28,8 +28,8 @@ export type Supervisor = {
   start(service: Service): Promise<void>;
   /** Restarts a service with its current code; kills it if it does not stop within `RELOAD_GRACE_MS`. */
   reload(name: string): Promise<void>;
-  /** Stops the named services, one after the other. */
-  stop(names: readonly string[]): Promise<void>;
+  /** Stops the named services, one group after the other. */
+  stop(groups: readonly (readonly string[])[]): Promise<void>;
   pidOf(name: string): number | null;
 };
 
@@ -158,11 +158,11 @@ export function createSupervisor({
       launch(service, []);
       onRestart();
     },
-    async stop(names) {
+    async stop(groups) {
       closed = true;
       // None of them may be restarted while the others stop.
-      for (const name of names) stopping.add(name);
-      for (const name of names) await stopOne(name);
+      for (const name of groups.flat()) stopping.add(name);
+      for (const names of groups) await Promise.all(names.map((name) => stopOne(name)));
     },
     pidOf: (name) => running.get(name)?.child.pid ?? null,
   };
