@@ -158,6 +158,35 @@ export type Query = {
   timezone?: string;
 };
 
+type Day = { start: number; label: string };
+
+/** The days of zones, by luxon: asking it about each click would take most of a test's time. */
+const DAYS = new Map<string, Day[]>();
+
+/** The local days of a zone in which clicks can be or ranges can end. */
+function readDays(zone: string): Day[] {
+  const known = DAYS.get(zone);
+  if (known !== undefined) return known;
+  const days: Day[] = [];
+  const end = DateTime.now().plus({ years: 1 });
+  let day = DateTime.fromISO("2022-01-01", { zone }).startOf("day");
+  for (; day < end; day = day.plus({ days: 1 }).startOf("day"))
+    days.push({ start: day.toMillis(), label: day.toISODate() ?? "" });
+  DAYS.set(zone, days);
+  return days;
+}
+
+/** Finds the day of an instant: the last one that started before or at it. */
+function findDay(days: readonly Day[], at: number): number {
+  let [first, next] = [0, days.length];
+  while (next - first > 1) {
+    const middle = (first + next) >> 1;
+    if ((days[middle]?.start ?? Infinity) <= at) first = middle;
+    else next = middle;
+  }
+  return first;
+}
+
 export type Span = { from: number; to: number; labels: string[]; labelOf: (at: number) => string };
 
 /** The range and axis of a query, by luxon's rules. */
@@ -177,8 +206,9 @@ export function toSpan(
     );
     return { from: first.toMillis(), to: first.plus({ hours: 24 }).toMillis(), labels, labelOf };
   }
-  const dayOf = (at: number) => DateTime.fromMillis(at, { zone }).startOf("day");
-  const labelOf = (at: number) => dayOf(at).toFormat("yyyy-MM-dd");
+  const days = readDays(zone);
+  const dayOf = (at: number) => days[findDay(days, at)] ?? { start: NaN, label: "" };
+  const labelOf = (at: number) => dayOf(at).label;
   const bound = (text: string, side: "start" | "end") => {
     if (text.length > 10) return Date.parse(text);
     const day = DateTime.fromISO(text, { zone }).startOf("day");
@@ -188,18 +218,19 @@ export function toSpan(
   if (start_date !== undefined && end_date !== undefined) {
     [from, to] = [bound(start_date, "start"), bound(end_date, "end")];
   } else if (period === "all") {
-    from = dayOf(created).toMillis();
+    from = dayOf(created).start;
   } else {
-    const days = { "7d": 7, "30d": 30, "90d": 90 }[period ?? "30d"] ?? 30;
+    const count = { "7d": 7, "30d": 30, "90d": 90 }[period ?? "30d"] ?? 30;
     from = here
       .startOf("day")
-      .minus({ days: days - 1 })
+      .minus({ days: count - 1 })
       .startOf("day")
       .toMillis();
   }
-  const labels = [];
-  for (let day = dayOf(from); day.toMillis() < to; day = day.plus({ days: 1 }).startOf("day"))
-    labels.push(day.toFormat("yyyy-MM-dd"));
+  const labels = days
+    .slice(findDay(days, from))
+    .filter(({ start }) => start < to)
+    .map(({ label }) => label);
   return { from, to, labels, labelOf };
 }
 
@@ -234,19 +265,44 @@ export const DAY_TEXT = fc
   .integer({ min: 0, max: 800 })
   .map((day) => new Date(Date.parse("2024-09-01") + day * DAY_MS).toISOString().slice(0, 10));
 
-/** Instants near clock changes, to the quarter of an hour or to the millisecond. */
-export const INSTANT_TEXT = fc
-  .tuple(
-    fc.constantFrom(...CHANGES),
-    fc.integer({ min: -200, max: 200 }),
-    fc.constantFrom(0, 0, 1, 123_457),
-  )
-  .map(([at, quarters, off]) => new Date(at + quarters * 900_000 + off).toISOString());
+/** Instants near clock changes, in steps of so many quarters of an hour, and up to so many milliseconds later. */
+const instantText = (quarters: number, offMs: number) =>
+  fc
+    .tuple(
+      fc.constantFrom(...CHANGES),
+      fc.integer({ min: -200 / quarters, max: 200 / quarters }),
+      fc.constantFrom(0, offMs),
+    )
+    .map(([at, steps, off]) => new Date(at + steps * quarters * 900_000 + off).toISOString());
+
+/** Instants to the quarter of an hour or to the millisecond. */
+export const INSTANT_TEXT = fc.oneof(instantText(1, 0), instantText(1, 1), instantText(1, 123_457));
+
+/** Both ends of a range: of whole hours, which tables hold, chance would hardly ever make two. */
+const INSTANT_TEXTS = fc.oneof(
+  fc.tuple(instantText(4, 0), instantText(4, 0)),
+  fc.tuple(INSTANT_TEXT, INSTANT_TEXT),
+);
+
+/** Days of a zone in which its clocks change. */
+const CHANGE_DAYS = ZONES.flatMap((timezone) =>
+  CHANGES.map((at) => DateTime.fromMillis(at, { zone: timezone }))
+    .filter((local) => local.offset !== local.minus(1).offset)
+    .map((local) => ({ timezone, day: local.toISODate() ?? "" })),
+);
+
+/** Local days of which the first or the last is one of {@link CHANGE_DAYS}: ends that chance hardly ever finds. */
+export const anyRangeToChange = fc
+  .tuple(fc.constantFrom(...CHANGE_DAYS), DAY_TEXT)
+  .map(([{ timezone, day }, other]): Query => {
+    const [start_date = "", end_date = ""] = [day, other].toSorted();
+    return { start_date, end_date, timezone };
+  });
 
 export const anyRange = fc.oneof(
   fc.record({ period: fc.constantFrom("24h", "7d", "30d", "90d", "all") }),
   fc
-    .oneof(fc.tuple(DAY_TEXT, DAY_TEXT), fc.tuple(INSTANT_TEXT, INSTANT_TEXT))
+    .oneof(fc.tuple(DAY_TEXT, DAY_TEXT), INSTANT_TEXTS)
     .map(([a, b]) => [a, b].toSorted())
     .filter(([a = "", b = ""]) => a.length === 10 || a < b)
     .map(([start_date = "", end_date = ""]) => ({ start_date, end_date })),
