@@ -12,10 +12,13 @@ import { collectStarts, writeTiming } from "./runner/timing.ts";
 const UNIT_TIMEOUT_MS = 180_000;
 
 /**
- * Files of end-to-end tests that run at a time. A stack waits half of the time: for elections, leases, time-outs. With
- * three, some pages of the dashboard took longer than tests wait.
+ * Files of end-to-end tests that run at a time. They wait a third of the time: for elections, leases, time-outs. With
+ * four, two cores have no more to give.
  */
-const E2E_FILES_AT_ONCE = 2;
+const E2E_FILES_AT_ONCE = 3;
+
+/** Processes that run unit tests: more than cores, as some of them wait. */
+const UNIT_PROCESSES = 4;
 
 /**
  * Files with failed tests that are run once more, alone, when all others have ended: on a busy machine a test may fail
@@ -95,8 +98,8 @@ function selectAffected(): Selection {
 
 async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
   console.log("\n== unit tests ==");
-  // One process per core; files in it share globals, as they would in a single process.
-  const flags = ["--parallel", "--no-isolate", `--timeout=${UNIT_TIMEOUT_MS}`];
+  // Files of a process share globals, as they would in a single one.
+  const flags = [`--parallel=${UNIT_PROCESSES}`, "--no-isolate", `--timeout=${UNIT_TIMEOUT_MS}`];
   return await runBunTest({ paths, flags, output: "inherit" });
 }
 

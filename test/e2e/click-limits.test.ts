@@ -14,8 +14,7 @@ import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer } from "../harness/nats-versions.ts";
 import { startNats } from "../harness/nats.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
@@ -30,11 +29,11 @@ const RECOVERY_MS = 15_000;
 /** A redirector that can be killed and started again on its journal. */
 type Redirector = { url(): string; kill(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
 
-let stack: SharedStack;
+let stack: Stack;
 let key: string;
 
 beforeAll(async () => {
-  stack = await useStack();
+  stack = await startStack();
   ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());

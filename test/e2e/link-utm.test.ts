@@ -16,16 +16,15 @@ import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
+let stack: Stack;
 let key: string;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 
 beforeAll(async () => {
-  stack = await useStack();
+  stack = await startStack();
   ({ key } = await createAccount(stack, "enterprise", {
     minute: 100_000,
     burst: 100_000,

@@ -163,13 +163,13 @@ type Day = { start: number; label: string };
 /** The days of zones, by luxon: asking it about each click would take most of a test's time. */
 const DAYS = new Map<string, Day[]>();
 
-/** The local days of a zone in which clicks can be or ranges can end. */
+/** The local days of a zone in which clicks can be or ranges and what they are compared with can end. */
 function readDays(zone: string): Day[] {
   const known = DAYS.get(zone);
   if (known !== undefined) return known;
   const days: Day[] = [];
   const end = DateTime.now().plus({ years: 1 });
-  let day = DateTime.fromISO("2022-01-01", { zone }).startOf("day");
+  let day = DateTime.fromISO("2019-01-01", { zone }).startOf("day");
   for (; day < end; day = day.plus({ days: 1 }).startOf("day"))
     days.push({ start: day.toMillis(), label: day.toISODate() ?? "" });
   DAYS.set(zone, days);
@@ -178,6 +178,7 @@ function readDays(zone: string): Day[] {
 
 /** Finds the day of an instant: the last one that started before or at it. */
 function findDay(days: readonly Day[], at: number): number {
+  if (at < (days[0]?.start ?? Infinity)) throw new Error(`No days are known at ${at}.`);
   let [first, next] = [0, days.length];
   while (next - first > 1) {
     const middle = (first + next) >> 1;
