@@ -83,7 +83,7 @@ function select(): Selection {
   if (word === "e2e") return { unit: [], files: findFiles(words) };
   if (word === "affected") return selectAffected();
   console.error("Usage: bun test/run.ts [unit | e2e [FILE …] | affected [COMMIT]]");
-  process.exit(2);
+  return process.exit(2);
 }
 
 function selectAffected(): Selection {

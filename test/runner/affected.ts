@@ -28,7 +28,7 @@ const PROCESSES: { main: string; spokenOf: RegExp }[] = [
 const RESOURCES = ["analytics", "clicks", "domains", "keys", "members", "shares", "usage"];
 
 /** These go through the whole product, so they see every change in it. */
-const MAIN_FILES = ["test/e2e/main-job.test.ts", "test/e2e/specification.test.ts"];
+const MAIN_FILES = new Set(["test/e2e/main-job.test.ts", "test/e2e/specification.test.ts"]);
 
 const CODE = /\.tsx?$/;
 const PRODUCT =
@@ -69,19 +69,21 @@ export function findSeers(path: string, views: readonly View[]): string[] {
   const seers = views.filter(
     ({ test, seen }) =>
       seen.has(path) ||
-      (isProduct && MAIN_FILES.includes(test)) ||
+      (isProduct && MAIN_FILES.has(test)) ||
       (!CODE.test(path) && isNamed(path, seen)),
   );
-  const isSeen = seers.some(({ test }) => !MAIN_FILES.includes(test));
+  const isSeen = seers.some(({ test }) => !MAIN_FILES.has(test));
   return (isSeen || !isProduct ? seers : views).map(({ test }) => test);
 }
 
+/** Runs git; returns the lines that it prints. */
+function git(...args: string[]): string[] {
+  const { stdout, exitCode, stderr } = Bun.spawnSync(["git", ...args], { cwd: ROOT });
+  if (exitCode !== 0) throw new Error(stderr.toString());
+  return stdout.toString().split("\n");
+}
+
 function findChanged(commit: string): string[] {
-  const git = (...args: string[]) => {
-    const { stdout, exitCode, stderr } = Bun.spawnSync(["git", ...args], { cwd: ROOT });
-    if (exitCode !== 0) throw new Error(stderr.toString());
-    return stdout.toString().split("\n");
-  };
   const differing = git("diff", "--name-only", "--no-renames", commit);
   const unknown = git("ls-files", "--others", "--exclude-standard");
   return [...new Set([...differing, ...unknown])].filter((path) => path !== "");
