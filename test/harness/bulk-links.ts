@@ -40,11 +40,8 @@ const REQUESTS_AT_ONCE = 4;
 /** A store or the API may be away for as long as a fault takes. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** Time until every redirector leads to the newest destination. */
+/** Time until every redirector leads to the newest destination, and until a dead one's consumer is gone. */
 const CURRENT_TIMEOUT_MS = 15_000;
-
-/** Consumers that redirectors killed in the last half a minute leave; a feed that begins again and again has thousands. */
-const UNUSED_CONSUMERS_MAX = 10;
 const CONSUMERS_TIMEOUT_MS = 40_000;
 
 /** Quiet time between two requests for changes while a part is away. */
@@ -221,13 +218,13 @@ export function createBulkLinks({
       ]);
     },
 
-    /** Waits until one consumer is used for each redirector; those of killed ones go by themselves. */
+    /** Waits until the stream has one consumer for each redirector, which uses it: those of killed ones go after a while. */
     async expectConsumers(): Promise<void> {
       const startedAt = performance.now();
       await eventually(async () => {
         const { used, unused } = await findFeedConsumers(await connectNats());
         const needed = redirectors().length;
-        if (used.length !== needed || unused.length > UNUSED_CONSUMERS_MAX)
+        if (used.length !== needed || unused.length > 0)
           throw new Error(`${used.length} consumers of ${needed}, and ${unused.length} unused`);
       }, CONSUMERS_TIMEOUT_MS);
       log(`one consumer for each redirector after ${seconds(startedAt)} s`);
