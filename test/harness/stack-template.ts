@@ -22,20 +22,21 @@ const PARTS = ["secrets.json", "nats", "clickhouse", "journal"];
 /** Tests kill processes, not machines, and what a process has written survives that. */
 const POSTGRES_SETTINGS = "fsync = off\nfull_page_writes = off\n";
 
-/**
- * Copies the template to `dataDir`. `start` runs a new stack to readiness and stops it; returns its data directory. That
- * happens once per state of the sources.
- */
-export async function copyTemplate(dataDir: string, start: () => Promise<string>): Promise<void> {
+/** Makes a new data directory, calls `keep` with it when its stack has stopped, and removes it. */
+export type MakeDataDir = (keep: (dataDir: string) => void) => Promise<void>;
+
+/** Copies the template to `dataDir`. It is made once per state of the sources. */
+export async function copyTemplate(dataDir: string, makeDataDir: MakeDataDir): Promise<void> {
   const template = join(ROOT, ".local/test-stack", hashFiles(ROOT, SOURCES));
-  await makeTemplate(template, async (unfinished) => {
-    const made = await start();
-    mkdirSync(unfinished);
-    copyParts(made, unfinished);
-    const postgres = join(unfinished, "postgres");
-    copyFiles(realpathSync(join(made, "postgres", "data")), postgres);
-    appendFileSync(join(postgres, "postgresql.conf"), POSTGRES_SETTINGS);
-  });
+  await makeTemplate(template, (unfinished) =>
+    makeDataDir((made) => {
+      mkdirSync(unfinished);
+      copyParts(made, unfinished);
+      const postgres = join(unfinished, "postgres");
+      copyFiles(realpathSync(join(made, "postgres", "data")), postgres);
+      appendFileSync(join(postgres, "postgresql.conf"), POSTGRES_SETTINGS);
+    }),
+  );
   mkdirSync(dataDir, { recursive: true });
   copyParts(template, dataDir);
   // Where PostgreSQL's user cannot reach the data directory, it has its own elsewhere.

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { findNatsServer } from "../../deploy/local/nats.ts";
 import { removeInstallation } from "../../deploy/local/postgres-installation.ts";
 import { eventually } from "./eventually.ts";
-import { copyTemplate } from "./stack-template.ts";
+import { copyTemplate, type MakeDataDir } from "./stack-template.ts";
 import { noteStart } from "./start-times.ts";
 import { createTemporaryDir } from "./templates.ts";
 
@@ -165,11 +165,12 @@ export const attachStack = (dataDir: string, root = PROJECT_DIR): SharedStack =>
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
 
-async function makeDataDir(): Promise<string> {
-  const { dataDir, stop } = await startStack({ empty: true });
-  await stop();
-  return dataDir;
-}
+/** Makes the data directory that others are copied from. */
+const makeDataDir: MakeDataDir = async (keep) => {
+  await using stack = await startStack({ empty: true });
+  await stack.stop();
+  keep(stack.dataDir);
+};
 
 /** Finds every process on this machine whose command line or environment contains the directory (Linux). */
 export function findProcesses(dataDir: string): { pid: number; command: string }[] {
