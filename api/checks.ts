@@ -13,11 +13,10 @@ import { findIncompleteness } from "./feed/feed-watch.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
-  openPostgres,
   readTime,
   requireOwnership,
   requirePrivileges,
-  type Sql,
+  usePostgres,
 } from "./postgres.ts";
 
 type Config = z.output<typeof configSchema>;
@@ -30,7 +29,7 @@ export const checks: Checks<Config> = {
     {
       name: "DATABASE_URL",
       mend: "Run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
-      run: () => withSql(DATABASE_URL, requirePrivileges),
+      run: () => usePostgres(DATABASE_URL, requirePrivileges),
     },
     {
       name: "NATS_URL",
@@ -49,7 +48,7 @@ export const checks: Checks<Config> = {
     checkExcess(DATABASE_URL),
     checkFeed(DATABASE_URL),
     ...checkStreams({ url: NATS_URL, streams: [LINKS_STREAM], replicas: NATS_REPLICAS }),
-    checkClock("PostgreSQL", () => withSql(DATABASE_URL, readTime)),
+    checkClock("PostgreSQL", () => usePostgres(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>
       withClickHouse(CLICKHOUSE_URL, async (ask) => Number(await ask(SELECT_TIME))),
     ),
@@ -62,7 +61,7 @@ export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
     {
       name: "DATABASE_URL",
       mend: "Use the user shorthop of postgres/roles.sql in migrate.env.",
-      run: () => withSql(DATABASE_URL, requireOwnership),
+      run: () => usePostgres(DATABASE_URL, requireOwnership),
     },
     checkSchema(DATABASE_URL),
   ],
@@ -73,7 +72,7 @@ export const checkFeed = (url: string): Check => ({
   name: "links feed",
   mend: "Mend the schema of PostgreSQL first.",
   async run() {
-    const detail = await withSql(url, findIncompleteness);
+    const detail = await usePostgres(url, findIncompleteness);
     if (detail === undefined) return undefined;
     return {
       status: "failed",
@@ -89,7 +88,7 @@ const checkSchema = (url: string): Check => ({
   name: "schema of PostgreSQL",
   mend: "Mend DATABASE_URL first.",
   async run() {
-    const detail = await withSql(url, schemaState);
+    const detail = await usePostgres(url, schemaState);
     if (detail === "ok") return undefined;
     return { status: "failed", detail, mend: "Run shorthop migrate, of this version." };
   },
@@ -99,22 +98,13 @@ const checkExcess = (url: string): Check => ({
   name: "role in PostgreSQL",
   mend: "Mend DATABASE_URL first.",
   async run() {
-    const detail = await withSql(url, findExcessPrivilege);
+    const detail = await usePostgres(url, findExcessPrivilege);
     if (detail === undefined) return undefined;
     const mend =
       "Use shorthop_api of postgres/roles.sql, which has only the rights that the API needs.";
     return { status: "warning", detail, mend };
   },
 });
-
-async function withSql<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = openPostgres(url, 1);
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-}
 
 /** Runs `work` with a function that runs a statement and returns its output as text. */
 async function withClickHouse<T>(

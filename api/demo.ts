@@ -1,30 +1,22 @@
 /** The demo account and user of a local stack, so that a first visitor need not create any. */
-import { SCOPES } from "../shared/contracts/key-schemas.ts";
 import { createAccountService } from "./accounts/service.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createMemberService } from "./members/service.ts";
-import { openPostgres, type Sql } from "./postgres.ts";
+import { usePostgres } from "./postgres.ts";
 import { openUsers } from "./sessions/operators.ts";
 
 const DEMO = "Demo";
 
 /** Creates a demo account with a live key of every scope; returns the key. */
 export const createDemoKey = (databaseUrl: string): Promise<string> =>
-  withPostgres(databaseUrl, async (sql) => {
+  usePostgres(databaseUrl, async (sql) => {
     const accountId = await createAccountService({ sql }).create(DEMO, "business", {});
-    const key = {
-      accountId,
-      name: "First key",
-      mode: "live",
-      scopes: SCOPES,
-      expiresAt: null,
-    } as const;
-    return (await createKeyService({ sql }).createAny(key)).key;
+    return (await createKeyService({ sql }).createFirst(accountId)).key;
   });
 
 /** Ensures that a user with this e-mail address and password exists, and is an owner of every demo account. */
 export const ensureDemoUser = (databaseUrl: string, email: string, password: string) =>
-  withPostgres(databaseUrl, async (sql) => {
+  usePostgres(databaseUrl, async (sql) => {
     const users = openUsers(sql);
     if (!(await users.setPassword(email, password)))
       await users.markVerified(await users.create({ email, name: DEMO, password }));
@@ -35,12 +27,3 @@ export const ensureDemoUser = (databaseUrl: string, email: string, password: str
     for (const account of accounts.filter(({ name }) => name === DEMO))
       await members.add(account.id, id, "owner");
   });
-
-async function withPostgres<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = openPostgres(url, 1);
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end({ timeout: 2 });
-  }
-}

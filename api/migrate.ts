@@ -6,7 +6,7 @@ import { createLog } from "../shared/log.ts";
 import { migrateConfigSchema } from "./config.ts";
 import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
-import { openPostgres } from "./postgres.ts";
+import { usePostgres } from "./postgres.ts";
 
 /**
  * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations. Logs to standard output, or to
@@ -19,7 +19,5 @@ export async function migrate(
   const config = loadConfig(migrateConfigSchema, env);
   const log = createLog("api", config.LOG_LEVEL, output);
   await createDatabaseIfMissing(config.DATABASE_URL, log);
-  const sql = openPostgres(config.DATABASE_URL, 1);
-  await migratePostgres(sql, log);
-  await sql.end();
+  await usePostgres(config.DATABASE_URL, (sql) => migratePostgres(sql, log));
 }

@@ -14,6 +14,9 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 /** The longest a request waits for a connection, so that an unreachable database leads to a 503. */
 const CONNECT_TIMEOUT_SECONDS = 2;
 
+/** The longest that the close of a connection waits for its statement. */
+const CLOSE_TIMEOUT_SECONDS = 2;
+
 /** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
 export const openPostgres = (
   url: string,
@@ -29,6 +32,20 @@ export const openPostgres = (
     onnotice: () => undefined,
     connection: { application_name: "shorthop-api", statement_timeout: STATEMENT_TIMEOUT_MS },
   });
+
+/** Runs `work` on one connection of a database, and closes it; `connectTimeoutSeconds` as of {@link openPostgres}. */
+export async function usePostgres<T>(
+  url: string,
+  work: (sql: Sql) => Promise<T>,
+  connectTimeoutSeconds?: number,
+): Promise<T> {
+  const sql = openPostgres(url, 1, connectTimeoutSeconds);
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: CLOSE_TIMEOUT_SECONDS });
+  }
+}
 
 /** Throws an error that names what is missing when the API lacks a right on one of its tables or sequences. */
 export async function requirePrivileges(sql: Sql): Promise<void> {

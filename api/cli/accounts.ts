@@ -1,7 +1,6 @@
 /** `shorthop admin accounts …`: manages accounts and their plans. */
 import { type Command, Option } from "commander";
 
-import { SCOPES } from "../../shared/contracts/key-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type AccountLimits, PLANS } from "../accounts/model.ts";
 import { createAccountService } from "../accounts/service.ts";
@@ -33,15 +32,7 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase)
           options.plan,
           options.limits,
         );
-        const created = options.key
-          ? await createKeyService({ sql }).createAny({
-              accountId: id,
-              name: "First key",
-              mode: "live",
-              scopes: SCOPES,
-              expiresAt: null,
-            })
-          : undefined;
+        const created = options.key ? await createKeyService({ sql }).createFirst(id) : undefined;
         print(options.json, {
           id: encodeId("acct", id),
           plan: options.plan,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { databaseOf, hostsOf, withDatabase } from "../../shared/postgres.ts";
 import { schemaState } from "../migrations/applied.ts";
-import { openPostgres } from "../postgres.ts";
+import { type Sql, usePostgres } from "../postgres.ts";
 import { countRows, createDatabase, dropDatabase } from "./sql.ts";
 
 /** The schema of a restored database is asked right after much has been written. */
@@ -65,8 +65,7 @@ export async function drillPostgres(
   const dump = listDumps(dir).at(-1);
   if (dump === undefined) throw new Error(`There is no dump in ${dir}.`);
   const database = `${databaseOf(url)}_drill`;
-  const sql = openPostgres(url, 1, CONNECT_TIMEOUT_SECONDS);
-  try {
+  const drill = async (sql: Sql) => {
     await dropDatabase(sql, database);
     await createDatabase(sql, database);
     try {
@@ -74,24 +73,19 @@ export async function drillPostgres(
       // Owners and privileges are those of the cluster, not of a drill.
       const options = ["--exit-on-error", "--no-owner", "--no-privileges", `--dbname=${database}`];
       await runTool({ url: restored, env }, ["pg_restore", ...options, dump]);
-      return { dump, ...(await inspect(restored)) };
+      const counts = await usePostgres(restored, inspect, CONNECT_TIMEOUT_SECONDS);
+      return { dump, ...counts };
     } finally {
       await dropDatabase(sql, database);
     }
-  } finally {
-    await sql.end({ timeout: 2 });
-  }
+  };
+  return await usePostgres(url, drill, CONNECT_TIMEOUT_SECONDS);
 }
 
-async function inspect(url: string): Promise<Record<string, unknown>> {
-  const sql = openPostgres(url, 1, CONNECT_TIMEOUT_SECONDS);
-  try {
-    const schema = await schemaState(sql);
-    if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
-    return await countRows(sql);
-  } finally {
-    await sql.end({ timeout: 2 });
-  }
+async function inspect(sql: Sql): Promise<Record<string, unknown>> {
+  const schema = await schemaState(sql);
+  if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
+  return await countRows(sql);
 }
 
 /** Runs a program of PostgreSQL on the database of a URL. The password is passed where other users cannot see it. */

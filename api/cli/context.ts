@@ -3,7 +3,7 @@ import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickh
 import { connect, type NatsConnection } from "nats";
 
 import { natsLogin } from "../../shared/nats.ts";
-import { openPostgres, type Sql } from "../postgres.ts";
+import { type Sql, usePostgres } from "../postgres.ts";
 import { findUrl } from "./endpoints.ts";
 
 /** Nobody waits for a command as for a request: it may connect to a busy database. */
@@ -18,14 +18,8 @@ export type WithDatabase = (work: (sql: Sql) => Promise<void>) => Promise<void>;
 /** Uses the database of `DATABASE_URL` or of the local stack. */
 export const createWithDatabase =
   (env: Record<string, string | undefined>): WithDatabase =>
-  async (work) => {
-    const sql = openPostgres(await findUrl(env, "DATABASE_URL"), 1, CONNECT_TIMEOUT_SECONDS);
-    try {
-      await work(sql);
-    } finally {
-      await sql.end({ timeout: 2 });
-    }
-  };
+  async (work) =>
+    usePostgres(await findUrl(env, "DATABASE_URL"), work, CONNECT_TIMEOUT_SECONDS);
 
 /** Runs `work` on NATS, then closes the connection. */
 export type WithNats = (work: (nats: NatsConnection) => Promise<void>) => Promise<void>;

@@ -62,7 +62,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
     withClickHouse: createWithClickHouse(ownerEnv),
     findDatabase: async () => ({
       url: await findUrl(ownerEnv, "DATABASE_URL"),
-      env: env,
+      env,
     }),
   });
   addProcessCommands(program, env, files);

@@ -203,9 +203,9 @@ export function startLinkPublisher({
 
 /**
  * Publishes a message unless the stream holds the same or a later version; returns the sequence number of what the stream
- * then has. The expected last sequence of the
- * subject (optimistic locking) makes comparison and write atomic across processes. It is read first, not found out by a
- * publish that fails: after those, replicas of nats-server 2.9 number their messages differently (decision 17).
+ * then has. The expected last sequence of the subject (optimistic locking) makes comparison and write atomic across
+ * processes. It is read first, not found out by a publish that fails: after those, replicas of nats-server 2.9 number
+ * their messages differently (decision 17).
  */
 async function publishIfNewer(
   { client, manager }: { client: JetStreamClient; manager: JetStreamManager },

@@ -1,4 +1,5 @@
 /** API keys: creating, listing, revoking and rotating them. */
+import { SCOPES } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { generateKey } from "../auth/api-key.ts";
@@ -134,6 +135,9 @@ export function createKeyService({ sql }: { sql: Sql }) {
 
   return {
     createAny,
+    /** For operators: the first key of a new account, live and with every scope. */
+    createFirst: (accountId: Uuid): Promise<CreatedKey> =>
+      createAny({ accountId, name: "First key", mode: "live", scopes: SCOPES, expiresAt: null }),
     create,
     get,
     list,

@@ -3,8 +3,7 @@ import { accountLimits, type Plan } from "../../api/accounts/model.ts";
 import { createAccountService } from "../../api/accounts/service.ts";
 import { parseId, parseScopes } from "../../api/cli/arguments.ts";
 import { createKeyService } from "../../api/keys/service.ts";
-import { openPostgres, type Sql } from "../../api/postgres.ts";
-import { SCOPES } from "../../shared/contracts/key-schemas.ts";
+import { type Sql, usePostgres } from "../../api/postgres.ts";
 import { encodeId } from "../../shared/ids.ts";
 import type { SharedStack } from "./stack.ts";
 
@@ -55,8 +54,7 @@ export const createAccount = (
   withPostgres(stack, async (sql) => {
     const accounts = createAccountService({ sql });
     const id = await accounts.create(`Account on ${plan}`, plan, accountLimits.parse(limits ?? {}));
-    const options = { name: "First key", mode: "live", scopes: SCOPES, expiresAt: null } as const;
-    const { key } = await createKeyService({ sql }).createAny({ accountId: id, ...options });
+    const { key } = await createKeyService({ sql }).createFirst(id);
     return { id: encodeId("acct", id), plan, key };
   });
 
@@ -79,14 +77,5 @@ export const createKey = (
   });
 
 /** Runs `work` on the stack's database. */
-export async function withPostgres<T>(
-  stack: SharedStack,
-  work: (sql: Sql) => Promise<T>,
-): Promise<T> {
-  const sql = openPostgres(stack.info().database_url, 1, CONNECT_TIMEOUT_SECONDS);
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end({ timeout: 2 });
-  }
-}
+export const withPostgres = <T>(stack: SharedStack, work: (sql: Sql) => Promise<T>): Promise<T> =>
+  usePostgres(stack.info().database_url, work, CONNECT_TIMEOUT_SECONDS);

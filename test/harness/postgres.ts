@@ -9,7 +9,7 @@ import { createKeyService } from "../../api/keys/service.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { createPasswordHashing } from "../../api/passwords/hashing.ts";
-import { openPostgres, type Sql } from "../../api/postgres.ts";
+import { openPostgres, type Sql, usePostgres } from "../../api/postgres.ts";
 import {
   type PostgresInstallation,
   prepareInstallation,
@@ -88,9 +88,7 @@ export async function startPostgres(): Promise<TestPostgres> {
 async function makeCluster(keep: (data: string) => void): Promise<void> {
   const server = await startServer((installation) => initialise(installation, PASSWORD));
   try {
-    const sql = openPostgres(server.url, 1);
-    await migratePostgres(sql, createLog("test", "silent"));
-    await sql.end();
+    await usePostgres(server.url, (sql) => migratePostgres(sql, createLog("test", "silent")));
     await server.stop();
     keep(server.data);
   } finally {
