@@ -6,7 +6,7 @@
 import { findAffected } from "./runner/affected.ts";
 import { type Failure, type Outcome, runBunTest } from "./runner/bun-test.ts";
 import { type FileOutcome, findFiles, runFiles } from "./runner/end-to-end.ts";
-import { collectStarts, writeTiming } from "./runner/timing.ts";
+import { collectStarts, sum, writeTiming } from "./runner/timing.ts";
 
 /** Timeout of one unit test: it needs no stack, so one that takes longer hangs. */
 const UNIT_TIMEOUT_MS = 180_000;
@@ -59,7 +59,6 @@ const failures = outcomes.flatMap((outcome) => outcome.failures);
 const flaky = await findFlaky(failures);
 writeTiming(startedAt, unit?.seconds, files);
 
-const sum = (numbers: number[]) => numbers.reduce((total, n) => total + n, 0);
 const skipped = sum(outcomes.map((outcome) => outcome.skipped));
 const failed = failures.length - flaky.length;
 const passed = sum(outcomes.map((outcome) => outcome.tests)) - skipped - failed;

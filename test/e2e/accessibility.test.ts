@@ -19,7 +19,7 @@ import {
   type View,
 } from "../harness/seeded-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const FIRST_LOAD_BYTES_MAX = 200 * 1024;
 

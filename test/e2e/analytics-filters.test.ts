@@ -26,7 +26,7 @@ import {
 } from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const CLICKS = 12_000;
 /** In `npm test` some; `bun run test:analytics` asks a thousand. */

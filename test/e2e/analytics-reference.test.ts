@@ -27,7 +27,7 @@ import {
 } from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const LINKS = 5;
 const CLICKS = 15_000;

@@ -11,7 +11,7 @@ import { smallest } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 /** Arrays in arrays: one hundred kilobytes. */
 const DEPTH = 50_000;

@@ -7,7 +7,7 @@ import { callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createSettingsAccount, type Json } from "../harness/settings-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1";

@@ -15,7 +15,7 @@ import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/
 import { createUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 100_000,

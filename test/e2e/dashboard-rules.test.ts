@@ -12,7 +12,7 @@ import { chromiumPath, openBrowser, visitSignedIn } from "../harness/browser.ts"
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 const IPHONE =

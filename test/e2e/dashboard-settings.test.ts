@@ -20,7 +20,7 @@ import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 const OWN = "https://example.com/own";

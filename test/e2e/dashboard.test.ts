@@ -16,7 +16,7 @@ import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 100_000,

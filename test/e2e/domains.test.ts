@@ -7,7 +7,7 @@ import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/domains": 100_000 } };
 

@@ -13,7 +13,7 @@ import { type Edge, startCaddy, startHaproxy } from "../harness/edge.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 10_000;
 const SHORT_HOST = "sho.rt.test";

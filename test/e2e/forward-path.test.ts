@@ -7,7 +7,7 @@ import { startRedirector } from "../harness/processes.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { createSettingsAccount } from "../harness/settings-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 let stack: SharedStack;
 let account: Awaited<ReturnType<typeof createSettingsAccount>>;

@@ -8,7 +8,7 @@ import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,

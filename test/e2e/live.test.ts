@@ -7,7 +7,7 @@ import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 10_000;
 

@@ -8,7 +8,7 @@ import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 /** Latest appearance of a click in the analytics. */
 const CLICK_VISIBLE_MS_MAX = 3_000;

@@ -7,7 +7,7 @@ import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const ROUNDS = 1_000;
 

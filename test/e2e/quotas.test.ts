@@ -14,7 +14,7 @@ import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/das
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 /** Rate limits so high that only quotas apply. */
 const UNLIMITED = {

@@ -11,7 +11,7 @@ import { parseKey } from "../../api/auth/api-key.ts";
 import { authorizeAll } from "../../api/auth/authorize.ts";
 import { createAccount } from "../harness/admin.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { type SharedStack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const RULE = { scope: "links:write", limit: "POST /v1/links", cost: 1 } as const;
 

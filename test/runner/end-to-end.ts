@@ -36,6 +36,9 @@ export function findFiles(words: readonly string[]): string[] {
  */
 export async function runFiles(files: readonly string[], atOnce: number): Promise<FileOutcome[]> {
   const logs = mkdtempSync(join(tmpdir(), "shorthop-logs-"));
+  const sharing = new Set(files.filter(sharesStack));
+  const rank = (file: string): number =>
+    sharing.has(file) ? LONG_FILES.length + 1 : longRank(file);
   const waiting = files.toSorted((a, b) => rank(a) - rank(b));
   const outcomes: FileOutcome[] = [];
 
@@ -53,7 +56,7 @@ export async function runFiles(files: readonly string[], atOnce: number): Promis
   async function runLane(): Promise<void> {
     let shared: LaneStack | undefined;
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      if (!sharesStack(file)) {
+      if (!sharing.has(file)) {
         await runOne(file, {});
         continue;
       }
@@ -82,9 +85,8 @@ async function startLaneStack(): Promise<LaneStack> {
 const sharesStack = (file: string): boolean =>
   readFileSync(join(ROOT, file), "utf8").includes(SHARED_STACK);
 
-/** Long files first, those that share a stack last. */
-function rank(file: string): number {
-  const long = LONG_FILES.findIndex((name) => file.endsWith(`/${name}.test.ts`));
-  if (long >= 0) return long;
-  return LONG_FILES.length + (sharesStack(file) ? 1 : 0);
+/** The place of a file among the long ones, or that after them. */
+function longRank(file: string): number {
+  const rank = LONG_FILES.findIndex((name) => file.endsWith(`/${name}.test.ts`));
+  return rank < 0 ? LONG_FILES.length : rank;
 }

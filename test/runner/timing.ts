@@ -8,14 +8,16 @@ import type { FileOutcome } from "./end-to-end.ts";
 
 const RESULTS = join(import.meta.dir, "../results");
 
+/** What processes of the run append to. */
+const STARTS = join(RESULTS, "starts.jsonl");
+
 const SLOWEST = 10;
 
 /** Has every test process of this run say how long its stacks took to start. */
 export function collectStarts(): void {
   mkdirSync(RESULTS, { recursive: true });
-  const path = join(RESULTS, "starts.jsonl");
-  writeFileSync(path, "");
-  process.env[STARTS_VARIABLE] = path;
+  writeFileSync(STARTS, "");
+  process.env[STARTS_VARIABLE] = STARTS;
 }
 
 /** Writes the times of a run. */
@@ -24,7 +26,7 @@ export function writeTiming(
   unitSeconds: number | undefined,
   files: readonly FileOutcome[],
 ): void {
-  const starts = readFileSync(join(RESULTS, "starts.jsonl"), "utf8").trim().split("\n");
+  const starts = readFileSync(STARTS, "utf8").trim().split("\n");
   const timing = {
     date: startedAt.toISOString(),
     machine: { cpus: availableParallelism(), model: cpus()[0]?.model },
@@ -51,4 +53,5 @@ export function writeTiming(
 
 const round = (seconds: number): number => Math.round(seconds * 10) / 10;
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, n) => total + n, 0);
+export const sum = (numbers: readonly number[]): number =>
+  numbers.reduce((total, n) => total + n, 0);
