@@ -59,12 +59,11 @@ export async function openEngine(dataDir: string, connectionArgs: string[]): Pro
     const session = open();
     try {
       if (database !== undefined) await session.queryAsync(`USE ${quoteIdentifier(database)}`);
-      for (const [name, value] of settings) {
-        await session.queryAsync(`SET ${quoteIdentifier(name)} = ${quoteString(value)}`);
-      }
-      for (const [name, value] of parameters) {
-        await session.queryAsync(`SET ${quoteIdentifier(`param_${name}`)} = ${quoteString(value)}`);
-      }
+      const set = [
+        ...settings.map(assignment),
+        ...parameters.map(([name, value]) => assignment([`param_${name}`, value])),
+      ];
+      if (set.length > 0) await session.queryAsync(`SET ${set.join(", ")}`);
       const insert = data.length === 0 ? undefined : parsePlainInsert(sql);
       // The rows stay bytes: as part of a statement's text, each of them would be copied four times.
       if (insert !== undefined) {
@@ -98,6 +97,9 @@ export async function openEngine(dataDir: string, connectionArgs: string[]): Pro
 }
 
 const NO_BYTES = new Uint8Array();
+
+const assignment = ([name, value]: [string, string]): string =>
+  `${quoteIdentifier(name)} = ${quoteString(value)}`;
 
 const quoteIdentifier = (name: string): string =>
   `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
