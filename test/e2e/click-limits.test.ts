@@ -24,6 +24,9 @@ const UNLIMITED = {
 
 const CLIENTS = 100;
 
+/** How long a client waits after a refusal, as people do. What is refused for good then costs little time. */
+const REFUSED_PAUSE_MS = 200;
+
 const RECOVERY_MS = 15_000;
 
 /** A redirector that can be killed and started again on its journal. */
@@ -121,8 +124,7 @@ function storm(alias: string, origins: () => string[]): Storm {
       );
       if (response === undefined) result.failed++;
       if (response?.status === 302) result.led++;
-      // A refusal is not repeated at once, as by people.
-      else await Bun.sleep(20);
+      else await Bun.sleep(REFUSED_PAUSE_MS);
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, i) => client(i));
@@ -321,10 +323,15 @@ describe("the confirmation", () => {
 });
 
 describe("many redirectors and clients", () => {
+  let fleet: Awaited<ReturnType<typeof createFleet>>;
+  beforeAll(async () => {
+    fleet = await createFleet(4);
+  });
+  afterAll(async () => await fleet[Symbol.asyncDispose]());
+
   test.each([1, 10, 1_000])(
     "a limit of %i leads on so often, not once more, while redirectors are killed",
     async (max) => {
-      await using fleet = await createFleet(4);
       const { redirectors } = fleet;
       const { id, alias } = await create({ max_clicks: max });
       const clients = storm(alias, () => redirectors.map(({ url }) => url()));
@@ -354,7 +361,6 @@ describe("many redirectors and clients", () => {
   );
 
   test("the last clicks can be had beside a redirector that leased some and is idle", async () => {
-    await using fleet = await createFleet(2);
     const [idle, other] = fleet.redirectors;
     const { alias } = await create({ max_clicks: 20 });
     expect((await followSettled(alias, idle?.url())).status).toBe(302);
@@ -364,7 +370,6 @@ describe("many redirectors and clients", () => {
   }, 120_000);
 
   test("a crash does not lose the only click of a one-time link", async () => {
-    await using fleet = await createFleet(2);
     const [crashing, other] = fleet.redirectors;
     for (let round = 0; round < 5; round++) {
       const { alias } = await create({ max_clicks: 1 });
@@ -381,7 +386,6 @@ describe("many redirectors and clients", () => {
   }, 240_000);
 
   test("a limit is raised and lowered while clicks go on", async () => {
-    await using fleet = await createFleet(3);
     const { id, alias } = await create({ max_clicks: 50 });
     const clients = storm(alias, () => fleet.redirectors.map(({ url }) => url()));
     await eventually(async () => expect(clients.led).toBe(50), RECOVERY_MS);
