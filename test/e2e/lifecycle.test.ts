@@ -12,9 +12,11 @@ import { readStartTime } from "../../deploy/local/process-registry.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import {
+  attachStack,
   createDataDir,
   findProcesses,
   removeDataDir,
+  type SharedStack,
   spawnSupervisor,
   type Stack,
   startStack,
@@ -24,7 +26,11 @@ const RECOVERY_TIMEOUT_MS = 30_000;
 const CLICK_VISIBLE_MS = 5_000;
 const NO_ORPHANS_MS = 5_000;
 
-const accessSchema = z.object({ api_url: z.string(), api_key: z.string() });
+const accessSchema = z.object({
+  api_url: z.string(),
+  short_url: z.string(),
+  api_key: z.string(),
+});
 
 /** How to call the API of a stack that runs on a data directory. */
 const readAccess = (dataDir: string) =>
@@ -72,37 +78,6 @@ async function expectCleanStop(stack: Stack, signal: NodeJS.Signals): Promise<vo
   expect(findProcesses(dirname(stack.dataDir))).toEqual([]);
 }
 
-describe("stopping the stack", () => {
-  test("by Ctrl-C, SIGTERM or SIGHUP leaves no process, and keeps links and clicks for the next start", async () => {
-    const dataDir = createDataDir();
-    try {
-      await using first = await startStack({ dataDir });
-      expect(pidsOf(first)).toHaveLength(6);
-      const key = first.info().api_key;
-      const link = await createLink(first);
-      expect((await call(link.short_url)).status).toBe(302);
-      // Stopped at once: the click has not reached ClickHouse yet. By two signals, as npm forwards the terminal's.
-      first.supervisor.kill("SIGINT");
-      await Bun.sleep(20);
-      await expectCleanStop(first, "SIGINT");
-
-      await using second = await startStack({ dataDir });
-      expect(second.info().api_key).toBe(key);
-      const redirect = await call(`${second.info().short_url}/${link.alias}`);
-      expect(redirect.headers.get("location")).toBe("https://example.com/persistent");
-      await expectClicks(second, link.id, 2);
-      await expectCleanStop(second, "SIGTERM");
-
-      await using fresh = await startStack({ dataDir, args: ["--fresh"] });
-      expect(fresh.info().api_key).not.toBe(key);
-      expect((await call(`${fresh.info().short_url}/${link.alias}`)).status).toBe(404);
-      await expectCleanStop(fresh, "SIGHUP");
-    } finally {
-      removeDataDir(dataDir);
-    }
-  });
-});
-
 const SERVICES = ["redirector", "api", "worker", "clickhouse", "nats", "postgres"] as const;
 
 /** Kills a process of the stack, and waits until all are ready again. */
@@ -118,6 +93,58 @@ async function expectRestart(stack: Stack, name: (typeof SERVICES)[number]): Pro
     expect((await call(`${stack.info().clickhouse_url}/ping`)).status).toBe(200);
   }, RECOVERY_TIMEOUT_MS);
 }
+
+describe("a stack that is stopped and started again", () => {
+  test("by Ctrl-C, SIGTERM, SIGHUP or kill -9 leaves no process, keeps links and clicks for the next start, and restarts any process that crashes", async () => {
+    const dataDir = createDataDir();
+    try {
+      await using first = await startStack({ dataDir });
+      expect(pidsOf(first)).toHaveLength(6);
+      const key = first.info().api_key;
+      const link = await createLink(first);
+      expect((await call(link.short_url)).status).toBe(302);
+      // Stopped at once: the click has not reached ClickHouse yet. By two signals, as npm forwards the terminal's.
+      first.supervisor.kill("SIGINT");
+      await Bun.sleep(20);
+      await expectCleanStop(first, "SIGINT");
+
+      await using second = await startStack({ dataDir });
+      expect(second.info().api_key).toBe(key);
+      const follow = async () => {
+        const { short_url } = readAccess(dataDir);
+        const redirect = await call(`${short_url}/${link.alias}`);
+        expect(redirect.headers.get("location")).toBe("https://example.com/persistent");
+      };
+      await follow();
+      let clicks = 2;
+      await expectClicks(second, link.id, clicks);
+      for (const name of SERVICES) {
+        await expectRestart(second, name);
+        const created = await eventually(() => createLink(second), RECOVERY_TIMEOUT_MS);
+        expect((await call(created.short_url)).status).toBe(302);
+        await follow();
+        clicks++;
+        await expectClicks(second, link.id, clicks);
+      }
+      await follow();
+      clicks++;
+      const pids = pidsOf(second);
+      await second.stop("SIGKILL");
+      await expectNoOrphans(dirname(dataDir), pids);
+
+      await using third = await startStack({ dataDir });
+      await expectClicks(third, link.id, clicks);
+      await expectCleanStop(third, "SIGTERM");
+
+      await using fresh = await startStack({ dataDir, args: ["--fresh"] });
+      expect(fresh.info().api_key).not.toBe(key);
+      expect((await call(`${fresh.info().short_url}/${link.alias}`)).status).toBe(404);
+      await expectCleanStop(fresh, "SIGHUP");
+    } finally {
+      removeDataDir(dataDir);
+    }
+  });
+});
 
 describe("after a crash", () => {
   test("of a test runner by kill -9 its stack and additional processes end", async () => {
@@ -158,36 +185,45 @@ describe("after a crash", () => {
       removeDataDir(dataDir);
     }
   });
-
-  test("of any process the supervisor restarts it; by its own kill -9 all end, and the next start has all stored data", async () => {
-    const dataDir = createDataDir();
-    try {
-      const first = await startStack({ dataDir });
-      const link = await createLink(first);
-      let clicks = 0;
-      for (const name of SERVICES) {
-        await expectRestart(first, name);
-        const created = await eventually(() => createLink(first), RECOVERY_TIMEOUT_MS);
-        expect((await call(created.short_url)).status).toBe(302);
-        expect((await call(link.short_url)).status).toBe(302);
-        clicks++;
-        await expectClicks(first, link.id, clicks);
-      }
-      await call(link.short_url);
-      const pids = pidsOf(first);
-      await first.stop("SIGKILL");
-      await expectNoOrphans(dirname(dataDir), pids);
-      await using second = await startStack({ dataDir });
-      await expectClicks(second, link.id, clicks + 1);
-      await expectCleanStop(second, "SIGINT");
-    } finally {
-      removeDataDir(dataDir);
-    }
-  });
 });
 
+/** Starts a stack on the data directory of a running one: it is rejected, and the other one runs on. */
+async function expectRejectedBeside(dataDir: string): Promise<void> {
+  const { supervisor, output } = await spawnSupervisor({ dataDir });
+  expect(await supervisor.exited).toBe(1);
+  expect(output()).toContain("already running");
+  const { api_metrics_url } = attachStack(dataDir).info();
+  expect((await call(`${api_metrics_url}/readyz`)).status).toBe(200);
+}
+
+/** Starts a stack elsewhere that uses the services of a running one, and wants its port. */
+async function expectUseOfServices(services: SharedStack): Promise<void> {
+  const { database_url, nats_url, clickhouse_url, short_url } = services.info();
+  const { port } = new URL(short_url);
+  await using stack = await startStack({
+    env: {
+      DATABASE_URL: database_url,
+      NATS_URL: nats_url,
+      CLICKHOUSE_URL: clickhouse_url,
+      REDIRECTOR_PORT: port,
+    },
+  });
+  expect(stack.output()).toContain(`Port ${port} for short links is in use`);
+  expect(new URL(stack.info().short_url).port).not.toBe(port);
+  const { pids } = stack.info();
+  expect([pids.postgres, pids.nats, pids.clickhouse]).toEqual([null, null, null]);
+  const link = await createLink(stack);
+  expect((await call(link.short_url)).status).toBe(302);
+  await expectClicks(stack, link.id, 1);
+  // The other redirector serves the same link: both consume one stream.
+  expect((await call(`${short_url}/${link.alias}`)).status).toBe(302);
+  // It stops what it has started, and not the services.
+  await stack.stop();
+  await createLink(services);
+}
+
 describe("a start of the stack", () => {
-  test("beside one that is starting is rejected, and the other one works, where only root can reach its data", async () => {
+  test("beside one that is starting or running is rejected, and that one works, where only root can reach its data; elsewhere it may use the services of that one, but not its port", async () => {
     const dataDir = createDataDir({ reachable: false });
     const starts = await Promise.all([1, 2].map(() => spawnSupervisor({ dataDir })));
     try {
@@ -202,6 +238,8 @@ describe("a start of the stack", () => {
         RECOVERY_TIMEOUT_MS,
       );
       await createLink({ dataDir });
+      await expectRejectedBeside(dataDir);
+      await expectUseOfServices(attachStack(dataDir));
     } finally {
       for (const { supervisor } of starts) supervisor.kill("SIGTERM");
       await Promise.all(starts.map(({ supervisor }) => supervisor.exited));
@@ -215,37 +253,6 @@ describe("a start of the stack", () => {
     expect(output()).toContain("API_PORT");
     expect(findProcesses(dirname(dataDir))).toEqual([]);
     removeDataDir(dataDir);
-  });
-
-  test("beside a running one is rejected; elsewhere it may use the services of that one, but not its port", async () => {
-    await using services = await startStack();
-    const { api_metrics_url, database_url, nats_url, clickhouse_url, short_url } = services.info();
-    const { supervisor, output } = await spawnSupervisor({ dataDir: services.dataDir });
-    expect(await supervisor.exited).toBe(1);
-    expect(output()).toContain("already running");
-    expect((await call(`${api_metrics_url}/readyz`)).status).toBe(200);
-
-    const { port } = new URL(short_url);
-    await using stack = await startStack({
-      env: {
-        DATABASE_URL: database_url,
-        NATS_URL: nats_url,
-        CLICKHOUSE_URL: clickhouse_url,
-        REDIRECTOR_PORT: port,
-      },
-    });
-    expect(stack.output()).toContain(`Port ${port} for short links is in use`);
-    expect(new URL(stack.info().short_url).port).not.toBe(port);
-    const { pids } = stack.info();
-    expect([pids.postgres, pids.nats, pids.clickhouse]).toEqual([null, null, null]);
-    const link = await createLink(stack);
-    expect((await call(link.short_url)).status).toBe(302);
-    await expectClicks(stack, link.id, 1);
-    // The other redirector serves the same link: both consume one stream.
-    expect((await call(`${short_url}/${link.alias}`)).status).toBe(302);
-    // It stops what it has started, and not the services.
-    await stack.stop();
-    await createLink(services);
   });
 
   test("with a service that does not respond names it", async () => {
