@@ -128,6 +128,8 @@ describe.skipIf(chromiumPath === undefined)("the dashboard's pages", () => {
     const { page, consoleErrors } = await openSignIn(browser, stack, {
       colorScheme: "light",
       viewport: SCREENS.phone,
+      // What is looked at is what stays when animations have ended: drawing them would only take time.
+      reducedMotion: "reduce",
       // The page's content security policy blocks axe's script.
       bypassCSP: true,
     });
@@ -143,6 +145,19 @@ describe.skipIf(chromiumPath === undefined)("the dashboard's pages", () => {
     expect(found).toEqual([]);
     expect(consoleErrors.filter((text) => !text.includes("ERR_FAILED"))).toEqual([]);
     await context.close();
+  });
+
+  test("keep still for people who ask for reduced motion, also while they wait", async () => {
+    const { page } = await openSignIn(browser, stack, { reducedMotion: "reduce" });
+    await page.route("**/v1/links**", () => {});
+    await signInOnPage(page, seeded.user);
+    await page.locator(".skeleton").first().waitFor();
+    const endless = await page.evaluate(
+      "document.getAnimations().filter(({ effect }) => effect.getTiming().iterations !== 1).length",
+    );
+    expect(endless).toBe(0);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.context().close();
   });
 
   test("load less than 200 KB of compressed scripts before links are shown", async () => {
