@@ -111,7 +111,17 @@ const followSettled = (alias: string, origin?: string) =>
     return response;
   }, RECOVERY_MS);
 
-type Storm = { led: number; failed: number; stop(): Promise<void> };
+type Storm = {
+  led: number;
+  refused: number;
+  failed: number;
+  /** Waits until each client was refused some times more: no click is left that one of them could get. */
+  untilRefused(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Refusals for each client after which none of them gets a click any more. */
+const REFUSALS = 5;
 
 /** Many clients follow a link at once, until they are stopped, and count how often it led them on. */
 function storm(alias: string, origins: () => string[]): Storm {
@@ -124,13 +134,24 @@ function storm(alias: string, origins: () => string[]): Storm {
       );
       if (response === undefined) result.failed++;
       if (response?.status === 302) result.led++;
-      else await Bun.sleep(REFUSED_PAUSE_MS);
+      else {
+        if (response?.status === 410) result.refused++;
+        await Bun.sleep(REFUSED_PAUSE_MS);
+      }
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, i) => client(i));
   const result: Storm = {
     led: 0,
+    refused: 0,
     failed: 0,
+    async untilRefused() {
+      const enough = result.refused + REFUSALS * CLIENTS;
+      await eventually(
+        async () => expect(result.refused).toBeGreaterThanOrEqual(enough),
+        RECOVERY_MS,
+      );
+    },
     async stop() {
       stopped = true;
       await Promise.all(clients);
@@ -392,11 +413,11 @@ describe("many redirectors and clients", () => {
     await change(id, { max_clicks: 120 });
     await eventually(async () => expect(clients.led).toBe(120), RECOVERY_MS);
     await change(id, { max_clicks: 10 });
-    await Bun.sleep(3_000);
+    await clients.untilRefused();
     expect(clients.led).toBe(120);
     await change(id, { max_clicks: 130 });
     await eventually(async () => expect(clients.led).toBe(130), RECOVERY_MS);
-    await Bun.sleep(2_000);
+    await clients.untilRefused();
     await clients.stop();
     expect(clients.led).toBe(130);
     await eventually(
@@ -432,7 +453,7 @@ describe("NATS", () => {
     // Also through the one that has not used a click.
     const clients = storm(alias, () => urls);
     await eventually(async () => expect(led + clients.led).toBe(60), RECOVERY_MS);
-    await Bun.sleep(3_000);
+    await clients.untilRefused();
     await clients.stop();
     expect(led + clients.led).toBe(60);
     expect(await read(id, api.url)).toMatchObject({ status: "limit_reached", clicks_left: 0 });
@@ -470,7 +491,7 @@ describe("NATS", () => {
       leader.start();
     }
     await eventually(async () => expect(clients.led).toBe(max), RECOVERY_MS);
-    await Bun.sleep(3_000);
+    await clients.untilRefused();
     await clients.stop();
     expect(clients.led).toBe(max);
   }, 300_000);
