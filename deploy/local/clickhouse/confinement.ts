@@ -7,6 +7,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { BODY_BYTES_MAX } from "./statement.ts";
+
 /** Statement timeout; the longest statements are rollup rebuilds started by an operator. */
 const STATEMENT_SECONDS_MAX = 3_600;
 
@@ -53,6 +55,8 @@ export function confine(dir: string, grants: readonly string[] = GRANTS): string
   <profiles>
     <default>
       <max_execution_time>${STATEMENT_SECONDS_MAX}</max_execution_time>
+      <!-- Parameters, which ClickHouse's own interface takes beside the statement, are set by a statement here. -->
+      <max_query_size>${BODY_BYTES_MAX}</max_query_size>
       <!-- Local files are in the page cache: handing each read to another thread costs more than the read. -->
       <local_filesystem_read_method>pread</local_filesystem_read_method>
       <constraints>${fixed}</constraints>

@@ -144,6 +144,18 @@ describe("the ClickHouse gateway", () => {
     ).toEqual([{ n: 20_000 }]);
   });
 
+  test("binds a list of 20,000 ids beside other parameters", async () => {
+    const ids = Array.from({ length: 20_000 }, () => crypto.randomUUID());
+    const query_params = { ids, name: "it's", last: ids.at(-1) };
+    expect(
+      await rows(
+        `SELECT length({ids: Array(UUID)}) AS count, {name: String} AS name,
+                has({ids: Array(UUID)}, {last: UUID}) AS found`,
+        query_params,
+      ),
+    ).toEqual([{ count: 20_000, name: "it's", found: 1 }]);
+  });
+
   test("does not leak a setting into the next request", async () => {
     const value = "SELECT getSetting('max_block_size') AS value";
     const [before] = await rows(value);
