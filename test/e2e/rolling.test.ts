@@ -12,17 +12,11 @@ import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
-const REDIRECTORS = 3;
+const REDIRECTORS = 4;
 const CLIENTS = 16;
 
-/**
- * Requests per second: while a process stops, enough for each connection to have one under way at any time; while one
- * starts, enough to meet one that listens too early, and few enough to leave it the processor.
- */
-const PER_SECOND = { stop: 2_000, start: 200 };
-
-/** How long requests come fast before a process stops: every connection of every process has been used by then. */
-const BEFORE_STOP_MS = 500;
+/** Enough for requests on each connection at any time, and few enough for processes to start beside them. */
+const PER_SECOND = 2_000;
 
 /** With it, connections in a closing listener's queue go to the others on its port (Linux 5.14). */
 const MIGRATE = "/proc/sys/net/ipv4/tcp_migrate_req";
@@ -77,15 +71,14 @@ type Connections = "kept" | "new";
 
 type SendOptions = { headers?: Record<string, string>; connections?: Connections };
 
-/** Sends requests continuously while `running` processes are replaced one after another, each by what `start` starts. */
-async function sendWhileReplacing(
-  running: ExtraProcess[],
-  start: (i: number) => Promise<ExtraProcess>,
+/** Sends requests continuously, at a limited total rate, until `work` is done. */
+async function sendDuring(
   urls: readonly string[],
+  work: () => Promise<void>,
   { headers = {}, connections = "kept" }: SendOptions = {},
 ): Promise<Results> {
   const results: Results = { statuses: new Map(), failures: [] };
-  let perSecond = PER_SECOND.stop;
+  const pauseMs = (CLIENTS / PER_SECOND) * 1_000;
   let working = true;
   const clients = Array.from({ length: CLIENTS }, async (_, client) => {
     const agents = new Map(urls.map((url) => [url, createAgent()]));
@@ -100,19 +93,13 @@ async function sendWhileReplacing(
       } catch (error) {
         results.failures.push(String(error));
       }
-      due += (CLIENTS / perSecond) * 1_000;
+      due += pauseMs;
       const ahead = due - performance.now();
       if (ahead > 1) await Bun.sleep(ahead);
     }
     for (const agent of agents.values()) agent.destroy();
   });
-  for (let i = 0; i < running.length; i++) {
-    perSecond = PER_SECOND.stop;
-    await Bun.sleep(BEFORE_STOP_MS);
-    await running[i]?.stop();
-    perSecond = PER_SECOND.start;
-    running[i] = await start(i);
-  }
+  await work();
   working = false;
   await Promise.all(clients);
   return results;
@@ -133,13 +120,19 @@ test.each<Connections>(["kept", "new"])(
     };
     const running = await Promise.all(Array.from({ length: REDIRECTORS }, (_, i) => start(i)));
 
+    const replaceAll = async () => {
+      for (let i = 0; i < REDIRECTORS; i++) {
+        await running[i]?.stop();
+        running[i] = await start(i);
+      }
+    };
     const url = `http://127.0.0.1:${port}/${link.alias}`;
-    const results = await sendWhileReplacing(running, start, [url], { connections });
+    const results = await sendDuring([url], replaceAll, { connections });
     const redirects = results.statuses.get(302) ?? 0;
     console.log(`${redirects} redirects`);
     expect(results.failures).toEqual([]);
     expect([...results.statuses.keys()]).toEqual([302]);
-    expect(redirects).toBeGreaterThan(500);
+    expect(redirects).toBeGreaterThan(connections === "kept" ? 5_000 : 1_000);
     await eventually(async () => {
       const { body: updated } = await call(`${stack.info().api_url}/v1/links/${link.id}`, { key });
       expect(linkSchema.parse(updated).clicks).toBe(redirects);
@@ -175,10 +168,15 @@ test("API processes behind a proxy are replaced without a failed request", async
     },
   });
   const authorization = { authorization: `Bearer ${key}` };
-  const results = await sendWhileReplacing(
-    running,
-    () => startApi(stack),
+  const results = await sendDuring(
     [`${proxy.url.origin}/v1/links?limit=1`],
+    async () => {
+      for (let i = 0; i < running.length; i++) {
+        await running[i]?.stop();
+        running[i] = await startApi(stack);
+        await Bun.sleep(1_000);
+      }
+    },
     { headers: authorization },
   );
   expect(results.failures).toEqual([]);
@@ -198,10 +196,14 @@ test("API processes that share a port are replaced without a failed request", as
     startApi(stack, { API_PORT: String(port), INSTANCE: String(i + 1) });
   const running = await Promise.all([start(0), start(1)]);
   const origin = `http://127.0.0.1:${port}`;
-  const results = await sendWhileReplacing(
-    running,
-    start,
+  const results = await sendDuring(
     [`${origin}/v1/links?limit=1`, `${origin}/healthz`],
+    async () => {
+      for (let i = 0; i < running.length; i++) {
+        await running[i]?.stop();
+        running[i] = await start(i);
+      }
+    },
     { headers: { authorization: `Bearer ${key}` } },
   );
   console.log(`${results.statuses.get(200)} requests`);
