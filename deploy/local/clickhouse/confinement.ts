@@ -55,7 +55,7 @@ export function confine(dir: string, grants: readonly string[] = GRANTS): string
   <profiles>
     <default>
       <max_execution_time>${STATEMENT_SECONDS_MAX}</max_execution_time>
-      <!-- Parameters, which ClickHouse's own interface takes beside the statement, are set by a statement here. -->
+      <!-- Parameters, which ClickHouse's own interface takes beside a statement, are set by one (engine.ts). -->
       <max_query_size>${BODY_BYTES_MAX}</max_query_size>
       <!-- Local files are in the page cache: handing each read to another thread costs more than the read. -->
       <local_filesystem_read_method>pread</local_filesystem_read_method>

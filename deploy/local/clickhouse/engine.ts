@@ -13,6 +13,9 @@ import type { Statement } from "./statement.ts";
 const RUNNING_MAX = 4;
 const WAITING_MAX = 256;
 
+/** The longest statement, as ClickHouse has it unless a setting says otherwise. */
+const STATEMENT_BYTES_MAX = 262_144;
+
 type EngineResult = {
   bytes: Uint8Array;
   rowsRead: number;
@@ -60,10 +63,12 @@ export async function openEngine(dataDir: string, connectionArgs: string[]): Pro
     try {
       if (database !== undefined) await session.queryAsync(`USE ${quoteIdentifier(database)}`);
       const set = [
+        // The profile allows more, for this one.
+        assignment(["max_query_size", String(STATEMENT_BYTES_MAX)]),
         ...settings.map(assignment),
         ...parameters.map(([name, value]) => assignment([`param_${name}`, value])),
       ];
-      if (set.length > 0) await session.queryAsync(`SET ${set.join(", ")}`);
+      await session.queryAsync(`SET ${set.join(", ")}`);
       const insert = data.length === 0 ? undefined : parsePlainInsert(sql);
       // The rows stay bytes: as part of a statement's text, each of them would be copied four times.
       if (insert !== undefined) {

@@ -156,6 +156,13 @@ describe("the ClickHouse gateway", () => {
     ).toEqual([{ count: 20_000, name: "it's", found: 1 }]);
   });
 
+  test("refuses a statement that is longer than ClickHouse allows, unless a setting allows it", async () => {
+    const query = `SELECT length('${"x".repeat(300_000)}') AS n`;
+    expect((await expectFailure(rows(query))).message).toContain("Max query size exceeded");
+    const response = await send("?max_query_size=400000", { method: "POST", body: query });
+    expect(await response.text()).toBe("300000\n");
+  });
+
   test("does not leak a setting into the next request", async () => {
     const value = "SELECT getSetting('max_block_size') AS value";
     const [before] = await rows(value);
