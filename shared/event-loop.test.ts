@@ -57,8 +57,8 @@ describe("the sampler", () => {
   });
 
   test("measures almost no stalls in an idle process, however busy the machine", async () => {
-    const ticks = await ticksOf(() => Bun.sleep(500));
-    expect(ticks.length).toBeGreaterThan(2);
+    const ticks = await ticksOf(() => Bun.sleep(1_500));
+    expect(ticks.length).toBeGreaterThan(5);
     const stalled = ticks.map(stallOf).filter((ms) => ms >= 20);
     expect(stalled.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(250);
   });
