@@ -12,10 +12,10 @@ import { collectStarts, sum, writeTiming } from "./runner/timing.ts";
 const UNIT_TIMEOUT_MS = 180_000;
 
 /**
- * Files of end-to-end tests that run at a time. They wait a third of the time: for elections, leases, time-outs. With
- * four, two cores have no more to give.
+ * Files of end-to-end tests that run at a time. They wait half of the time: for elections, leases, time-outs. With these,
+ * two cores have no more to give.
  */
-const E2E_FILES_AT_ONCE = 3;
+const E2E_FILES_AT_ONCE = 4;
 
 /** Processes that run unit tests: more than cores, as some of them wait. */
 const UNIT_PROCESSES = 4;

@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dir, "../..");
 const TEST_TIMEOUT_MS = 900_000;
 
 /** These take longest, so they start first: the last file to end should be a short one. */
-const LONG_FILES = ["batches", "chaos", "feed-recovery", "click-limits", "cluster", "lifecycle"];
+const LONG_FILES = ["batches", "feed-recovery", "click-limits", "chaos", "cluster", "rolling"];
 
 /** What a file imports whose tests leave the stack undisturbed. */
 const SHARED_STACK = "harness/shared-stack.ts";
