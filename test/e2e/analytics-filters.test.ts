@@ -34,7 +34,7 @@ const QUESTIONS = Number(process.env["ANALYTICS_QUESTIONS"] ?? 120);
 
 /** Tags of the links; the second one is on an own domain. */
 const LINK_TAGS = [["launch"], ["launch", "-odd"], [], ["paid"]];
-const OWN_DOMAIN = "go.example.com";
+const OWN_DOMAIN = "go.filters.example";
 
 let stack: SharedStack;
 let account: NewAccount;
@@ -132,7 +132,7 @@ const VALUES: Record<Filter["name"], readonly string[]> = {
   referrer: ["direct", "example.co.uk"],
   referrer_path: ["/news", "/a,b", ""],
   language: ["de", ""],
-  host: ["sho.rt", "go.example.com"],
+  host: ["sho.rt", "go.filters.example"],
   utm_source: ["newsletter", "-minus", "\\slash", ""],
   utm_medium: ["email"],
   utm_campaign: ["summer", "Unknown"],

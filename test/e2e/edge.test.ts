@@ -18,7 +18,7 @@ import type { SharedStack } from "../harness/stack.ts";
 const TIMEOUT_MS = 10_000;
 const SHORT_HOST = "sho.rt.test";
 const PUBLIC = { SHORT_URL: `https://${SHORT_HOST}`, SHORT_HOSTS: "" };
-const VERIFIED = "go.example.com";
+const VERIFIED = "go.edge-proxy.example";
 const UNVERIFIED = "never.example.com";
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
