@@ -22,6 +22,8 @@ export type HashIndex = {
   move(slot: number, offset: number): void;
   /** Removes an entry. Invalidates all slots returned before. */
   remove(slot: number): void;
+  /** Removes all entries. */
+  clear(): void;
   size(): number;
   bytes(): number;
 };
@@ -87,6 +89,11 @@ export function createHashIndex(): HashIndex {
         gap = next;
       }
       set(gap, 0, 0);
+    },
+    clear() {
+      slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
+      mask = SLOTS_MIN - 1;
+      size = 0;
     },
     size: () => size,
     bytes: () => slots.byteLength,

@@ -24,7 +24,6 @@ import {
   keyOf,
   readFacts,
   readLink,
-  readRecord,
   setReferenced,
   setTakenDown,
   sizeAt,
@@ -41,14 +40,14 @@ export type LinkCache = {
   get(domain: string, bytes: Buffer, path: ByteRange): CachedState | undefined;
   /** Stores a record unless the cache has the same or a newer version. */
   put(record: LinkRecord): void;
-  /** Stores a record, as `put` does, only if its link is cached already or there is room without evicting. */
-  update(record: LinkRecord): void;
-  /** Removes a record, unless the cache has a newer version of it. */
-  remove(record: LinkRecord): void;
+  /** Whether a link is cached, or known to be deleted. */
+  has(domain: string, alias: string): boolean;
+  /** Removes a link. */
+  forget(domain: string, alias: string): void;
+  /** Removes all links. */
+  clear(): void;
   /** Asks again of each link whether takedowns cover it, in small parts beside requests. */
   remark(): Promise<void>;
-  /** All cached records, as the feed delivered them. The cache may change while they are iterated. */
-  records(): Iterable<LinkRecord>;
   /** Number of records, and the bytes of blocks and index. */
   stats(): { entries: number; bytes: number };
 };
@@ -152,7 +151,15 @@ export function createLinkCache(
     return true;
   }
 
-  const findRecord = (record: LinkRecord): number => findSlot("", key, 0, key.write(keyOf(record)));
+  const findKey = (text: string): number => findSlot("", key, 0, key.write(text));
+
+  function forget(domain: string, alias: string): void {
+    const slot = findKey(keyOf({ domain, alias }));
+    if (slot < 0) return;
+    const offset = index.offsetAt(slot);
+    liveBytes -= sizeAt(bytesAt(offset), offsetInBlock(offset));
+    index.remove(slot);
+  }
 
   const isFull = (): boolean => blocks.size >= blocksMax || index.size() >= entriesMax;
 
@@ -238,7 +245,7 @@ export function createLinkCache(
     const size = sizeOf(record);
     if (size > BLOCK_BYTES || keyOf(record).length > KEY_BYTES_MAX) return;
     if (newest.end + size > BLOCK_BYTES || index.size() >= entriesMax) reclaim();
-    const slot = findRecord(record);
+    const slot = findKey(keyOf(record));
     const present = slot < 0 ? undefined : index.offsetAt(slot);
     if (
       present !== undefined &&
@@ -276,31 +283,16 @@ export function createLinkCache(
       return readLink(block, at, link);
     },
     put,
-    update(record) {
-      if (hasRoom() || findRecord(record) >= 0) put(record);
-    },
-    remove(record) {
-      const slot = findRecord(record);
-      if (slot < 0) return;
-      const offset = index.offsetAt(slot);
-      const [bytes, at] = [bytesAt(offset), offsetInBlock(offset)];
-      if (versionAt(bytes, at) > record.version) return;
-      liveBytes -= sizeAt(bytes, at);
-      index.remove(slot);
+    has: (domain, alias) => findKey(keyOf({ domain, alias })) >= 0,
+    forget,
+    clear() {
+      index.clear();
+      for (const { number } of blocks) freeBlocks.push(number);
+      blocks.clear();
+      newest = addBlock();
+      liveBytes = 0;
     },
     remark,
-    *records() {
-      // Records copied or written meanwhile come last: after as many as there were at first, the rest are repeats.
-      let remaining = index.size();
-      for (const block of blocks) {
-        for (let at = 0, size = 0; at < block.end && blocks.has(block); at += size) {
-          size = sizeAt(block.bytes, at);
-          if (findSlotAt(block, at) < 0) continue;
-          if (remaining-- === 0) return;
-          yield readRecord(block.bytes, at);
-        }
-      }
-    },
     stats: () => ({
       entries: index.size(),
       bytes: memory.length * BLOCK_BYTES + index.bytes(),

@@ -57,7 +57,8 @@ const EXTRAS_LENGTH_BYTES = 2;
 export const ALIGNMENT = 8;
 
 /** A record's key: the domain and the path of its short URL. As a path begins with a slash, keys are unambiguous. */
-export const keyOf = ({ domain, alias }: LinkRecord): string => `${domain}/${alias}`;
+export const keyOf = ({ domain, alias }: Pick<LinkRecord, "domain" | "alias">): string =>
+  `${domain}/${alias}`;
 
 /** The bytes that a record takes once it is written. */
 export function sizeOf(record: LinkRecord): number {

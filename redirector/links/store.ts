@@ -1,0 +1,307 @@
+/**
+ * The links store: every short link of the feed in a file of SQLite that all redirector processes of a host share, with
+ * the position in the feed up to which it has them. One process writes, in transactions that hold both the records and
+ * the position; all read, and learn from a list of changes which links to take over into memory.
+ */
+import { Database } from "bun:sqlite";
+import {
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { keyOf } from "../cache/record.ts";
+import {
+  DamagedRecordError,
+  decodeStoredRecord,
+  encodeMalformed,
+  encodeStoredRecord,
+} from "./stored-record.ts";
+
+/** The format of the file is part of its name: another version that has another format fills a file of its own. */
+const FILE_NAME = "links-1.sqlite";
+
+/** The changes that readers can take over one by one; a reader that is further behind forgets what it has in memory. */
+export const CHANGES_KEPT = 100_000;
+
+/** Memory for pages, in KiB: a writer finds most inner pages of the tree there, readers use the system's. */
+const WRITER_CACHE_KIB = 64 * 1024;
+const READER_CACHE_KIB = 2 * 1024;
+
+/** How long a statement of the writer waits for the one before it. Readers wait for nobody. */
+const BUSY_TIMEOUT_MS = 2_000;
+
+/** The write-ahead log is made this small again after it had to grow. */
+const WAL_BYTES_MAX = 64 * 1024 * 1024;
+
+/** The state of the feed that the store has. */
+export type FeedState = {
+  /** The stream, by its creation time; null before the first one. */
+  stream: string | null;
+  /** Its last message that is in the store. */
+  sequence: number;
+  /** Whether the store has every link: what it lacks does not exist. */
+  complete: boolean;
+  /** The epoch of the feed whose links it has (see `Heartbeat`). */
+  epoch: number;
+  /** When the last heartbeat came, in Unix milliseconds; 0 before the first one. */
+  confirmed_at: number;
+  /** Messages of the stream that are not in the store yet. */
+  pending: number;
+};
+
+export const EMPTY_FEED: FeedState = {
+  stream: null,
+  sequence: 0,
+  complete: false,
+  epoch: 0,
+  confirmed_at: 0,
+  pending: 0,
+};
+
+/** A row to write, unless the store has one of the same or a higher version. */
+export type Change = { key: string; version: number; row: Buffer };
+
+/** The change by a record, which was decoded from a message of the feed. */
+export const toChange = (record: LinkRecord, message: Uint8Array): Change => ({
+  key: keyOf(record),
+  version: record.version,
+  row: encodeStoredRecord(record, message),
+});
+
+/** The change by a malformed record of a link: what the store has of it stays, if it has anything. */
+export const toMalformed = (link: Pick<LinkRecord, "domain" | "alias">): Change => ({
+  key: keyOf(link),
+  version: 0,
+  row: encodeMalformed(),
+});
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS links (
+    key TEXT PRIMARY KEY, version INTEGER NOT NULL, record BLOB NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS feed (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
+`;
+
+export const storePath = (dir: string): string => join(dir, FILE_NAME);
+
+/** The folder of the store while the disk has no room for one. */
+export const memoryDir = (dir: string): string =>
+  join("/dev/shm", `shorthop-links-${Bun.hash(resolve(dir)).toString(36)}`);
+
+/** Finds the file of the store; undefined while there is none. A file that takes its place has another inode. */
+export function findStore(dir: string): { dir: string; inode: number } | undefined {
+  for (const folder of [dir, memoryDir(dir)]) {
+    const stats = statSync(storePath(folder), { throwIfNoEntry: false });
+    if (stats !== undefined) return { dir: folder, inode: stats.ino };
+  }
+  return undefined;
+}
+
+/** A file that a process makes which has found the store damaged; the one that writes it then starts another one. */
+export const damageMarkPath = (dir: string): string => `${storePath(dir)}.is-damaged`;
+
+/** The file and what SQLite keeps beside it. */
+const SUFFIXES = ["", "-wal", "-shm"];
+
+/** Keeps a damaged store for whoever wants to know what happened, and makes room for another one. */
+export function setAside(dir: string): void {
+  for (const suffix of SUFFIXES) {
+    const path = `${storePath(dir)}${suffix}`;
+    if (existsSync(path)) renameSync(path, `${storePath(dir)}.damaged${suffix}`);
+  }
+  rmSync(damageMarkPath(dir), { force: true });
+}
+
+/** Room that is kept for changes when the disk is full otherwise: some 100,000. */
+const RESERVE_BYTES = 16 * 1024 * 1024;
+
+const reservePath = (dir: string): string => `${storePath(dir)}.reserve`;
+
+/** A disk with less room than so many reserves is nearly full: the room is the store's. */
+const RESERVE_SHARE = 8;
+
+/** Takes room on the disk that {@link releaseReserve} gives back. */
+function keepReserve(dir: string): void {
+  const path = reservePath(dir);
+  if (existsSync(path)) return;
+  try {
+    const { bavail, bsize } = statfsSync(dir);
+    if (bavail * bsize < RESERVE_SHARE * RESERVE_BYTES) return;
+    writeFileSync(path, Buffer.alloc(RESERVE_BYTES));
+  } catch {
+    rmSync(path, { force: true });
+  }
+}
+
+/** Gives the reserve to the store; returns whether there was one. */
+export function releaseReserve(dir: string): boolean {
+  const path = reservePath(dir);
+  if (!existsSync(path)) return false;
+  rmSync(path, { force: true });
+  return true;
+}
+
+/** SQLite's result codes for a file that is not, or no longer, what SQLite wrote. */
+const DAMAGED = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
+
+/** Whether an error says that the file is damaged. */
+export function isDamage(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof DamagedRecordError) return true;
+    if ("code" in cause && typeof cause.code === "string" && DAMAGED.has(cause.code)) return true;
+  }
+  return false;
+}
+
+/** Tells the process that writes the store that it is damaged. */
+export function markDamaged(dir: string): void {
+  try {
+    writeFileSync(damageMarkPath(dir), "");
+  } catch {
+    // Another process that reads the store finds the same, or the one that writes it.
+  }
+}
+
+export type StoreWriter = ReturnType<typeof openWriter>;
+
+/**
+ * Opens the store to write, and creates it; throws when the file is damaged or the disk is full. Only the process that
+ * holds the folder's lock may do this.
+ */
+export function openWriter(dir: string) {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const db = new Database(storePath(dir), { create: true, readwrite: true, strict: true });
+  db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  db.run("PRAGMA journal_mode = WAL");
+  // After a power failure the last transactions may be missing, with their position: the feed delivers them again.
+  db.run("PRAGMA synchronous = NORMAL");
+  db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`);
+  db.run(`PRAGMA journal_size_limit = ${WAL_BYTES_MAX}`);
+  db.run(SCHEMA);
+  keepReserve(dir);
+
+  const put = db.prepare<undefined, [string, number, Uint8Array]>(
+    `INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+     SET version = excluded.version, record = excluded.record WHERE excluded.version > version`,
+  );
+  const note = db.prepare<undefined, [string]>("INSERT INTO changes (key) VALUES (?)");
+  const trim = db.prepare<undefined, [number]>(
+    "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
+  );
+  const setFeed = db.prepare<undefined, [string]>(
+    "INSERT INTO feed VALUES (1, ?) ON CONFLICT DO UPDATE SET state = excluded.state",
+  );
+  const olderThan = db.prepare<{ key: string; version: number }, [string, number]>(
+    "SELECT key, version FROM links WHERE key > ? ORDER BY key LIMIT ?",
+  );
+  const remove = db.prepare<undefined, [string]>("DELETE FROM links WHERE key = ?");
+
+  const write = db.transaction((changes: readonly Change[], feed: FeedState): number => {
+    let changed = 0;
+    for (const { key, version, row } of changes) {
+      if (put.run(key, version, row).changes === 0) continue;
+      note.run(key);
+      changed++;
+    }
+    if (changed > 0) trim.run(CHANGES_KEPT);
+    setFeed.run(JSON.stringify(feed));
+    return changed;
+  });
+
+  const sweep = db.transaction(
+    (epoch: number, after: string, limit: number, kept: (key: string) => boolean) => {
+      const rows = olderThan.all(after, limit);
+      let removed = 0;
+      for (const { key, version } of rows) {
+        if (version >= epoch || kept(key)) continue;
+        remove.run(key);
+        note.run(key);
+        removed++;
+      }
+      if (removed > 0) trim.run(CHANGES_KEPT);
+      return { removed, next: rows.length < limit ? undefined : rows.at(-1)?.key };
+    },
+  );
+
+  return {
+    feed: () => readFeed(db),
+    /** Stores records that are newer than those it has, and the state of the feed; returns how many were newer. */
+    write: (changes: readonly Change[], feed: FeedState): number => write.immediate(changes, feed),
+    /**
+     * Removes links that are older than an epoch, of so many after a key. Returns the key to go on after; undefined at the
+     * end.
+     */
+    sweep: (
+      epoch: number,
+      after: string,
+      limit: number,
+      kept: (key: string) => boolean = () => false,
+    ): { removed: number; next: string | undefined } => sweep.immediate(epoch, after, limit, kept),
+    close: () => db.close(),
+    [Symbol.dispose]: () => db.close(),
+  };
+}
+
+/** What changed since a reader looked last: the short links, or too many to tell. */
+export type Changes = { keys: readonly string[]; number: number } | undefined;
+
+export type StoreReader = ReturnType<typeof openReader>;
+
+/**
+ * Opens the store to read; throws while there is none. Each call is one short statement, so that no reader keeps the
+ * write-ahead log from being taken over into the file.
+ */
+export function openReader(dir: string) {
+  const db = new Database(storePath(dir), { readwrite: true, create: false, strict: true });
+  db.run("PRAGMA busy_timeout = 0");
+  db.run(`PRAGMA cache_size = -${READER_CACHE_KIB}`);
+  db.run("PRAGMA query_only = 1");
+  const find = db.prepare<{ record: Uint8Array }, [string]>(
+    "SELECT record FROM links WHERE key = ?",
+  );
+  const dataVersion = db.prepare<{ data_version: number }, []>("PRAGMA data_version");
+  const bounds = db.prepare<{ first: number | null; last: number | null }, []>(
+    "SELECT (SELECT min(number) FROM changes) AS first, (SELECT max(number) FROM changes) AS last",
+  );
+  const since = db.prepare<{ key: string; number: number }, [number, number]>(
+    "SELECT key, number FROM changes WHERE number > ? ORDER BY number LIMIT ?",
+  );
+
+  /** Finds the record of a key; throws as `decodeStoredRecord` does. */
+  function findByKey(key: string): LinkRecord | undefined {
+    const row = find.get(key);
+    return row === null ? undefined : decodeStoredRecord(row.record);
+  }
+
+  return {
+    feed: () => readFeed(db),
+    find: (domain: string, alias: string): LinkRecord | undefined =>
+      findByKey(keyOf({ domain, alias })),
+    findByKey,
+    /** Another number after each transaction of the writer. */
+    dataVersion: (): number => dataVersion.get()?.data_version ?? 0,
+    /** The number of the last change. */
+    lastChange: (): number => bounds.get()?.last ?? 0,
+    /** The next `limit` keys that changed after the change of a number; undefined when some of them are forgotten. */
+    changesSince(number: number, limit: number): Changes {
+      const first = bounds.get()?.first ?? 1;
+      if (first > number + 1) return undefined;
+      const rows = since.all(number, limit);
+      return { keys: rows.map(({ key }) => key), number: rows.at(-1)?.number ?? number };
+    },
+    close: () => db.close(),
+  };
+}
+
+function readFeed(db: Database): FeedState {
+  const row = db.query<{ state: string }, []>("SELECT state FROM feed").get();
+  return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...JSON.parse(row.state) };
+}
