@@ -356,8 +356,10 @@ async function openEditor(page: Page): Promise<void> {
   await page.getByRole("dialog").getByLabel("Destination").waitFor();
 }
 
-/** Opens a view and waits until it is loaded. */
+/** Opens a view and waits until it is loaded. What it cannot load stays away, or it would load it while it is looked at. */
 export async function openView(page: Page, { name, path, ready, open }: View): Promise<void> {
+  await page.unroute("**/v1/limits");
+  await page.unroute("https://images.example.com/**");
   if (name === "failed") await page.route("**/v1/limits", (route) => route.abort());
   await page.route("https://images.example.com/**", (route) =>
     route.fulfill({ contentType: "image/svg+xml", body: CARD_IMAGE }),
@@ -366,8 +368,6 @@ export async function openView(page: Page, { name, path, ready, open }: View): P
   await page.locator(ready).first().waitFor();
   await open?.(page);
   await endAnimations(page);
-  await page.unroute("**/v1/limits");
-  await page.unroute("https://images.example.com/**");
 }
 
 /** Waits until animations and transitions have ended or are cancelled: what is seen then stays. */
