@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { startStack } from "../test/harness/stack.ts";
-import { generateLinks, publishLinks, redirectorEnv } from "./redirect/links.ts";
+import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { residentBytes, scrape, withServer, wrk } from "./redirect/server.ts";
 import { median, publish, round, type Target } from "./report.ts";
 
@@ -57,14 +57,6 @@ function runRedirector(natsUrl: string, cacheBytes: number, use: (pid: number) =
   );
 }
 
-async function waitUntilCached(count: number): Promise<void> {
-  for (;;) {
-    const links = (await scrape(METRICS_URL)).get("shorthop_redirector_cache_entries") ?? 0;
-    if (links >= count) return;
-    await Bun.sleep(500);
-  }
-}
-
 for (const count of COUNTS) {
   await using stack = await startStack({ empty: true });
   const natsUrl = stack.info().nats_url;
@@ -74,7 +66,7 @@ for (const count of COUNTS) {
   await runRedirector(natsUrl, LARGE_CACHE, async (pid) => {
     const empty = await settledBytes(pid);
     await publishLinks(natsUrl, links);
-    await waitUntilCached(count);
+    await warmCache(PORT, links);
     const full = await settledBytes(pid);
     const bytes = (full - empty) / count;
     const overhead = bytes - destinationBytes;

@@ -1,0 +1,18 @@
+import { type Change, toChange } from "../../redirector/links/store.ts";
+/** Links of a benchmark: random aliases, in no order, and destinations of usual length. */
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { activeLink } from "../../test/harness/link-record.ts";
+
+export function createLinks(count: number) {
+  const aliasOf = (i: number): string => Bun.hash(`${count} ${i}`).toString(36).slice(0, 8);
+  return {
+    aliasOf,
+    changeOf(i: number, version: number): Change {
+      const link = {
+        ...activeLink(aliasOf(i), version),
+        destination: `https://www.example.com/articles/${i}?source=letter`,
+      };
+      return toChange(link, encodeLinkRecord(link));
+    },
+  };
+}
