@@ -42,7 +42,11 @@ run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")
 if (!process.argv.includes("--only-binaries")) pack();
 
 function buildExecutable(dir: string): void {
-  const entries = ["deploy/executable.ts", "redirector/journal/publisher.worker.ts"];
+  const entries = [
+    "deploy/executable.ts",
+    "redirector/journal/publisher.worker.ts",
+    "redirector/links/links.worker.ts",
+  ];
   // The redirector names its worker's module relative to this root.
   const options = ["--compile", ...PRODUCTION, "--root", "redirector"];
   const outfile = join(dir, "shorthop");

@@ -43,6 +43,8 @@ const settings = z.object({
   ABOUT_PAGE_OFF_HOSTS: envList(),
   /** Directory of the click journal. Each process needs a directory of its own. */
   JOURNAL_DIR: z.string("must be set to a directory"),
+  /** Directory of the links store, which all redirectors of a host may share; by default one below the journal. */
+  LINKS_DIR: z.string().optional(),
   /** The most bytes of the journal; beyond it, redirects continue, and clicks are dropped and counted. */
   JOURNAL_BYTES_MAX: envInteger(4 * 1024 ** 3, 1024 ** 2, 2 ** 50),
   /** The most bytes of memory for cached links. */

@@ -59,11 +59,8 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
     },
     /** Forgets a domain that is no more. */
     forget: (domain: string): void => void entries.delete(domain),
-    /** The domains that are known. */
-    domains: (): string[] => [...entries.keys()],
-    /** The settings that are known, as the feed delivered them. */
-    notices: (): DomainNotice[] =>
-      [...entries.values()].flatMap(({ notice }) => (notice === undefined ? [] : [notice])),
+    /** Forgets all. */
+    clear: (): void => entries.clear(),
   };
 }
 

@@ -11,8 +11,12 @@ import {
   encodeSegmentHeader,
   RECORD_BYTES_MAX,
 } from "../shared/contracts/click-segment.ts";
-import { domainNotice, type DomainSettings } from "../shared/contracts/feed-notices.ts";
-import type { ActiveLink } from "../shared/contracts/link-record.ts";
+import {
+  DOMAIN_ALIAS,
+  domainNotice,
+  type DomainSettings,
+} from "../shared/contracts/feed-notices.ts";
+import type { ActiveLink, LinkRecord } from "../shared/contracts/link-record.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createDomainAnswers } from "./domain-settings.ts";
 import { createErrorPages } from "./error-pages.ts";
@@ -42,6 +46,8 @@ let failures: string[][];
 let fetched: string[];
 let inStream: ActiveLink[];
 let broken: boolean;
+/** Whether reading the store could take long. */
+let isSlow: boolean;
 /** Every fetch waits for this. */
 let fetchGate: Promise<void>;
 /** What the limits of links leave. */
@@ -49,28 +55,33 @@ let takeClick: (limit: string) => Taken | Promise<Taken> = () => "taken";
 let cache: ReturnType<typeof createLinkCache>;
 let settingsInStream: Map<string, DomainSettings>;
 
-/** Creates a handler whose links are all in the stream, and none is cached. */
+/** What the store has, links and notices. */
+function recordOf(domain: string, alias: string): LinkRecord | undefined {
+  const settings = alias === DOMAIN_ALIAS ? settingsInStream.get(domain) : undefined;
+  if (settings !== undefined) return domainNotice(1, domain, settings);
+  return inStream.find((known) => known.domain === domain && known.alias === alias);
+}
+
+/** Creates a handler whose links are all in the store, and none is cached. */
 function createTestHandler() {
   cache = createLinkCache(1024 ** 2);
   const domains = createDomainAnswers();
   const handle = createHandler({
     cache,
-    feed: {
+    links: {
+      find(domain, alias) {
+        if (isSlow) return undefined;
+        const found = recordOf(domain, alias);
+        if (found?.state === "active") cache.put(found);
+        return found ?? null;
+      },
       async fetch(domain, alias) {
         fetched.push(`${domain}/${alias}`);
         await fetchGate;
-        if (broken) throw new Error("NATS is away.");
-        const found = inStream.find((known) => known.domain === domain && known.alias === alias);
-        if (found !== undefined) cache.put(found);
+        if (broken) throw new Error("The store lacks links.");
+        const found = recordOf(domain, alias);
+        if (found?.state === "active") cache.put(found);
         return found;
-      },
-      async fetchDomain(domain) {
-        fetched.push(`${domain} settings`);
-        await fetchGate;
-        if (broken) throw new Error("NATS is away.");
-        const settings = settingsInStream.get(domain);
-        domains.apply(domain, settings && domainNotice(1, domain, settings));
-        return settings !== undefined;
       },
     },
     domains,
@@ -120,6 +131,51 @@ function createTestHandler() {
     return handle({ head, body: form, now: Date.now(), peer });
   };
 }
+
+/** Responds without waiting for anything, or fails. */
+function atOnce(
+  request: ReturnType<typeof createTestHandler>,
+  ...args: Parameters<typeof request>
+): RedirectorResponse {
+  const response = request(...args);
+  if (response instanceof Promise) throw new Error("It waits.");
+  return response;
+}
+
+describe("links of the store that are not cached", () => {
+  const HOST = "go.example.com";
+  beforeEach(() => (isSlow = false));
+
+  test.each(["/abc", "/abc/", "/%61bc"])("%s is redirected at once", (path) => {
+    expect(locationOf(atOnce(createTestHandler(), path))).toBe("https://example.com/a");
+    expect(fetched).toEqual([]);
+    expect(clicks).toHaveLength(1);
+  });
+
+  test("of a domain are redirected at once, in the case that the domain wants", () => {
+    const request = createTestHandler();
+    inStream = [{ ...link, domain: HOST }];
+    settingsInStream.set(HOST, { fold: "all", not_found_url: "https://example.com/not-found" });
+    expect(locationOf(atOnce(request, "/ABC", { host: HOST }))).toBe("https://example.com/a");
+    expect(fetched).toEqual([]);
+  });
+
+  test("have a page about them at once, with what is not cached", () => {
+    const request = createTestHandler();
+    inStream = [{ ...link, title: "<Sale>" }];
+    const response = atOnce(request, "/abc+");
+    expect("body" in response ? response.body.toString() : "").toContain("&lt;Sale&gt;");
+  });
+
+  test("answer what their domain wants for an alias that it does not have, once the feed has none", async () => {
+    const request = createTestHandler();
+    settingsInStream.set(HOST, { not_found_url: "https://example.com/not-found" });
+    expect(locationOf(await request("/nothing", { host: HOST }))).toBe(
+      "https://example.com/not-found",
+    );
+    expect(fetched).toEqual([`${HOST}/nothing`]);
+  });
+});
 
 describe("a path that is not a cached alias byte by byte", () => {
   test.each(["/abc/", "/%61bc", "/ab%63/"])("%s is the link's", async (path) => {
@@ -181,7 +237,7 @@ describe("a path beyond an alias", () => {
     inStream = [{ ...link, domain: "off.example.com" }];
     expect(statusOf(await request("/abc+", { host: "OFF.example.com:443" }))).toBe(404);
     // What the domain wants shown instead, and no link.
-    expect(fetched).toEqual(["off.example.com settings"]);
+    expect(fetched).toEqual(["off.example.com/@domain"]);
     expect(statusOf(await request("/abc", { host: "off.example.com" }))).toBe(302);
   });
 });
@@ -227,6 +283,7 @@ beforeEach(() => {
   fetched = [];
   inStream = [link];
   broken = false;
+  isSlow = true;
   fetchGate = Promise.resolve();
 });
 
@@ -514,7 +571,7 @@ describe("a custom domain", () => {
     expect(await get("/.well-known/assetlinks.json")).toMatchObject({ status: 200 });
     expect(statusOf(await get("/.well-known/apple-app-site-association"))).toBe(404);
     expect(statusOf(await request("/nothing", { host: HOST, method: "POST" }))).toBe(404);
-    expect(fetched.filter((name) => name.endsWith("settings"))).toEqual([`${HOST} settings`]);
+    expect(fetched.filter((name) => name.endsWith("@domain"))).toEqual([`${HOST}/@domain`]);
     expect(clicks).toEqual([]);
   });
 
@@ -524,7 +581,7 @@ describe("a custom domain", () => {
     expect(statusOf(await request("/own", { host: HOST }))).toBe(302);
     expect(statusOf(await request("/nothing", { host: HOST }))).toBe(404);
     expect(statusOf(await request("/", { host: HOST }))).toBe(404);
-    expect(fetched).toEqual([`${HOST} settings`, `${HOST}/own`, `${HOST}/nothing`]);
+    expect(fetched).toEqual([`${HOST}/@domain`, `${HOST}/own`, `${HOST}/nothing`]);
   });
 
   test("has pages while its settings cannot be read, and its own answers afterwards", async () => {

@@ -2,6 +2,7 @@
 import { type ByteRange, type ByteSlice, copySlice, sliceToString } from "../shared/bytes.ts";
 import type { ClientAddress } from "../shared/client-address.ts";
 import { clickTextEnd, newRawClick } from "../shared/contracts/click-segment.ts";
+import { DOMAIN_ALIAS } from "../shared/contracts/feed-notices.ts";
 import type { LinkExtras } from "../shared/contracts/link-extras.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "../shared/contracts/link-record.ts";
 import type { Target } from "../shared/decision/targets.ts";
@@ -39,7 +40,7 @@ import type { RequestHead } from "./http/request-head.ts";
 import type { RedirectorResponse } from "./http/response-writer.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { ClickLimits, Taken } from "./limits/click-limits.ts";
-import type { LinkSubscriber } from "./link-subscriber.ts";
+import type { HostLinks } from "./links/host-links.ts";
 import type { Lookups } from "./lookups.ts";
 import { type PasswordCheck, readFormField, readPassword } from "./password.ts";
 import { previewPage } from "./preview-page.ts";
@@ -59,8 +60,8 @@ type ResponseKind =
 
 export type HandlerDeps = {
   cache: Pick<LinkCache, "get">;
-  feed: Pick<LinkSubscriber, "fetch" | "fetchDomain">;
-  domains: Pick<DomainAnswersCache, "get">;
+  links: Pick<HostLinks, "find" | "fetch">;
+  domains: Pick<DomainAnswersCache, "get" | "apply">;
   journal: Pick<Journal, "append">;
   clientAddress: ClientAddress;
   checkPassword: PasswordCheck;
@@ -108,11 +109,11 @@ const WELL_KNOWN = "/.well-known/";
 
 const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/** Creates the handler. It responds synchronously for cached links; only misses, passwords and new leases of limits return a promise. */
+/** Creates the handler. It responds synchronously for links of the store; only unknown aliases, passwords and new leases of limits return a promise. */
 export function createHandler(deps: HandlerDeps) {
   const {
     cache,
-    feed,
+    links,
     domains,
     journal,
     clientAddress,
@@ -196,12 +197,24 @@ export function createHandler(deps: HandlerDeps) {
     if (miss.suffix === ABOUT) {
       return aboutOffHosts.has(resolveHost(incoming.head.host).host)
         ? respond(incoming, { kind: "not_found" })
-        : respondToMiss(copyRequest(incoming), miss);
+        : respondToMiss(incoming, miss);
     }
     const decision = miss.suffix === "" ? miss : decideAgain(incoming, miss, incoming.now);
     return decision.kind === "miss"
-      ? respondToMiss(copyRequest(incoming), decision)
+      ? respondToMiss(incoming, decision)
       : respond(incoming, decision);
+  }
+
+  /** The link is not cached: nearly always the store has it. */
+  function respondToMiss(
+    incoming: IncomingRequest,
+    miss: Miss,
+  ): RedirectorResponse | Promise<RedirectorResponse> {
+    const record = findInStore(miss.domain, miss.alias);
+    const decision = record === undefined ? miss : decideAgain(incoming, miss, incoming.now);
+    return decision.kind === "miss"
+      ? respondOnceFetched(copyRequest(incoming), miss)
+      : respond(incoming, decision, record);
   }
 
   /** Decides once the link of a miss may be cached. */
@@ -261,19 +274,54 @@ export function createHandler(deps: HandlerDeps) {
     return cache.get(domain, bytes, { start: 0, end: bytes.length });
   }
 
-  /** Fetches a link into the cache under each alias that it may have; returns its record if there was one. */
-  async function fetchLink(domain: string, alias: string): Promise<LinkRecord | undefined> {
-    if (domain === DEFAULT_DOMAIN) return await feed.fetch(domain, alias);
-    if (domains.get(domain) === undefined) await feed.fetchDomain(domain);
-    const fold = domains.get(domain)?.fold;
+  /** The aliases under which a link may be: domains may have them in lower case, or still some in both cases. */
+  function aliasesOf(domain: string, alias: string): string[] {
+    const fold = domain === DEFAULT_DOMAIN ? undefined : domains.get(domain)?.fold;
     const lower = alias.toLowerCase();
-    if (fold === undefined || lower === alias) return await feed.fetch(domain, alias);
-    if (fold === "all") return await feed.fetch(domain, lower);
-    const found = await Promise.all([feed.fetch(domain, alias), feed.fetch(domain, lower)]);
-    return found.find((record) => record?.state === "active") ?? found[0] ?? found[1];
+    if (fold === undefined || lower === alias) return [alias];
+    return fold === "all" ? [lower] : [alias, lower];
   }
 
-  async function respondToMiss(incoming: IncomingRequest, miss: Miss): Promise<RedirectorResponse> {
+  /** Whether the settings of a domain are known, once they were looked for in the store. */
+  function knowsDomain(domain: string): boolean {
+    if (domain === DEFAULT_DOMAIN || domains.get(domain) !== undefined) return true;
+    const notice = links.find(domain, DOMAIN_ALIAS);
+    if (notice === undefined) return false;
+    domains.apply(domain, notice ?? undefined);
+    return true;
+  }
+
+  /** Takes a link from the store into the cache; returns its record. Undefined when that takes longer, or there is none. */
+  function findInStore(domain: string, alias: string): LinkRecord | undefined {
+    if (!knowsDomain(domain)) return undefined;
+    const found: LinkRecord[] = [];
+    for (const name of aliasesOf(domain, alias)) {
+      const record = links.find(domain, name);
+      if (record === undefined) return undefined;
+      if (record !== null) found.push(record);
+    }
+    return firstActive(found);
+  }
+
+  /** As {@link findInStore}, but waits as long as it takes. Throws when it is not known whether there is a link. */
+  async function fetchLink(domain: string, alias: string): Promise<LinkRecord | undefined> {
+    if (!knowsDomain(domain)) await fetchDomain(domain);
+    const names = aliasesOf(domain, alias);
+    const found = await Promise.all(names.map((name) => links.fetch(domain, name)));
+    return firstActive(found.filter((record) => record !== undefined));
+  }
+
+  /** Reads the settings of a domain; returns whether it has some. */
+  async function fetchDomain(domain: string): Promise<boolean> {
+    const notice = await links.fetch(domain, DOMAIN_ALIAS);
+    domains.apply(domain, notice);
+    return notice !== undefined;
+  }
+
+  async function respondOnceFetched(
+    incoming: IncomingRequest,
+    miss: Miss,
+  ): Promise<RedirectorResponse> {
     const release = lookups.acquire(addressOf(incoming));
     if (release === "rate_limited") {
       onResponse("rate_limited");
@@ -373,7 +421,7 @@ export function createHandler(deps: HandlerDeps) {
       failures.count(incoming.head, failure);
       return respondPage(kind);
     }
-    const answers = domains.get(domain);
+    const answers = knowsDomain(domain) ? domains.get(domain) : undefined;
     if (answers === undefined) return respondOnceKnown(copyRequest(incoming), domain, kind);
     failures.count(incoming.head, failure);
     const { method } = incoming.head;
@@ -406,7 +454,7 @@ export function createHandler(deps: HandlerDeps) {
     if (typeof release === "string") return respondPage(kind);
     let found: boolean | undefined;
     try {
-      found = await feed.fetchDomain(domain);
+      found = await fetchDomain(domain);
     } catch {
       return respondPage(kind);
     } finally {
@@ -635,6 +683,10 @@ export function createHandler(deps: HandlerDeps) {
 
   return handle;
 }
+
+/** Of a link's records under several aliases, the one that says where it leads. */
+const firstActive = (records: readonly LinkRecord[]): LinkRecord | undefined =>
+  records.find(({ state }) => state === "active") ?? records[0];
 
 const toText = (location: string | ByteSlice): string =>
   typeof location === "string" ? location : sliceToString(location);

@@ -6,7 +6,6 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
-import { TAKEDOWNS_ALIAS } from "../shared/contracts/feed-notices.ts";
 import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { normalizeHost, ownHosts } from "../shared/hosts.ts";
@@ -34,27 +33,26 @@ import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
 import { openLimits } from "./limits/open-limits.ts";
-import { type LinkSubscriber, startLinkSubscriber } from "./link-subscriber.ts";
+import { createFeedHealth } from "./links/feed-health.ts";
+import { startHostLinks } from "./links/host-links.ts";
+import { startLinksThread } from "./links/links-thread.ts";
+import { markDamaged } from "./links/store.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
 import { readConnectionsLimit } from "./open-files.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./password.ts";
 import { startServer } from "./server.ts";
-import { loadSnapshot, startSnapshots } from "./snapshot.ts";
 import { createTakedowns } from "./takedowns.ts";
 import { createUnlockCookies } from "./unlock-cookie.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
 
-/** How long a start waits for the changes since the snapshot; without NATS, old links are better than none. */
+/** How long a start waits for links and their changes since the last one; without NATS, old links are better than none. */
 const CATCH_UP_MS = 3_000;
 
-/** As the alert ShorthopFeedStale: several heartbeats of the feed are missing. */
-const FEED_AGE_WARNING_SECONDS = 30;
-
-/** The snapshot of the link cache, in the journal's directory. */
-const SNAPSHOT_NAME = "links.snapshot";
+/** The folder of the links store, in the journal's directory unless it is configured. */
+const LINKS_FOLDER = "links";
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
@@ -71,20 +69,36 @@ async function serve(): Promise<void> {
   takedowns.onChange(() => void cache.remark());
   mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
   lockJournal(config.JOURNAL_DIR);
-  const snapshotPath = join(config.JOURNAL_DIR, SNAPSHOT_NAME);
-  const snapshot = await loadSnapshot(snapshotPath, cache, (notice) => {
-    if (notice.alias === TAKEDOWNS_ALIAS) takedowns.apply(notice);
-    else domains.apply(notice.domain, notice);
-  });
-  const feed = startLinkSubscriber({
-    nats,
+  const linksDir = config.LINKS_DIR ?? join(config.JOURNAL_DIR, LINKS_FOLDER);
+  const linksThread = startLinksThread({
+    workerUrl: new URL("./links/links.worker.ts", import.meta.url),
+    dir: linksDir,
+    natsUrl: config.NATS_URL,
     streamReplicas: config.NATS_REPLICAS,
+    logLevel: config.LOG_LEVEL,
+    onChanged: () => links.poll(),
+    onError: (error) => {
+      throw new Error("The links thread failed.", { cause: error });
+    },
+  });
+  const feed = createFeedHealth();
+  const links = startHostLinks({
+    dir: linksDir,
+    nats,
     cache,
     takedowns,
     domains,
-    initialCursor: snapshot?.cursor,
-    initialEpoch: snapshot?.epoch,
+    prefetch: linksThread.prefetch,
+    onFeed: feed.onFeed,
+    onDamaged(error) {
+      log.error({ error }, "links_store_damaged");
+      markDamaged(linksDir);
+    },
     log,
+  });
+  lifecycle.onStop("links", async () => {
+    links.stop();
+    await linksThread.stop();
   });
   const replicas = watchReplicas({
     nats: nats.connection,
@@ -93,8 +107,6 @@ async function serve(): Promise<void> {
     log,
   });
   lifecycle.onStop("replica watch", replicas.stop);
-  const notices = () => [...takedowns.notices(), ...domains.notices()];
-  const snapshots = startSnapshots({ path: snapshotPath, cache, notices, feed, log });
   const publisher = startPublisherClient({
     workerUrl: new URL("./journal/publisher.worker.ts", import.meta.url),
     natsUrl: config.NATS_URL,
@@ -134,6 +146,8 @@ async function serve(): Promise<void> {
   const metrics = createMetrics({
     cache,
     feed,
+    links,
+    skipped: () => ({ malformed: linksThread.skipped(), failed: links.failed() }),
     journal,
     publishing: publisher,
     lookups,
@@ -146,14 +160,12 @@ async function serve(): Promise<void> {
   });
   lifecycle.onStop("journal", async () => {
     journal.close();
-    feed.stop();
-    await snapshots.stop();
     await publisher.stop(DRAIN_MS);
   });
 
   const handle = createHandler({
     cache,
-    feed,
+    links,
     domains,
     journal,
     clientAddress,
@@ -176,7 +188,8 @@ async function serve(): Promise<void> {
   const connectionsMax = Math.min(config.CONNECTIONS_MAX, readConnectionsLimit());
   if (connectionsMax < config.CONNECTIONS_MAX)
     log.warn({ connections_max: connectionsMax }, "connections_max_lowered_to_open_files");
-  if (snapshot !== undefined) await feed.waitUntilCurrent(CATCH_UP_MS);
+  void links.waitUntilCurrent().then(feed.onCurrent);
+  await feed.waitUntilReady(CATCH_UP_MS);
   const logFailure = createLimitedLog(log, "connection_failed");
   const server = startServer(
     {
@@ -212,7 +225,7 @@ async function serve(): Promise<void> {
       links_feed: feed.readiness(),
     }),
     warnings: () => ({
-      links_feed: feedWarning(feed),
+      links_feed: feed.warning(),
       replicas: replicas.warning(),
       geoip: geo.warning(),
       click_limits: limits.warning(),
@@ -242,15 +255,6 @@ async function serve(): Promise<void> {
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
   notifier.ready();
-}
-
-/** Why links may be outdated; undefined when they are not. */
-function feedWarning(feed: LinkSubscriber): string | undefined {
-  if (!feed.complete())
-    return "the feed lacks links; an API process is filling it, and links that are not in memory answer 503";
-  const age = Math.round(feed.ageSeconds());
-  if (feed.state() === "ok" && age < FEED_AGE_WARNING_SECONDS) return undefined;
-  return `${feed.state()}; last confirmed ${age} s ago`;
 }
 
 const { check, doctor } = createCheckCommands(configSchema, process.env, checks);

@@ -12,14 +12,18 @@ import type { Journal } from "./journal/journal.ts";
 import type { PublisherClient } from "./journal/publisher-client.ts";
 import { createLatencyHistogram, type LatencyHistogram } from "./latency.ts";
 import type { ClickLimits } from "./limits/click-limits.ts";
-import type { LinkSubscriber } from "./link-subscriber.ts";
+import type { FeedHealth } from "./links/feed-health.ts";
+import type { HostLinks } from "./links/host-links.ts";
 import type { Lookups } from "./lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
-  feed: LinkSubscriber;
+  feed: Pick<FeedHealth, "lag" | "ageSeconds" | "complete">;
+  /** Records of the feed that were skipped since the start, by reason. */
+  skipped: () => Readonly<Record<string, number>>;
   journal: Journal;
   publishing: PublisherClient;
+  links: Pick<HostLinks, "reads">;
   lookups: Lookups;
   geo: RuleGeo;
   limits: Pick<ClickLimits, "stats">;
@@ -71,20 +75,26 @@ export function createMetrics(deps: MetricsDeps) {
 
 function registerLinks(
   { gauge, counterBy }: ProcessMetrics,
-  { cache, feed, lookups }: MetricsDeps,
+  { cache, feed, skipped, links, lookups }: MetricsDeps,
 ): void {
   gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
   gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
-  const lagHelp = "Messages of the links feed that the cache has not applied; absent when unknown";
+  const lagHelp = "Messages of the links feed that the store does not have; absent when unknown";
   gauge("feed_lag_messages", lagHelp, feed.lag);
-  const ageHelp = "Time since the last heartbeat of the links feed was applied";
+  const ageHelp = "Time since the last heartbeat of the links feed was written to the store";
   gauge("feed_age_seconds", ageHelp, feed.ageSeconds);
-  const completeHelp = "0 while the links feed says that it lacks links, else 1";
+  const completeHelp = "0 while the store lacks links, else 1";
   gauge("feed_complete", completeHelp, () => Number(feed.complete()));
   const skippedHelp = "Records of the links feed that were skipped, by reason";
-  counterBy("reason", "feed_records_skipped_total", skippedHelp, feed.skipped);
-  gauge("lookups_in_flight", "Lookups in the links feed now", () => lookups.stats().inFlight);
-  const help = "Lookups in the links feed, by outcome";
+  counterBy("reason", "feed_records_skipped_total", skippedHelp, skipped);
+  const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";
+  counterBy("kind", "store_reads_total", readsHelp, links.reads);
+  gauge(
+    "lookups_in_flight",
+    "Requests for unknown aliases that wait now",
+    () => lookups.stats().inFlight,
+  );
+  const help = "Requests for aliases that are not on the host, by outcome";
   counterBy("outcome", "lookups_total", help, () => lookups.stats().outcomes);
 }
 

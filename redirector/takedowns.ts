@@ -24,8 +24,6 @@ export function createTakedowns() {
     },
     /** Whether the list has been read since the start. */
     isKnown: (): boolean => isKnown,
-    /** The list as the feed delivered it; none before that. */
-    notices: (): TakedownNotice[] => (notice === undefined ? [] : [notice]),
     /** Sets what is called after each change. */
     onChange: (call: () => void): void => void (listener = call),
   };

@@ -141,6 +141,7 @@ export function appServices({
       REDIRECTOR_PORT: new URL(urls.short).port,
       REDIRECTOR_METRICS_PORT: String(metrics.redirector),
       JOURNAL_DIR: join(dataDir, "journal"),
+      LINKS_DIR: join(dataDir, "links"),
       FAILURES_INTERVAL_SECONDS: "5",
       GEOIP_DATABASES: databases.join(","),
     }),

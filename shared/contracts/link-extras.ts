@@ -102,9 +102,6 @@ export const CONDITION_TYPES: readonly string[] = [
   "schedule",
 ] satisfies readonly Condition["type"][];
 
-/** What this version understands: members, and types of conditions. */
-export const UNDERSTOOD: readonly string[] = [...MEMBERS, ...CONDITION_TYPES];
-
 /** Whether a process that lacks the extras would lead visitors to where they must not get. */
 export const decides = (extras: LinkExtras): boolean =>
   DECIDING.some((member) => extras[member] !== undefined);

@@ -16,7 +16,7 @@ describe("kinds that a change can touch", () => {
     expect(kindsTouchedBy(["worker/batches/settle.ts"])).toContain("pause owner before check");
     expect(kindsTouchedBy(["worker/batches/settle.ts"])).not.toContain("fill stream");
     expect(kindsTouchedBy(["redirector/journal/journal.ts"])).toContain("kill second redirector");
-    expect(kindsTouchedBy(["redirector/link-subscriber.ts"])).toEqual(["kill nats", "pause nats"]);
+    expect(kindsTouchedBy(["redirector/links/follower.ts"])).toEqual(["kill nats", "pause nats"]);
   });
 
   test("are none for what no kind exercises, and all others when the test itself changes", () => {

@@ -36,8 +36,8 @@ export const EXERCISED: Record<Exclude<Kind, (typeof ALWAYS)[number]>, readonly 
   // As the first one, but behind a worker that stores through a proxy: what it has to replay is stored by another.
   "kill second redirector": ["redirector/journal/"],
   "kill second worker": [...CONSUMING, "worker/batches/election.ts"],
-  "kill nats": [...PUBLISHING, "redirector/link-subscriber.ts", ...CONSUMING],
-  "pause nats": [...PUBLISHING, "redirector/link-subscriber.ts", ...CONSUMING],
+  "kill nats": [...PUBLISHING, "redirector/links/", ...CONSUMING],
+  "pause nats": [...PUBLISHING, "redirector/links/", ...CONSUMING],
   "roll back nats, not its consumers": [...PUBLISHING, ...CONSUMING, "worker/batches/"],
   "fill stream": [...PUBLISHING, "worker/batches/trim.ts"],
   "clickhouse fails": [...BATCHES, ...STORING],

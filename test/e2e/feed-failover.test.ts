@@ -1,13 +1,9 @@
 /**
  * Goal: after the death of the server that leads LINKS, changes reach every redirector as soon as there is a new
- * leader, and no cache is emptied meanwhile.
+ * leader, and no link is lost meanwhile.
  */
 import { expect, test } from "bun:test";
 
-import { createLinkCache, type LinkCache } from "../../redirector/cache/link-cache.ts";
-import { createDomainAnswers } from "../../redirector/domain-settings.ts";
-import { startLinkSubscriber } from "../../redirector/link-subscriber.ts";
-import { createTakedowns } from "../../redirector/takedowns.ts";
 import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import {
@@ -19,6 +15,7 @@ import {
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
+import { startTestHost } from "../harness/host-links.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
@@ -43,10 +40,7 @@ async function startHeartbeat({ connection }: Pick<Nats, "connection">): Promise
   return () => clearInterval(timer);
 }
 
-const versionsIn = (cache: LinkCache): Map<string, number> =>
-  new Map([...cache.records()].map(({ alias, version }) => [alias, version]));
-
-test("changes reach every redirector within two seconds of the election of a new leader, and caches stay", async () => {
+test("changes reach every redirector within two seconds of the election of a new leader, and links stay", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { tls: false });
   await using cleanup = new AsyncDisposableStack();
   const log = createLog("test", "silent");
@@ -55,24 +49,8 @@ test("changes reach every redirector within two seconds of the election of a new
   const api = await publisher.connection;
   await eventually(async () => ensureLinksStream(await api.jetstreamManager(), 3), RECOVERY_MS);
   cleanup.defer(await startHeartbeat(publisher));
-  const redirectors = [1, 2].map(() => {
-    const cache = createLinkCache(4 * 1024 ** 2);
-    const nats = openNats({ url: cluster.url("redirector"), name: "redirector", log });
-    const feed = startLinkSubscriber({
-      nats,
-      streamReplicas: 3,
-      cache,
-      takedowns: createTakedowns(),
-      domains: createDomainAnswers(),
-      initialCursor: undefined,
-      log,
-    });
-    cleanup.defer(async () => {
-      feed.stop();
-      await nats.close();
-    });
-    return { cache, feed };
-  });
+  const hosts = [1, 2].map(() => startTestHost(cluster.url("redirector"), { replicas: 3, log }));
+  for (const host of hosts) cleanup.defer(() => host[Symbol.asyncDispose]());
 
   /** Publishes a link until a leader acknowledges it, as the outbox relay does. */
   const publish = (alias: string, version: number) =>
@@ -82,11 +60,11 @@ test("changes reach every redirector within two seconds of the election of a new
     }, RECOVERY_MS);
   const expectEverywhere = (alias: string, version: number) =>
     eventually(async () => {
-      for (const { cache } of redirectors) expect(versionsIn(cache).get(alias)).toBe(version);
+      for (const host of hosts) expect(host.versionOf(alias)).toBe(version);
     }, RECOVERY_MS);
 
   await eventually(async () => {
-    for (const { feed } of redirectors) expect(feed.state()).toBe("ok");
+    for (const { health } of hosts) expect(health.readiness()).toBe("ok");
   }, RECOVERY_MS);
   for (let i = 0; i < LINKS; i++) await publish(`link-${i}`, 1);
   await expectEverywhere(`link-${LINKS - 1}`, 1);
@@ -109,10 +87,9 @@ test("changes reach every redirector within two seconds of the election of a new
     await expectEverywhere("link-0", version);
     const delay = performance.now() - elected;
     measured.push(Math.round(delay));
-    const expected = Array.from({ length: LINKS }, () => version);
+    const links = Array.from({ length: LINKS }, (_, i) => `link-${i}`);
     await eventually(async () => {
-      for (const { cache } of redirectors)
-        expect([...versionsIn(cache).values()]).toEqual(expected);
+      for (const host of hosts) expect(links.map(host.versionOf)).toEqual(links.map(() => version));
     }, RECOVERY_MS);
     leader.start();
     const operator = await cluster.connect("operator");
@@ -127,36 +104,30 @@ test("changes reach every redirector within two seconds of the election of a new
   }, PROPAGATION_MS_MAX).then((least) => expect(least).toBeLessThan(PROPAGATION_MS_MAX));
   console.log(`changes after the new leader's first acknowledgement: ${measured.join(", ")} ms`);
   await eventually(async () => {
-    for (const { feed } of redirectors) expect(feed.ageSeconds()).toBeLessThan(5);
+    for (const { health } of hosts) expect(health.ageSeconds()).toBeLessThan(5);
   }, RECOVERY_MS);
 }, 240_000);
 
-test("a redirector whose feed brings no heartbeats tells how long that has been, and stays ready", async () => {
+test("a host whose feed brings no heartbeats tells how long that has been, and stays ready", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { count: 1, tls: false });
   const log = createLog("test", "silent");
-  const nats = openNats({ url: cluster.url("redirector"), name: "redirector", log });
-  const cache = createLinkCache(4 * 1024 ** 2);
-  const feed = startLinkSubscriber({
-    nats,
-    streamReplicas: 1,
-    cache,
-    takedowns: createTakedowns(),
-    domains: createDomainAnswers(),
-    initialCursor: undefined,
-    log,
-  });
-  expect(feed.readiness()).toBe("not connected yet");
-  await eventually(async () => expect(feed.readiness()).toBe("ok"), RECOVERY_MS);
-  await eventually(async () => expect(feed.ageSeconds()).toBeGreaterThan(3), RECOVERY_MS);
+  await using host = startTestHost(cluster.url("redirector"), { log });
+  const { health } = host;
+  expect(health.readiness()).toBe("the store lacks links");
   const publisher = openNats({ url: cluster.url("api"), name: "publisher", log });
   const stopHeartbeat = await startHeartbeat(publisher);
-  await eventually(async () => expect(feed.ageSeconds()).toBeLessThan(2), RECOVERY_MS);
+  await eventually(async () => expect(health.readiness()).toBe("ok"), RECOVERY_MS);
+  await eventually(async () => expect(health.ageSeconds()).toBeLessThan(2), RECOVERY_MS);
+  expect(health.warning()).toBeUndefined();
+  expect(health.lag()).toBe(0);
   stopHeartbeat();
   await Promise.all(cluster.servers.map((server) => server.kill()));
-  await eventually(async () => expect(feed.state()).not.toBe("ok"), RECOVERY_MS);
-  expect(feed.readiness()).toBe("ok");
-  await eventually(async () => expect(feed.ageSeconds()).toBeGreaterThan(3), RECOVERY_MS);
-  feed.stop();
-  await nats.close();
+  await eventually(async () => expect(health.lag()).toBeUndefined(), RECOVERY_MS);
+  expect(health.readiness()).toBe("ok");
+  await eventually(
+    async () => expect(health.warning()).toMatch(/^ok; last confirmed \d+ s ago$/),
+    2 * RECOVERY_MS,
+  );
+  expect(health.readiness()).toBe("ok");
   await publisher.close();
 }, 240_000);

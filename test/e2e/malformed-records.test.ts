@@ -1,18 +1,21 @@
 /** Goal: a malformed record in the links feed is skipped, counted and logged, and stops no redirector's feed. */
 import { expect, test } from "bun:test";
 
-import { createLinkCache } from "../../redirector/cache/link-cache.ts";
-import { createDomainAnswers } from "../../redirector/domain-settings.ts";
-import { MalformedRecordError } from "../../redirector/link-fetch.ts";
-import { startLinkSubscriber } from "../../redirector/link-subscriber.ts";
-import { createTakedowns } from "../../redirector/takedowns.ts";
-import { domainNotice, takedownNotice } from "../../shared/contracts/feed-notices.ts";
+import {
+  domainNotice,
+  encodeHeartbeat,
+  takedownNotice,
+} from "../../shared/contracts/feed-notices.ts";
 import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { ensureLinksStream, linkSubject } from "../../shared/contracts/streams.ts";
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../harness/eventually.ts";
+import { startTestHost } from "../harness/host-links.ts";
 import { startNats } from "../harness/nats.ts";
 
 const TIMEOUT_MS = 60_000;
@@ -57,23 +60,12 @@ test(
     await ensureLinksStream(await connection.jetstreamManager(), 1);
     const lines: string[] = [];
     const log = createLog("redirector", "warn", { write: (line) => void lines.push(line) });
-    const nats = openNats({ url: server.url, name: "redirector", log });
-    cleanup.defer(nats.close);
-    const cache = createLinkCache(4 * 1024 ** 2);
-    const feed = startLinkSubscriber({
-      nats,
-      streamReplicas: 1,
-      cache,
-      takedowns: createTakedowns(),
-      domains: createDomainAnswers(),
-      initialCursor: undefined,
-      log,
-    });
-    cleanup.defer(async () => feed.stop());
-    await eventually(async () => expect(feed.state()).toBe("ok"), FEED_MS);
-
     const client = connection.jetstream();
-    const aliases = () => [...cache.records()].map(({ alias }) => alias);
+    const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
+    await client.publish(HEARTBEAT_SUBJECT, heartbeat);
+    await using host = startTestHost(server.url, { log });
+    await eventually(async () => expect(host.health.complete()).toBe(true), FEED_MS);
+
     const sequences: number[] = [];
     for (const [i, record] of MALFORMED.entries()) {
       const bytes = new TextEncoder().encode(JSON.stringify(record));
@@ -81,33 +73,23 @@ test(
       sequences.push((await client.publish(subject, bytes)).seq);
       const next = linkAt(`good${i}`);
       await client.publish(linkSubject("", next.alias), encodeLinkRecord(next));
-      await eventually(async () => expect(aliases()).toContain(next.alias), FEED_MS);
+      await eventually(async () => expect(host.versionOf(next.alias)).toBe(1), FEED_MS);
     }
-    expect(aliases()).toEqual(MALFORMED.map((_, i) => `good${i}`));
-    expect(feed.skipped()).toEqual({ malformed: MALFORMED.length, failed: 0 });
+    expect(host.skipped()).toBe(MALFORMED.length);
     const logged = lines.filter((line) => line.includes("feed_record_skipped"));
     expect(logged.map((line) => JSON.parse(line).sequence)).toEqual(sequences);
     expect(logged.join("\n")).not.toMatch(/bad\d|example\.com/);
 
-    // Whether such a link exists is not known: a look-up fails, until a good record replaces it.
-    expect(feed.fetch("", "bad0")).rejects.toThrow(MalformedRecordError);
+    // Whether such a link exists is not known, until a good record replaces it.
+    expect(host.links.find("", "bad0")).toBeUndefined();
+    expect(host.links.fetch("", "bad0")).rejects.toThrow("malformed");
     const mended = { ...linkAt("bad0"), version: 2 };
     await client.publish(linkSubject("", "bad0"), encodeLinkRecord(mended));
-    expect(await feed.fetch("", "bad0")).toEqual(mended);
+    await eventually(async () => expect(host.links.find("", "bad0")).toEqual(mended), FEED_MS);
 
-    // A redirector that starts beside a malformed list of takedowns follows the feed as well.
-    const late = startLinkSubscriber({
-      nats,
-      streamReplicas: 1,
-      cache: createLinkCache(4 * 1024 ** 2),
-      takedowns: createTakedowns(),
-      domains: createDomainAnswers(),
-      initialCursor: undefined,
-      log,
-    });
-    cleanup.defer(async () => late.stop());
-    await eventually(async () => expect(late.state()).toBe("ok"), FEED_MS);
-    expect(await late.fetch("", "bad0")).toEqual(mended);
+    // A host that starts beside a malformed list of takedowns follows the feed as well.
+    await using late = startTestHost(server.url, { log });
+    await eventually(async () => expect(late.links.find("", "bad0")).toEqual(mended), FEED_MS);
   },
   TIMEOUT_MS,
 );

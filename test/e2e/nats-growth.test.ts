@@ -77,7 +77,7 @@ test("one NATS server grows to three without a failed redirect, a lost link or a
   cleanup.defer(() => redirector.stop());
   await followAll();
   await eventually(
-    async () => expect(redirector.output()).toContain("cache_revalidated"),
+    async () => expect(redirector.output()).toContain("links_store_complete"),
     TIMEOUT_MS,
   );
   await followAll();

@@ -60,6 +60,8 @@ export async function startRedirector(
     ...env,
   };
   const child = await start("redirector", stack, settings, within);
+  // On a host that has no links yet, it reads them first; another NATS may be away.
+  if (env["NATS_URL"] === undefined && within.length === 0) await waitUntilReady(child);
   return {
     ...child,
     async stop() {
@@ -67,6 +69,15 @@ export async function startRedirector(
       rmSync(journal, { recursive: true, force: true });
     },
   };
+}
+
+/** How long a redirector may read links before tests go on nevertheless. */
+const READY_MS = 20_000;
+
+async function waitUntilReady({ metricsUrl }: ExtraProcess): Promise<void> {
+  const isReady = async (): Promise<boolean> => (await fetch(`${metricsUrl}/readyz`)).ok;
+  const deadline = Date.now() + READY_MS;
+  while (Date.now() < deadline && !(await isReady().catch(() => false))) await Bun.sleep(20);
 }
 
 /** Starts an additional worker on the stack's services; `env` overrides its settings. */

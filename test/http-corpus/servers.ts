@@ -44,11 +44,8 @@ export function startOurServer(): CorpusServer {
     {
       handle: createHandler({
         cache,
-        feed: {
-          fetch: () => Promise.resolve(undefined),
-          fetchDomain: () => Promise.resolve(false),
-        },
-        domains: { get: () => null },
+        links: { find: () => null, fetch: () => Promise.resolve(undefined) },
+        domains: { get: () => null, apply: () => undefined },
         journal: { append: () => undefined },
         clientAddress: (peer) => peer,
         checkPassword: () => Promise.resolve("wrong"),

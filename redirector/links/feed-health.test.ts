@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+
+import { createFeedHealth } from "./feed-health.ts";
+import { EMPTY_FEED, type FeedState } from "./store.ts";
+
+/** Health by a clock that the test moves, in seconds. */
+function createHealth() {
+  let seconds = 0;
+  const health = createFeedHealth(() => seconds * 1_000);
+  return { health, pass: (more: number) => void (seconds += more) };
+}
+
+const complete: FeedState = { ...EMPTY_FEED, stream: "s", complete: true, confirmed_at: 1 };
+
+test("a host without links is not ready, however long it waits", () => {
+  const { health, pass } = createHealth();
+  health.onCurrent();
+  pass(3_600);
+  expect(health.readiness()).toBe("the store lacks links");
+  expect(health.warning()).toContain("lacks links");
+  health.onFeed(complete);
+  expect(health.readiness()).toBe("ok");
+});
+
+test("a host with every link is ready once it is up to date, or without the feed after ten seconds", () => {
+  const { health, pass } = createHealth();
+  health.onFeed(complete);
+  expect(health.readiness()).toBe("not connected yet");
+  expect(health.warning()).toBe("not connected yet; last confirmed 0 s ago");
+  pass(10);
+  expect(health.readiness()).toBe("ok");
+  const { health: other } = createHealth();
+  other.onFeed(complete);
+  other.onCurrent();
+  expect(other.readiness()).toBe("ok");
+  expect(other.warning()).toBeUndefined();
+});
+
+test("a host that was ready stays ready while its store is filled again, and says so", () => {
+  const { health } = createHealth();
+  health.onFeed(complete);
+  health.onCurrent();
+  expect(health.readiness()).toBe("ok");
+  health.onFeed(EMPTY_FEED);
+  expect(health.readiness()).toBe("ok");
+  expect(health.complete()).toBe(false);
+  expect(health.warning()).toContain("lacks links");
+});
+
+test("its age is the time since a heartbeat came, whatever the clocks say, and without one the lag is not known", () => {
+  const { health, pass } = createHealth();
+  health.onFeed({ ...complete, confirmed_at: 5_000, pending: 3 });
+  health.onCurrent();
+  pass(2);
+  expect(health.ageSeconds()).toBe(2);
+  expect(health.lag()).toBe(3);
+  // The writer's clock was set back.
+  health.onFeed({ ...complete, confirmed_at: 1_000 });
+  expect(health.ageSeconds()).toBe(0);
+  pass(8);
+  expect(health.lag()).toBeUndefined();
+  expect(health.warning()).toBeUndefined();
+  pass(30);
+  expect(health.warning()).toBe("ok; last confirmed 38 s ago");
+});

@@ -1,0 +1,76 @@
+/** Whether the links of this host are up to date with the feed, and since when that is not known. */
+import { EMPTY_FEED, type FeedState } from "./store.ts";
+
+/** How long a redirector that has every link waits for the feed before it counts as ready without it. */
+const START_GRACE_MS = 10_000;
+
+/** Without a heartbeat for so long, nobody knows how many messages are missing: several are, of one every two seconds. */
+const SILENT_SECONDS = 8;
+
+/** As the alert ShorthopFeedStale: many heartbeats of the feed are missing. */
+const AGE_WARNING_SECONDS = 30;
+
+const POLL_MS = 10;
+
+export type FeedHealth = ReturnType<typeof createFeedHealth>;
+
+export function createFeedHealth(now = () => performance.now()) {
+  const startedAt = now();
+  let feed: FeedState = EMPTY_FEED;
+  /** The last heartbeat, by the clock of whoever wrote it: only that it changes says anything. */
+  let heartbeat: number | undefined;
+  let confirmedAt = startedAt;
+  /** Whether the store was up to date with the feed since the start. */
+  let wasCurrent = false;
+  let wasReady = false;
+
+  const ageSeconds = (): number => (now() - confirmedAt) / 1_000;
+
+  const state = (): string => {
+    if (!feed.complete) return "the store lacks links";
+    return wasCurrent ? "ok" : "not connected yet";
+  };
+
+  function readiness(): string {
+    const waited = now() - startedAt >= START_GRACE_MS;
+    wasReady ||= feed.complete && (wasCurrent || waited);
+    return wasReady ? "ok" : state();
+  }
+
+  return {
+    /** Takes over the state of the feed that the store has. */
+    onFeed(changed: FeedState): void {
+      feed = changed;
+      const { confirmed_at } = feed;
+      if (heartbeat !== undefined && heartbeat !== confirmed_at) confirmedAt = now();
+      heartbeat = confirmed_at;
+    },
+    /** The store is up to date with the feed. */
+    onCurrent: (): void => void (wasCurrent = true),
+    /** Seconds since the last heartbeat of the feed was written; since the start when there was none. */
+    ageSeconds,
+    /** Messages of the feed that are not in the store; undefined while that is unknown. */
+    lag: (): number | undefined =>
+      wasCurrent && ageSeconds() < SILENT_SECONDS ? feed.pending : undefined,
+    /** Whether the store has every link. */
+    complete: (): boolean => feed.complete,
+    /**
+     * `ok` once the store had every link and was up to date with the feed, or could not be; else the reason why not. An
+     * outage of NATS later on is none: the store can still answer.
+     */
+    readiness,
+    /** Resolves when the links of the host are ready, or after `withinMs`. */
+    async waitUntilReady(withinMs: number): Promise<void> {
+      const deadline = now() + withinMs;
+      while (readiness() !== "ok" && now() < deadline) await Bun.sleep(POLL_MS);
+    },
+    /** Why links may be outdated; undefined when they are not. */
+    warning(): string | undefined {
+      if (!feed.complete)
+        return "the store of this host lacks links; it is being filled, and links that it does not have yet answer 503";
+      const age = Math.round(ageSeconds());
+      if (wasCurrent && age < AGE_WARNING_SECONDS) return undefined;
+      return `${state()}; last confirmed ${age} s ago`;
+    },
+  };
+}

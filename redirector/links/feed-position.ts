@@ -1,0 +1,41 @@
+/** The position of the store in the links feed, and whether a stream still has it. */
+import type { StreamInfo } from "nats";
+
+/** A position in the feed: the stream, identified by its creation time, and the last message written. */
+export type Position = { stream: string | null; sequence: number };
+
+type StreamPosition = Pick<StreamInfo, "created"> & { state: { last_seq: number } };
+
+/**
+ * Whether the stream continues from the position. Otherwise it was recreated or rolled back, or its new leader has not
+ * caught up yet. Gaps in the sequence are no loss: they are versions that later ones replaced.
+ */
+export const continues = (position: Position, { created, state }: StreamPosition): boolean =>
+  position.stream === created && state.last_seq >= position.sequence;
+
+/** How often and how far apart a stream is asked that does not continue from the position, before that is believed. */
+const CONFIRMATIONS = 6;
+const CONFIRMATION_INTERVAL_MS = 500;
+
+/**
+ * Returns the position to read from: the present one as long as the stream continues from it, else the stream's
+ * beginning. The new leader of a replicated stream may be behind for a moment, so a loss is only believed when the stream
+ * is asked again and again. Then calls `onLost`.
+ */
+export async function resume<Present extends Position>(
+  present: Present,
+  readPosition: () => Promise<StreamPosition>,
+  onLost: () => void,
+  wait: (ms: number) => Promise<unknown> = Bun.sleep,
+): Promise<Present | { stream: string; sequence: 0 }> {
+  for (let asked = 1; ; asked++) {
+    const position = await readPosition();
+    if (continues(present, position)) return present;
+    const isFirst = present.stream === null;
+    if (isFirst || asked === CONFIRMATIONS) {
+      if (!isFirst) onLost();
+      return { stream: position.created, sequence: 0 };
+    }
+    await wait(CONFIRMATION_INTERVAL_MS);
+  }
+}

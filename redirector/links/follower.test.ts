@@ -1,0 +1,273 @@
+/**
+ * Goal: whatever position the store resumes from, it gets every change once, and it says that it is complete only when it
+ * is, also while the stream is empty, rolled back or lacks links. Method: a real NATS server.
+ */
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
+
+import {
+  encodeHeartbeat,
+  type Heartbeat,
+  takedownNotice,
+} from "../../shared/contracts/feed-notices.ts";
+import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  LINKS_STREAM,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
+import { createLog } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { activeLink } from "../../test/harness/link-record.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { createFeedRecords } from "./feed-records.ts";
+import { startFollower, StoreError } from "./follower.ts";
+import {
+  EMPTY_FEED,
+  type FeedState,
+  openReader,
+  openWriter,
+  type StoreWriter,
+  toChange,
+} from "./store.ts";
+
+setDefaultTimeout(60_000);
+
+const WITHIN_MS = 10_000;
+
+const log = createLog("test", "silent");
+
+let server: TestNats;
+let connection: NatsConnection;
+let client: JetStreamClient;
+let manager: JetStreamManager;
+beforeAll(async () => {
+  server = await startNats();
+  connection = await server.connect();
+  client = connection.jetstream();
+  manager = await connection.jetstreamManager();
+});
+afterAll(async () => {
+  await connection.close();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(createStream);
+
+const publish = (record: LinkRecord) =>
+  client.publish(linkSubject(record.domain, record.alias), encodeLinkRecord(record));
+const publishHeartbeat = (heartbeat: Heartbeat) =>
+  client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
+const countConsumers = async () => (await manager.streams.info(LINKS_STREAM)).state.consumer_count;
+
+async function createStream(): Promise<void> {
+  await manager.streams.delete(LINKS_STREAM).catch(() => undefined);
+  await ensureLinksStream(manager, 1);
+}
+
+type Options = {
+  dir?: string;
+  overlapMessages?: number;
+  pullBatch?: number;
+  wrap?: (store: StoreWriter) => StoreWriter;
+};
+
+/** Follows the feed into a store, which is removed afterwards unless its folder is given. */
+function follow({ dir: given, wrap = (store) => store, ...options }: Options = {}) {
+  const dir = given ?? mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  const nats = openNats({ url: server.url, name: "redirector", log });
+  const store = openWriter(dir);
+  const reader = openReader(dir);
+  const records = createFeedRecords(log);
+  const follower = startFollower({
+    nats,
+    streamReplicas: 1,
+    store: wrap(store),
+    records,
+    log,
+    ...options,
+  });
+  return {
+    dir,
+    ended: follower.ended,
+    feed: () => reader.feed(),
+    find: (alias: string) => reader.find("", alias),
+    async [Symbol.asyncDispose]() {
+      await follower.stop();
+      store.close();
+      reader.close();
+      await nats.close();
+      if (given === undefined) rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+describe("a store that resumes", () => {
+  /** Messages before the position and after it. */
+  const BEFORE = 3_100;
+  const AFTER = 4;
+
+  /** Fills a stream of which every sequence exists, or only every second one; returns the position before the end. */
+  async function fill(gaps: boolean): Promise<FeedState> {
+    const publications = [];
+    for (let i = 0; i < BEFORE; i++) {
+      if (gaps) publications.push(publish(activeLink("replaced", i + 1)));
+      publications.push(publish(activeLink(`link-${i}`, 1)));
+    }
+    await Promise.all(publications);
+    const { created, state } = await manager.streams.info(LINKS_STREAM);
+    for (let i = 0; i < AFTER; i++) await publish(activeLink(`link-${i}`, 2));
+    return { ...EMPTY_FEED, stream: created, sequence: state.last_seq, complete: true };
+  }
+
+  test.each([
+    ["without gaps", false],
+    ["with gaps", true],
+  ])(
+    "takes over what changed, whatever the overlap and the size of a pull, with one consumer, in a stream %s",
+    async (_name, gaps) => {
+      const position = await fill(gaps);
+      for (const overlapMessages of [0, 1, 499, 500, 501, 999, 1_000, 1_001, 3_000]) {
+        for (const pullBatch of [1, 499, 500, 501]) {
+          // One message at a time takes long.
+          if (pullBatch === 1 && overlapMessages > 1) continue;
+          const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+          const writer = openWriter(dir);
+          writer.write([], position);
+          writer.close();
+          const before = await countConsumers();
+          await using store = follow({ dir, overlapMessages, pullBatch });
+          await eventually(async () => {
+            const { sequence, pending } = store.feed();
+            expect([overlapMessages, pullBatch, sequence, pending]).toEqual([
+              overlapMessages,
+              pullBatch,
+              position.sequence + AFTER,
+              0,
+            ]);
+          }, WITHIN_MS);
+          for (let i = 0; i < AFTER; i++) expect(store.find(`link-${i}`)?.version).toBe(2);
+          expect(await countConsumers()).toBe(before + 1);
+          rmSync(dir, { recursive: true });
+        }
+      }
+    },
+  );
+
+  test("has the changes of the time when nobody followed the feed", async () => {
+    for (let i = 0; i < 10; i++) await publish(activeLink(`link-${i}`, 1));
+    await publishHeartbeat({ complete: true, epoch: 1, version: 2 });
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+    {
+      await using store = follow({ dir });
+      await eventually(async () => expect(store.feed().complete).toBe(true), WITHIN_MS);
+    }
+    for (let i = 0; i < 10; i += 2) await publish(activeLink(`link-${i}`, 3));
+    {
+      await using store = follow({ dir });
+      // It has every link from the start: only their changes are to come.
+      expect(store.feed().complete).toBe(true);
+      await eventually(async () => expect(store.find("link-8")?.version).toBe(3), WITHIN_MS);
+      const versions = Array.from({ length: 10 }, (_, i) => store.find(`link-${i}`)?.version);
+      expect(versions).toEqual([3, 1, 3, 1, 3, 1, 3, 1, 3, 1]);
+    }
+    rmSync(dir, { recursive: true });
+  });
+});
+
+function fail(): never {
+  throw new Error("database or disk is full");
+}
+
+describe("a store", () => {
+  test("is complete once it has all of a stream that says so, and not before", async () => {
+    await publish(activeLink("known", 3));
+    await using store = follow();
+    await eventually(async () => expect(store.find("known")).toBeDefined(), WITHIN_MS);
+    // Nobody has said that this is all: the stream may just have been created.
+    expect(store.feed().complete).toBe(false);
+    await publishHeartbeat({ complete: false, epoch: 1, version: 4 });
+    await eventually(async () => expect(store.feed().sequence).toBe(2), WITHIN_MS);
+    expect(store.feed().complete).toBe(false);
+    await publishHeartbeat({ complete: true, epoch: 5, version: 6 });
+    await eventually(async () => expect(store.feed().complete).toBe(true), WITHIN_MS);
+    // As API processes of earlier versions publish it.
+    await client.publish(HEARTBEAT_SUBJECT, "{}");
+    await eventually(async () => expect(store.feed().sequence).toBe(4), WITHIN_MS);
+    expect(store.feed().complete).toBe(true);
+  });
+
+  test("keeps what it has when the stream comes back empty, and drops what a complete one lacks", async () => {
+    await publish(takedownNotice(9, { accounts: [], hosts: ["evil.example"] }));
+    for (const alias of ["kept", "gone", "changed"]) await publish(activeLink(alias, 10));
+    await publishHeartbeat({ complete: true, epoch: 1, version: 12 });
+    await using store = follow();
+    await eventually(async () => expect(store.feed().complete).toBe(true), WITHIN_MS);
+    await createStream();
+    await eventually(async () => expect(store.feed().complete).toBe(false), WITHIN_MS);
+    await publishHeartbeat({ complete: false, epoch: 1, version: 13 });
+    await publish(activeLink("kept", 21));
+    await publish(activeLink("changed", 22));
+    await eventually(async () => expect(store.find("changed")?.version).toBe(22), WITHIN_MS);
+    expect(store.find("gone")?.version).toBe(10);
+    await publishHeartbeat({ complete: true, epoch: 20, version: 23 });
+    await eventually(async () => expect(store.feed().epoch).toBe(20), WITHIN_MS);
+    expect(["kept", "gone", "changed"].map((alias) => store.find(alias)?.version)).toEqual([
+      21,
+      undefined,
+      22,
+    ]);
+    // A feed that has no list any more does not lift takedowns.
+    expect(store.find("@takedowns")).toBeDefined();
+    expect(store.feed().complete).toBe(true);
+  });
+
+  test("is read again from the beginning of a stream that was rolled back", async () => {
+    for (let i = 0; i < 5; i++) await publish(activeLink(`link-${i}`, 1));
+    await publishHeartbeat({ complete: true, epoch: 1, version: 2 });
+    const { created } = await manager.streams.info(LINKS_STREAM);
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+    const writer = openWriter(dir);
+    // It is ahead of the stream, and has an older version of a link.
+    const old = activeLink("link-2", 0);
+    const ahead = { ...EMPTY_FEED, stream: created, sequence: 100, complete: true };
+    writer.write([toChange(old, encodeLinkRecord(old))], ahead);
+    writer.close();
+    await using store = follow({ dir });
+    await eventually(async () => expect(store.find("link-2")?.version).toBe(1), WITHIN_MS);
+    await eventually(async () => {
+      const { sequence, complete } = store.feed();
+      expect([sequence, complete]).toEqual([6, true]);
+    }, WITHIN_MS);
+    rmSync(dir, { recursive: true });
+  });
+
+  test("that cannot be written ends its follower, and the position stays behind what is written", async () => {
+    await publish(activeLink("a", 1));
+    let isFull = true;
+    await using store = follow({
+      wrap: (writer) => ({
+        ...writer,
+        write: (...args) => (isFull && args[0].length > 0 ? fail() : writer.write(...args)),
+      }),
+    });
+    expect(await store.ended.catch((error: unknown) => error)).toBeInstanceOf(StoreError);
+    expect(store.feed().sequence).toBe(0);
+    isFull = false;
+    await using again = follow({ dir: store.dir });
+    await eventually(async () => expect(again.find("a")?.version).toBe(1), WITHIN_MS);
+  });
+});

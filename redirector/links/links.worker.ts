@@ -1,0 +1,181 @@
+/**
+ * The thread of a redirector for the host's links: it waits until it may write the store, and then fills it from the
+ * feed. It also has links read from the disk for requests that must not wait for that themselves.
+ */
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+
+import { createLog } from "../../shared/log.ts";
+import { type Nats, openNats } from "../../shared/nats.ts";
+import { tryLock } from "../../shared/process-lock.ts";
+import { createFeedRecords } from "./feed-records.ts";
+import { type Follower, startFollower } from "./follower.ts";
+import {
+  damageMarkPath,
+  findStore,
+  isDamage,
+  memoryDir,
+  openReader,
+  openWriter,
+  releaseReserve,
+  setAside,
+  storePath,
+  type StoreReader,
+  type StoreWriter,
+} from "./store.ts";
+
+export type LinksOptions = {
+  dir: string;
+  natsUrl: string;
+  streamReplicas: number;
+  logLevel: string;
+};
+
+/** Messages to the thread. */
+export type LinksCommand =
+  | { kind: "start"; options: LinksOptions }
+  | { kind: "prefetch"; id: number; domain: string; alias: string }
+  | { kind: "stop" };
+
+/** Messages from the thread. */
+export type LinksEvent =
+  | { kind: "prefetched"; id: number }
+  | { kind: "changed" }
+  | { kind: "skipped" }
+  | { kind: "stopped" };
+
+/** How often a thread that does not write tries to. */
+const LOCK_POLL_MS = 250;
+
+/** Pause after the store could not be written. */
+const RETRY_MS = 1_000;
+
+/** The purpose of the lock: versions that write other files do not wait for each other. */
+const LOCK_PURPOSE = "links-1";
+
+declare const self: Worker;
+
+const send = (event: LinksEvent): void => self.postMessage(event);
+
+let running: ReturnType<typeof run> | undefined;
+
+function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
+  const log = createLog("redirector", logLevel);
+  const records = createFeedRecords(log, () => send({ kind: "skipped" }));
+  let stopped = false;
+  let follower: Follower | undefined;
+  let nats: Nats | undefined;
+  let reader: StoreReader | undefined;
+
+  /** Opens the store to write; in memory while the disk has no room for one. */
+  function open(): StoreWriter {
+    if (existsSync(damageMarkPath(dir))) setAside(dir);
+    const existed = existsSync(storePath(dir));
+    try {
+      return openWriter(dir);
+    } catch (error) {
+      if (existed) throw error;
+      log.error({ error }, "links_store_in_memory");
+      rmSync(storePath(dir), { force: true });
+      return openWriter(memoryDir(dir));
+    }
+  }
+
+  /** Writes the store until the thread is to stop or the store fails. */
+  async function write(): Promise<void> {
+    try {
+      using store = open();
+      const opened = findStore(dir)?.inode;
+      nats ??= openNats({ url: natsUrl, name: "redirector links", log });
+      follower = startFollower({
+        nats,
+        streamReplicas,
+        store: {
+          ...store,
+          write(...args) {
+            const changed = store.write(...args);
+            if (changed > 0) send({ kind: "changed" });
+            return changed;
+          },
+        },
+        records,
+        checkStore() {
+          if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
+          if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
+        },
+        log,
+      });
+      await follower.ended;
+    } catch (error) {
+      log.error({ error }, "links_store_failed");
+      if (isDamage(error)) setAside(dir);
+      else if (!releaseReserve(dir) && !stopped) await Bun.sleep(RETRY_MS);
+    }
+  }
+
+  async function main(): Promise<void> {
+    while (!stopped) {
+      const folder = makeFolder(dir);
+      const lock = tryLock(LOCK_PURPOSE, folder);
+      if (lock === undefined) {
+        await Bun.sleep(LOCK_POLL_MS);
+        continue;
+      }
+      try {
+        // What a process left here that had no room on the disk is no longer needed.
+        if (folder === dir) rmSync(memoryDir(dir), { recursive: true, force: true });
+        while (!stopped) await write();
+      } finally {
+        lock[Symbol.dispose]();
+      }
+    }
+    await nats?.close();
+  }
+
+  const ended = main();
+  return {
+    /** Reads a link, however long the disk takes. What fails here fails again where the link is needed. */
+    prefetch(domain: string, alias: string): void {
+      try {
+        reader ??= openReader(findStore(dir)?.dir ?? dir);
+        reader.find(domain, alias);
+      } catch {
+        // Another file may have taken its place.
+        reader?.close();
+        reader = undefined;
+      }
+    },
+    async stop(): Promise<void> {
+      stopped = true;
+      await follower?.stop();
+      await ended.catch(() => undefined);
+      reader?.close();
+    },
+  };
+}
+
+/** Makes the folder of the store; returns the one in memory when the disk has no room. */
+function makeFolder(dir: string): string {
+  for (const folder of [dir, memoryDir(dir)]) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      return folder;
+    } catch (error) {
+      if (folder !== dir) throw error;
+    }
+  }
+  return dir;
+}
+
+self.addEventListener("message", ({ data }: MessageEvent<LinksCommand>): void => {
+  switch (data.kind) {
+    case "start":
+      running = run(data.options);
+      return;
+    case "prefetch":
+      running?.prefetch(data.domain, data.alias);
+      send({ kind: "prefetched", id: data.id });
+      return;
+    case "stop":
+      void running?.stop().finally(() => send({ kind: "stopped" }));
+  }
+});

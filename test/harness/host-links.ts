@@ -1,0 +1,55 @@
+/** The links of a redirector host, followed and read in this process. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createLinkCache } from "../../redirector/cache/link-cache.ts";
+import { createDomainAnswers } from "../../redirector/domain-settings.ts";
+import { createFeedHealth } from "../../redirector/links/feed-health.ts";
+import { createFeedRecords } from "../../redirector/links/feed-records.ts";
+import { startFollower } from "../../redirector/links/follower.ts";
+import { startHostLinks } from "../../redirector/links/host-links.ts";
+import { openReader, openWriter } from "../../redirector/links/store.ts";
+import { createTakedowns } from "../../redirector/takedowns.ts";
+import type { Log } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+
+export function startTestHost(url: string, { replicas = 1, log }: { replicas?: number; log: Log }) {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  const nats = openNats({ url, name: "redirector", log });
+  const store = openWriter(dir);
+  const reader = openReader(dir);
+  let skipped = 0;
+  const records = createFeedRecords(log, () => skipped++);
+  const follower = startFollower({ nats, streamReplicas: replicas, store, records, log });
+  const health = createFeedHealth();
+  const links = startHostLinks({
+    dir,
+    nats,
+    cache: createLinkCache(4 * 1024 ** 2),
+    takedowns: createTakedowns(),
+    domains: createDomainAnswers(),
+    prefetch: () => Promise.resolve(),
+    onFeed: health.onFeed,
+    onDamaged: (error) => {
+      throw error;
+    },
+    log,
+  });
+  void links.waitUntilCurrent().then(health.onCurrent);
+  return {
+    links,
+    health,
+    skipped: () => skipped,
+    /** The version of a link in the store. */
+    versionOf: (alias: string): number | undefined => reader.find("", alias)?.version,
+    async [Symbol.asyncDispose]() {
+      links.stop();
+      await follower.stop();
+      store.close();
+      reader.close();
+      await nats.close();
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
