@@ -7,7 +7,7 @@ import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/
 import { probeNats } from "../shared/nats.ts";
 import type { Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
-import { type configSchema, loadErrorPages } from "./config.ts";
+import { type configSchema, linksDirOf, loadErrorPages } from "./config.ts";
 import { openRuleGeo } from "./geo.ts";
 
 export const checks: Checks<z.output<typeof configSchema>> = {
@@ -23,6 +23,15 @@ export const checks: Checks<z.output<typeof configSchema>> = {
       run() {
         mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
         accessSync(config.JOURNAL_DIR, constants.W_OK);
+      },
+    },
+    {
+      name: "LINKS_DIR",
+      mend: "Make it a directory on a local disk that the process may write to.",
+      run() {
+        const dir = linksDirOf(config);
+        mkdirSync(dir, { recursive: true, mode: 0o700 });
+        accessSync(dir, constants.W_OK);
       },
     },
     {

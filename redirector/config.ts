@@ -1,5 +1,5 @@
 /** The redirector's configuration, read from the environment. */
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 import * as z from "zod";
 
@@ -84,6 +84,10 @@ export const configSchema = settings
     path: ["PROXY_PROTOCOL"],
     message: "does not go with TLS_CERT_FILE: let the proxy end TLS",
   });
+
+/** The folder of the links store: in the journal's directory unless it is configured. */
+export const linksDirOf = ({ LINKS_DIR, JOURNAL_DIR }: z.output<typeof configSchema>): string =>
+  LINKS_DIR ?? join(JOURNAL_DIR, "links");
 
 /**
  * The configured files of certificate and key; undefined without TLS. A relative path is the name of a systemd

@@ -3,7 +3,6 @@
  * could start.
  */
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
 import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
@@ -22,7 +21,8 @@ import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { checks } from "./checks.ts";
-import { configSchema, getTlsFiles, loadErrorPages, METRICS_PORTS } from "./config.ts";
+import { configSchema, getTlsFiles, linksDirOf, loadErrorPages, METRICS_PORTS } from "./config.ts";
+import { diskWarning } from "./disk-room.ts";
 import { createDomainAnswers } from "./domain-settings.ts";
 import { startFailureReporter } from "./failures/reporter.ts";
 import { openRuleGeo } from "./geo.ts";
@@ -51,9 +51,6 @@ const DRAIN_MS = 3_000;
 /** How long a start waits for links and their changes since the last one; without NATS, old links are better than none. */
 const CATCH_UP_MS = 3_000;
 
-/** The folder of the links store, in the journal's directory unless it is configured. */
-const LINKS_FOLDER = "links";
-
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("redirector", config.LOG_LEVEL);
@@ -69,7 +66,7 @@ async function serve(): Promise<void> {
   takedowns.onChange(() => void cache.remark());
   mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
   lockJournal(config.JOURNAL_DIR);
-  const linksDir = config.LINKS_DIR ?? join(config.JOURNAL_DIR, LINKS_FOLDER);
+  const linksDir = linksDirOf(config);
   const linksThread = startLinksThread({
     workerUrl: new URL("./links/links.worker.ts", import.meta.url),
     dir: linksDir,
@@ -229,6 +226,10 @@ async function serve(): Promise<void> {
       replicas: replicas.warning(),
       geoip: geo.warning(),
       click_limits: limits.warning(),
+      disk: diskWarning({
+        JOURNAL_DIR: { dir: config.JOURNAL_DIR, consequence: "clicks are lost" },
+        LINKS_DIR: { dir: linksDir, consequence: "changes of links are not taken over" },
+      }),
     }),
   };
   answerStatus({

@@ -36,9 +36,10 @@ export function openLimits({
   replicas: number;
   log: Log;
 }): OpenLimits {
-  const file = openUsesFile(join(dir, FILE_NAME), (kept) =>
-    log.error({ kept }, "click_limits_file_unreadable"),
-  );
+  const file = openUsesFile(join(dir, FILE_NAME), {
+    onUnreadable: (kept) => log.error({ kept }, "click_limits_file_unreadable"),
+    onUnwritable: (error) => log.error({ error }, "click_limits_file_unwritable"),
+  });
   const ledgers = openLedgers(nats, replicas);
   const continuity = watchContinuity({
     connected: nats.connected,

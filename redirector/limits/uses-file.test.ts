@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
+  rmdirSync,
   rmSync,
   statSync,
   truncateSync,
@@ -26,11 +28,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const fail = (kept: string): never => {
-  throw new Error(`${kept} should be readable.`);
+const fail = (what: unknown): never => {
+  throw new Error(`The file should be usable: ${String(what)}`);
 };
 
-const open = (boot = BOOT) => openUsesFile(path, fail, boot);
+const open = (boot = BOOT) => openUsesFile(path, { onUnreadable: fail, onUnwritable: fail, boot });
 
 test("what was used, the redirector's id and the stream's position are there after a restart", () => {
   const first = open();
@@ -73,7 +75,8 @@ test("a file that is none is kept, and this redirector becomes another one", () 
   const { holder } = open();
   writeFileSync(path, "something else, ".repeat(10));
   let kept = "";
-  const next = openUsesFile(path, (name) => (kept = name), BOOT);
+  const onUnreadable = (name: string) => void (kept = name);
+  const next = openUsesFile(path, { onUnreadable, onUnwritable: fail, boot: BOOT });
   expect(next.holder).not.toBe(holder);
   expect(readdirSync(dir)).toContain(kept.slice(dir.length + 1));
 });
@@ -86,4 +89,22 @@ test("written anew, it has one record of each limit", () => {
   expect(file.size()).toBeLessThan(before / 10);
   file.write(LIMIT, { used: 101, state: "open" });
   expect(open().loaded).toEqual(new Map([[LIMIT, { used: 101, state: "open" }]]));
+});
+
+test("without room on the disk nothing can be used, and as soon as there is some, what was there counts", () => {
+  open().write(LIMIT, { used: 2, state: "settled" });
+  // As a full disk does: the new file cannot be written.
+  mkdirSync(`${path}.new`);
+  const errors: unknown[] = [];
+  const onUnwritable = (error: unknown) => void errors.push(error);
+  const file = openUsesFile(path, { onUnreadable: fail, onUnwritable, boot: BOOT });
+  expect(errors).toHaveLength(1);
+  expect(file.loaded.get(LIMIT)?.used).toBe(2);
+  expect(() => file.write(LIMIT, { used: 3, state: "open" })).toThrow();
+  file.writePosition({ stream: LIMIT, sequence: 5 });
+  rmdirSync(`${path}.new`);
+  file.write(LIMIT, { used: 3, state: "open" });
+  const next = open();
+  expect(next.loaded.get(LIMIT)?.used).toBe(3);
+  expect(next.position).toEqual({ stream: LIMIT, sequence: 5 });
 });

@@ -60,11 +60,18 @@ const BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id";
 const readBootId = (): Uuid =>
   existsSync(BOOT_ID_PATH) ? readFileSync(BOOT_ID_PATH, "utf8").trim() : newUuid();
 
-/** Opens the file, or begins a new one. `onUnreadable` is called for one that is no such file, which is kept beside it. */
+type UsesFileOptions = {
+  /** Called for a file that is none, which is kept beside the new one. */
+  onUnreadable: (kept: string) => void;
+  /** Called when the disk has no room; `write` throws until it has. */
+  onUnwritable: (error: unknown) => void;
+  boot?: Uuid;
+};
+
+/** Opens the file, or begins a new one. */
 export function openUsesFile(
   path: string,
-  onUnreadable: (kept: string) => void,
-  boot: Uuid = readBootId(),
+  { onUnreadable, onUnwritable, boot = readBootId() }: UsesFileOptions,
 ): UsesFile {
   const content = read(path, onUnreadable, boot);
   const { holder, loaded } = content;
@@ -95,20 +102,32 @@ export function openUsesFile(
     size = bytes.length;
   }
 
-  rewrite(loaded);
+  try {
+    rewrite(loaded);
+  } catch (error) {
+    // Without room on the disk nothing is used of limits, and the rest of the process goes on.
+    onUnwritable(error);
+  }
   return {
     holder,
     loaded,
     position,
-    write: (limit, { used, state }) => append(encode(record, limit, used, STATES.indexOf(state))),
+    write(limit, { used, state }) {
+      // Nothing was written since the start, so what was there then is what there is.
+      if (fd < 0) rewrite(loaded);
+      append(encode(record, limit, used, STATES.indexOf(state)));
+    },
     writePosition(next) {
       position = next;
+      if (fd < 0) return;
       const written = writeSync(fd, encodePosition(next), 0, RECORD_BYTES, HEADER_BYTES);
       if (written !== RECORD_BYTES) throw new Error(`${path} cannot be written.`);
     },
     size: () => size,
     compact: rewrite,
-    close: () => closeSync(fd),
+    close() {
+      if (fd >= 0) closeSync(fd);
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 /** Goal: redirectors survive the failure of everything else, and clicks recorded in the meantime are not lost. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { connect, DiscardPolicy } from "nats";
@@ -37,6 +38,19 @@ async function createLink(url: string) {
 const getReadiness = async (metricsUrl: string) => (await callOnce(`${metricsUrl}/readyz`)).status;
 
 const createJournalDir = () => mkdtempSync(join(stack.dataDir, "outage-"));
+
+const mountSmallDisk = (dir: string): boolean =>
+  Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir]).exitCode === 0;
+
+const canMount = (() => {
+  const probe = mkdtempSync(join(tmpdir(), "shorthop-mount-"));
+  const isMounted = mountSmallDisk(probe);
+  if (isMounted) Bun.spawnSync(["umount", probe]);
+  rmSync(probe, { recursive: true });
+  if (!isMounted)
+    console.warn("\n!!! A small disk cannot be mounted here: full disks are NOT TESTED\n");
+  return isMounted;
+})();
 
 describe("the links stream", () => {
   test("is restored from the database after a loss, and redirectors consume it again", async () => {
@@ -202,6 +216,28 @@ describe("a redirector", () => {
     }, 15_000);
     await reconnected.stop();
   });
+
+  test.skipIf(!canMount)(
+    "that starts on a full disk redirects, and says what is lost",
+    async () => {
+      const disk = createJournalDir();
+      mountSmallDisk(disk);
+      try {
+        Bun.spawnSync(["dd", "if=/dev/zero", `of=${join(disk, "other")}`, "bs=4k"]);
+        const link = await createLink("https://example.com/full-disk");
+        const redirector = await startRedirector(stack, { JOURNAL_DIR: join(disk, "journal") });
+        const { status, headers } = await call(`${redirector.url}/${link.alias}`);
+        expect([status, headers.get("location")]).toEqual([302, link.original_url]);
+        const { body } = await callOnce(`${redirector.metricsUrl}/readyz`);
+        expect(body).toMatchObject({
+          warnings: { disk: expect.stringContaining("clicks are lost") },
+        });
+        await redirector.stop();
+      } finally {
+        Bun.spawnSync(["umount", "--lazy", disk]);
+      }
+    },
+  );
 
   test("does not start on a journal that another one is writing", async () => {
     const JOURNAL_DIR = createJournalDir();
