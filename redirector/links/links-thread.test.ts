@@ -31,9 +31,9 @@ import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { type LinksThread, startLinksThread } from "./links-thread.ts";
 import { findStore, markDamaged, memoryDir, openReader, storePath } from "./store.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
-const WITHIN_MS = 20_000;
+const WITHIN_MS = 60_000;
 
 /** Links that fit no disk of the size below. */
 const MANY_LINKS = 20_000;
