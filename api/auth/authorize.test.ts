@@ -41,8 +41,14 @@ async function addKey({
   return { accountId, id: created.row.id, parts };
 }
 
+/** A busy machine may take longer than a client would wait. */
+const TIMEOUT_MS = 60_000;
+
+const authorizeMany = (requests: Parameters<typeof authorizeAll>[1]) =>
+  authorizeAll(postgres.sql, requests, TIMEOUT_MS);
+
 async function authorize(key: KeyParts, rule = READ, wanted = 1, rejected = 0) {
-  const [result] = await authorizeAll(postgres.sql, [{ key, rule, wanted, rejected }]);
+  const [result] = await authorizeMany([{ key, rule, wanted, rejected }]);
   return result;
 }
 
@@ -104,7 +110,7 @@ describe("several keys in one query", () => {
       wanted: 1,
       rejected: 0,
     }));
-    const results = await authorizeAll(postgres.sql, asked);
+    const results = await authorizeMany(asked);
     expect(results.map((result) => [result?.verdict, result?.principal.callerId])).toEqual([
       ["ok", two.id],
       [undefined, undefined],
@@ -116,7 +122,7 @@ describe("several keys in one query", () => {
   test("of one account, or one key under two rules, spend the account's windows together", async () => {
     const { parts, accountId } = await addKey();
     const asked = [READ, WRITE, READ].map((rule) => ({ key: parts, rule, wanted: 2, rejected: 0 }));
-    const results = await authorizeAll(postgres.sql, asked);
+    const results = await authorizeMany(asked);
     expect(results.map((result) => result?.windows[0]?.used)).toEqual([2, 4, 6]);
     expect((await readUsed(accountId))["minute"]).toBe(6);
   });
@@ -125,7 +131,7 @@ describe("several keys in one query", () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => addKey()));
     const asked = keys.map(({ parts }) => ({ key: parts, rule: READ, wanted: 1, rejected: 0 }));
     const queries = Array.from({ length: FREE_BURST }, (_, i) =>
-      authorizeAll(postgres.sql, i % 2 === 0 ? asked : asked.toReversed()),
+      authorizeMany(i % 2 === 0 ? asked : asked.toReversed()),
     );
     const verdicts = (await Promise.all(queries)).flat().map((result) => result?.verdict);
     expect(new Set(verdicts)).toEqual(new Set(["ok"]));

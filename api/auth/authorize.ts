@@ -39,8 +39,9 @@ const TIMEOUT_MS = 1_500;
 export async function authorizeAll(
   sql: Sql,
   requests: readonly WantedRequests[],
+  timeoutMs = TIMEOUT_MS,
 ): Promise<(BatchResult | undefined)[]> {
-  const rows = await withTimeout(authorizeRequests(sql, requests), TIMEOUT_MS, () =>
+  const rows = await withTimeout(authorizeRequests(sql, requests), timeoutMs, () =>
     unavailable("PostgreSQL did not respond in time."),
   );
   const byNumber = new Map(rows.map((row) => [row.number, row]));
