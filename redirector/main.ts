@@ -36,7 +36,7 @@ import { openLimits } from "./limits/open-limits.ts";
 import { createFeedHealth } from "./links/feed-health.ts";
 import { startHostLinks } from "./links/host-links.ts";
 import { startLinksThread } from "./links/links-thread.ts";
-import { markDamaged } from "./links/store.ts";
+import { markDamaged, storeWarning } from "./links/store.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
 import { readConnectionsLimit } from "./open-files.ts";
@@ -226,6 +226,7 @@ async function serve(): Promise<void> {
       replicas: replicas.warning(),
       geoip: geo.warning(),
       click_limits: limits.warning(),
+      links_store: storeWarning(linksDir),
       disk: diskWarning({
         JOURNAL_DIR: { dir: config.JOURNAL_DIR, consequence: "clicks are lost" },
         LINKS_DIR: { dir: linksDir, consequence: "changes of links are not taken over" },

@@ -2,7 +2,7 @@
  * The thread of a redirector for the host's links: it waits until it may write the store, and then fills it from the
  * feed. It also has links read from the disk for requests that must not wait for that themselves.
  */
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
@@ -13,6 +13,7 @@ import {
   damageMarkPath,
   findStore,
   isDamage,
+  makeFolder,
   memoryDir,
   openReader,
   openWriter,
@@ -114,7 +115,7 @@ function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
 
   async function main(): Promise<void> {
     while (!stopped) {
-      const folder = makeFolder(dir);
+      const folder = chooseFolder(dir);
       const lock = tryLock(LOCK_PURPOSE, folder);
       if (lock === undefined) {
         await Bun.sleep(LOCK_POLL_MS);
@@ -153,11 +154,11 @@ function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
   };
 }
 
-/** Makes the folder of the store; returns the one in memory when the disk has no room. */
-function makeFolder(dir: string): string {
+/** Makes the folder of the store, and returns it; the one in memory when the disk has no room. */
+function chooseFolder(dir: string): string {
   for (const folder of [dir, memoryDir(dir)]) {
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makeFolder(folder);
       return folder;
     } catch (error) {
       if (folder !== dir) throw error;

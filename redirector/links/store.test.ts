@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -153,6 +153,15 @@ describe("the links store", () => {
   test("cannot be opened when the file is something else, and says so", async () => {
     await Bun.write(storePath(dir), "not a database, but long enough to be looked at ".repeat(100));
     expect(caught(() => openWriter(dir))).toSatisfy(isDamage);
+  });
+
+  test("can be read by nobody else, in whatever folder it is", () => {
+    chmodSync(dir, 0o755);
+    const writer = openWriter(dir);
+    writer.write([change(activeLink("a", 1))], at(1));
+    for (const name of readdirSync(dir).filter((file) => !file.endsWith(".reserve")))
+      expect([name, statSync(join(dir, name)).mode & 0o777]).toEqual([name, 0o600]);
+    writer.close();
   });
 
   test("takes less than 250 bytes a link", () => {

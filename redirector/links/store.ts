@@ -5,8 +5,10 @@
  */
 import { Database } from "bun:sqlite";
 import {
+  closeSync,
   existsSync,
   mkdirSync,
+  openSync,
   renameSync,
   rmSync,
   statfsSync,
@@ -96,13 +98,29 @@ export const storePath = (dir: string): string => join(dir, FILE_NAME);
 export const memoryDir = (dir: string): string =>
   join("/dev/shm", `shorthop-links-${Bun.hash(resolve(dir)).toString(36)}`);
 
-/** Finds the file of the store; undefined while there is none. A file that takes its place has another inode. */
+/**
+ * Finds the file of the store; undefined while there is none. A file that takes its place has another inode. One of
+ * another user is none: everybody may write to the folder of what is in memory.
+ */
 export function findStore(dir: string): { dir: string; inode: number } | undefined {
   for (const folder of [dir, memoryDir(dir)]) {
     const stats = statSync(storePath(folder), { throwIfNoEntry: false });
-    if (stats !== undefined) return { dir: folder, inode: stats.ino };
+    if (stats !== undefined && stats.uid === process.getuid?.())
+      return { dir: folder, inode: stats.ino };
   }
   return undefined;
+}
+
+/** Why the store is not where it should be; undefined when it is. */
+export const storeWarning = (dir: string): string | undefined =>
+  findStore(dir)?.dir === memoryDir(dir)
+    ? "the links store is in memory, as LINKS_DIR could not be written; a start reads all links from the feed"
+    : undefined;
+
+/** Makes a folder that only its owner may use; throws when it is another user's. */
+export function makeFolder(dir: string): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (statSync(dir).uid !== process.getuid?.()) throw new Error(`${dir} is another user's.`);
 }
 
 /** A file that a process makes which has found the store damaged; the one that writes it then starts another one. */
@@ -177,7 +195,9 @@ export type StoreWriter = ReturnType<typeof openWriter>;
  * holds the folder's lock may do this.
  */
 export function openWriter(dir: string) {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFolder(dir);
+  // It has hashes of passwords. What SQLite makes beside it has the same permissions.
+  closeSync(openSync(storePath(dir), "a", 0o600));
   const db = new Database(storePath(dir), { create: true, readwrite: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   db.run("PRAGMA journal_mode = WAL");

@@ -230,7 +230,10 @@ describe("a redirector", () => {
         expect([status, headers.get("location")]).toEqual([302, link.original_url]);
         const { body } = await callOnce(`${redirector.metricsUrl}/readyz`);
         expect(body).toMatchObject({
-          warnings: { disk: expect.stringContaining("clicks are lost") },
+          warnings: {
+            disk: expect.stringContaining("clicks are lost"),
+            links_store: expect.stringContaining("in memory"),
+          },
         });
         await redirector.stop();
       } finally {
