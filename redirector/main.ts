@@ -48,7 +48,13 @@ import { createUnlockCookies } from "./unlock-cookie.ts";
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
 
-/** How long a start waits for links and their changes since the last one; without NATS, old links are better than none. */
+/**
+ * How long a start waits for the links of a new host, as requests may come to it as soon as it listens. systemd ends what
+ * has not started after 90 s.
+ */
+const FILL_MS = 60_000;
+
+/** How long it waits when there are no more to come; without NATS, old links are better than none. */
 const CATCH_UP_MS = 3_000;
 
 async function serve(): Promise<void> {
@@ -186,7 +192,7 @@ async function serve(): Promise<void> {
   if (connectionsMax < config.CONNECTIONS_MAX)
     log.warn({ connections_max: connectionsMax }, "connections_max_lowered_to_open_files");
   void links.waitUntilCurrent().then(feed.onCurrent);
-  await feed.waitUntilReady(CATCH_UP_MS);
+  await feed.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
   const logFailure = createLimitedLog(log, "connection_failed");
   const server = startServer(
     {

@@ -47,6 +47,27 @@ test("a host that was ready stays ready while its store is filled again, and say
   expect(health.warning()).toContain("lacks links");
 });
 
+test("a start waits as long as links come, and no longer than it may", async () => {
+  const health = createFeedHealth();
+  let sequence = 0;
+  const filling = setInterval(() => {
+    sequence++;
+    health.onFeed({ ...EMPTY_FEED, stream: "s", sequence });
+  }, 20);
+  const startedAt = performance.now();
+  await health.waitUntilReady({ withinMs: 500, idleMs: 200 });
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(490);
+  clearInterval(filling);
+  const waiting = health.waitUntilReady({ withinMs: 60_000, idleMs: 200 });
+  await waiting;
+  expect(health.readiness()).not.toBe("ok");
+  const ready = health.waitUntilReady({ withinMs: 60_000, idleMs: 60_000 });
+  health.onFeed(complete);
+  health.onCurrent();
+  await ready;
+  expect(health.readiness()).toBe("ok");
+});
+
 test("its age is the time since a heartbeat came, whatever the clocks say, and without one the lag is not known", () => {
   const { health, pass } = createHealth();
   health.onFeed({ ...complete, confirmed_at: 5_000, pending: 3 });

@@ -59,10 +59,20 @@ export function createFeedHealth(now = () => performance.now()) {
      * outage of NATS later on is none: the store can still answer.
      */
     readiness,
-    /** Resolves when the links of the host are ready, or after `withinMs`. */
-    async waitUntilReady(withinMs: number): Promise<void> {
+    /**
+     * Resolves when the links of the host are ready; before that after `withinMs`, or once the store has got nothing more
+     * for `idleMs`.
+     */
+    async waitUntilReady({ withinMs, idleMs }: { withinMs: number; idleMs: number }) {
       const deadline = now() + withinMs;
-      while (readiness() !== "ok" && now() < deadline) await Bun.sleep(POLL_MS);
+      let { sequence } = feed;
+      let changedAt = now();
+      while (readiness() !== "ok" && now() < Math.min(deadline, changedAt + idleMs)) {
+        await Bun.sleep(POLL_MS);
+        if (feed.sequence === sequence) continue;
+        ({ sequence } = feed);
+        changedAt = now();
+      }
     },
     /** Why links may be outdated; undefined when they are not. */
     warning(): string | undefined {
