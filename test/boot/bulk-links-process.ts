@@ -31,6 +31,8 @@ const bulk = createBulkLinks({
   key,
   apis: () => [api],
   redirectors: () => used,
+  // Those of a machine share one.
+  stores: () => new Set(used.map((url) => new URL(url).hostname)).size,
   connectNats: () => connect(natsLogin(nats)),
   headers: { host },
   log: (line) => console.error(`    ${line}`),

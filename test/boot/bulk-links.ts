@@ -38,7 +38,10 @@ export async function startBulkLinks(
     `shorthop accounts create --name Bulk --plan enterprise --limits '${limits}' --key --json`,
   );
   const { key } = account.parse(JSON.parse(created));
-  const nats = await machine.run("sed --quiet 's/^NATS_URL=//p' /etc/shorthop/api.env");
+  // As the operator, who alone may list consumers.
+  const nats = await machine.run(
+    ". /root/shorthop.secrets; sed --quiet 's/^NATS_URL=//p' /etc/shorthop/api.env | sed \"s#//api:[^@]*@#//operator:$NATS_OPERATOR@#\"",
+  );
   const options = { key, api: API_URL, nats: nats.trim(), host: SHORT_HOST, redirectors };
   const child = machine.spawnInNetwork([process.execPath, PROGRAM, JSON.stringify(options)]);
   const lines = createInterface({ input: Readable.fromWeb(child.stdout) })[Symbol.asyncIterator]();

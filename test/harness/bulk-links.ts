@@ -57,6 +57,8 @@ export type BulkLinksOptions = {
   connectNats: () => Promise<NatsConnection>;
   /** The redirectors follow a mirror: it gets links some time after they are published. */
   isMirrored?: boolean;
+  /** How many links stores they have: one each, unless redirectors of a host share one. */
+  stores?: () => number;
   /** Headers of requests to redirectors. */
   headers?: Record<string, string>;
   log: (line: string) => void;
@@ -73,6 +75,7 @@ export function createBulkLinks({
   apis,
   key,
   redirectors,
+  stores = () => redirectors().length,
   connectNats,
   isMirrored = false,
   headers = {},
@@ -218,16 +221,16 @@ export function createBulkLinks({
       ]);
     },
 
-    /** Waits until the stream has one consumer for each redirector, which uses it: those of killed ones go after a while. */
+    /** Waits until the stream has one consumer for each store, which uses it: those of killed redirectors go after a while. */
     async expectConsumers(): Promise<void> {
       const startedAt = performance.now();
       await eventually(async () => {
         const { used, unused } = await findFeedConsumers(await connectNats());
-        const needed = redirectors().length;
+        const needed = stores();
         if (used.length !== needed || unused.length > 0)
           throw new Error(`${used.length} consumers of ${needed}, and ${unused.length} unused`);
       }, CONSUMERS_TIMEOUT_MS);
-      log(`one consumer for each redirector after ${seconds(startedAt)} s`);
+      log(`one consumer for each links store after ${seconds(startedAt)} s`);
     },
   };
 }
