@@ -5,6 +5,7 @@
  */
 import { findAffected } from "./runner/affected.ts";
 import { type Failure, type Outcome, runBunTest } from "./runner/bun-test.ts";
+import { countCores } from "./runner/cores.ts";
 import { type FileOutcome, findFiles, runFiles } from "./runner/end-to-end.ts";
 import { collectStarts, sum, writeTiming } from "./runner/timing.ts";
 
@@ -12,13 +13,15 @@ import { collectStarts, sum, writeTiming } from "./runner/timing.ts";
 const UNIT_TIMEOUT_MS = 600_000;
 
 /**
- * Files of end-to-end tests that run at a time. They wait half of the time: for elections, leases, time-outs. With these,
- * two cores have no more to give.
+ * Files of end-to-end tests, and processes of unit tests, that run at a time for each core. They wait half of the time: for
+ * elections, leases, time-outs. With these, two cores have no more to give.
  */
-const E2E_FILES_AT_ONCE = 4;
+const AT_ONCE_PER_CORE = 2;
 
-/** Processes that run unit tests: more than cores, as some of them wait. */
-const UNIT_PROCESSES = 4;
+/** More would share memory and a disk, whatever the number of cores. */
+const AT_ONCE_MAX = 4;
+
+const AT_ONCE = Math.min(AT_ONCE_MAX, Math.ceil(AT_ONCE_PER_CORE * countCores()));
 
 /**
  * Files with failed tests that are run once more, alone, when all others have ended: on a busy machine a test may fail
@@ -98,14 +101,14 @@ function selectAffected(): Selection {
 async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
   console.log("\n== unit tests ==");
   // Files of a process share globals, as they would in a single one.
-  const flags = [`--parallel=${UNIT_PROCESSES}`, "--no-isolate", `--timeout=${UNIT_TIMEOUT_MS}`];
+  const flags = [`--parallel=${AT_ONCE}`, "--no-isolate", `--timeout=${UNIT_TIMEOUT_MS}`];
   return await runBunTest({ paths, flags, output: "inherit" });
 }
 
 async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> {
   if (selected.length === 0) return [];
   console.log("\n== end-to-end tests ==");
-  return await runFiles(selected, E2E_FILES_AT_ONCE);
+  return await runFiles(selected, AT_ONCE);
 }
 
 /** Runs the files of failed tests again, alone, unless they are too many; finds the failures that did not come again. */
