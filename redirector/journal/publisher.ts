@@ -5,7 +5,7 @@
  * reconnect all retained segments are published again. JetStream discards those it still has, by the segment's id.
  */
 import { closeSync, openSync, readSync } from "node:fs";
-import { open as openFile, truncate, unlink } from "node:fs/promises";
+import { open as openFile, rm, truncate } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { Events, type JetStreamClient, type NatsConnection } from "nats";
@@ -245,7 +245,8 @@ export function startPublisher({
       stopped = true;
       clearInterval(timer);
       await sweeping;
-      await sweep(Infinity, unlink);
+      // A segment that was added twice may be acknowledged again meanwhile, and its file is gone.
+      await sweep(Infinity, (path) => rm(path, { force: true }));
     },
   };
 }
