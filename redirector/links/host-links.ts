@@ -48,6 +48,9 @@ const CATCH_UP_POLL_MS = 5;
 
 const RETRY_MS = 50;
 
+/** After this long without NATS, an alias that a complete store does not have is taken for one without a link. */
+const AWAY_MS = 10_000;
+
 export type HostLinks = {
   /**
    * Finds a link or notice in the store, and keeps a link in memory. Null when a complete store lacks it; undefined when
@@ -115,6 +118,8 @@ export function startHostLinks({
   /** What is in memory may be older than the store. */
   let isOutdated = false;
   let isStopped = false;
+  /** When there was last a connection to NATS, or this process started. */
+  let connectedAt = performance.now();
 
   /** Opens the store once there is one, and again when another file has taken its place. */
   function reopen(): void {
@@ -177,6 +182,7 @@ export function startHostLinks({
   }
 
   function poll(): void {
+    if (nats.connected()) connectedAt = performance.now();
     reopen();
     onStore((reader) => {
       const version = reader.dataVersion();
@@ -265,9 +271,15 @@ export function startHostLinks({
     return { stream: created, sequence: state.last_seq };
   });
 
-  /** Waits until the store has all that was in the feed when it was called. Without NATS there is nothing to wait for. */
+  /**
+   * Waits until the store has all that was in the feed when it was called. Without NATS there is nothing to wait for; but
+   * where it has just gone, or is just coming back, others may have put a link into the feed.
+   */
   async function catchUp(): Promise<void> {
-    if (!nats.connected()) return;
+    if (!nats.connected()) {
+      if (performance.now() - connectedAt > AWAY_MS) return;
+      throw new Error("NATS has just gone.");
+    }
     const end = await askForEnd();
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     for (;;) {
