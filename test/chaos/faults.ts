@@ -103,12 +103,13 @@ export async function pauseNats(stack: Stack, ms: number): Promise<void> {
 type Kept = "nothing" | "consumers";
 
 /**
- * Makes NATS lose the messages it has acknowledged in the last `ms`, as after a power failure. Its consumers can be
- * written later than its streams: with `consumers` they keep what they had reached.
+ * Makes NATS lose the messages that it acknowledges from now on, for so many milliseconds or until a promise resolves, as
+ * after a power failure. Its consumers can be written later than its streams: with `consumers` they keep what they had
+ * reached.
  */
 export async function rollBackNats(
   stack: Stack,
-  ms: number,
+  until: number | Promise<void>,
   kept: Kept = "nothing",
 ): Promise<void> {
   const store = join(stack.dataDir, "nats", "store");
@@ -118,7 +119,7 @@ export async function rollBackNats(
   process.kill(pid, "SIGSTOP");
   cpSync(store, copy, { recursive: true });
   process.kill(pid, "SIGCONT");
-  await Bun.sleep(ms);
+  await (typeof until === "number" ? Bun.sleep(until) : until);
 
   const { pid: supervisor } = stack.supervisor;
   process.kill(supervisor, "SIGSTOP");

@@ -375,11 +375,13 @@ describe("segments that take sequences which the consumer had reached before", (
       const before = nextSegments(5);
       await publish(before);
       await expectStoredOnce(before);
-      const rolledBack = rollBackNats(stack, 3_000, "consumers");
+      const acknowledged = Promise.withResolvers<void>();
+      const rolledBack = rollBackNats(stack, acknowledged.promise, "consumers");
       const forgotten = nextSegments(20);
       await publish(forgotten);
       await expectStoredOnce(forgotten);
       await waitUntilAcknowledged();
+      acknowledged.resolve();
       if (when === "while it does not") process.kill(worker.pid, "SIGKILL");
       await rolledBack;
       await reconnect();
