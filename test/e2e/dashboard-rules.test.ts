@@ -81,7 +81,10 @@ withBrowser("rules in the dashboard", () => {
       await ruleOf(page, 1).getByLabel("Language: one of").fill("de, fr");
       await save(page);
       const german = { "user-agent": IPHONE, "accept-language": "de-AT,de;q=0.9" };
-      expect(await follow(link.short_url, german)).toBe("https://example.com/app");
+      await eventually(
+        async () => expect(await follow(link.short_url, german)).toBe("https://example.com/app"),
+        TIMEOUT_MS,
+      );
       expect(await follow(link.short_url, { "user-agent": IPHONE })).toBe(OWN);
 
       // The trial is of an iPhone without a language.
@@ -134,7 +137,10 @@ withBrowser("rules in the dashboard", () => {
       await drag(3, 1);
       expect(await readUrls(page)).toEqual([c, a, b]);
       await save(page);
-      expect(await follow(`${link.short_url}?a&b&c`)).toBe(c);
+      await eventually(
+        async () => expect(await follow(`${link.short_url}?a&b&c`)).toBe(c),
+        TIMEOUT_MS,
+      );
       const { rules } = await client.links.get(link.id);
       expect(rules?.map(({ url }) => url)).toEqual([c, a, b]);
       await page.getByRole("button", { name: "Remove rule 1" }).click();
@@ -157,6 +163,11 @@ withBrowser("rules in the dashboard", () => {
       await page.getByText("Expected weights whose sum is 100 at most").waitFor();
       await page.getByRole("button", { name: "Remove arm 2" }).click();
       await save(page);
+      // Nearly all visitors get the arm once it has reached the redirector; a HEAD is no click.
+      await eventually(async () => {
+        const { headers } = await fetch(link.short_url, { method: "HEAD", redirect: "manual" });
+        expect(headers.get("location")).toBe("https://example.com/b");
+      }, TIMEOUT_MS);
       for (let i = 0; i < 20; i++)
         await follow(link.short_url, { "x-forwarded-for": `9.9.9.${i}` });
       await eventually(async () => {
