@@ -1,5 +1,5 @@
-import { type Change, toChange } from "../../redirector/links/store.ts";
 /** Links of a benchmark: random aliases, in no order, and destinations of usual length. */
+import { type Change, toChange } from "../../redirector/links/store.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 

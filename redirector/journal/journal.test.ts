@@ -21,6 +21,7 @@ import {
   toRawClick,
 } from "../../shared/contracts/click-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { canMountDisks, mountDisk, unmountDisk } from "../../test/harness/small-disk.ts";
 import type { SealedSegment } from "./files.ts";
 import { openJournal } from "./journal.ts";
 
@@ -314,12 +315,9 @@ describe("the click journal", () => {
   });
 
   const small = mkdtempSync(join(tmpdir(), "shorthop-small-"));
-  const mounted =
-    Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small]).exitCode === 0;
-  if (!mounted)
-    console.warn("\n!!! A small disk cannot be mounted here: full disks are NOT TESTED\n");
+  const mounted = canMountDisks && mountDisk(small, "64k");
   afterAll(() => {
-    if (mounted) Bun.spawnSync(["umount", small]);
+    if (mounted) unmountDisk(small);
     rmSync(small, { recursive: true });
   });
 

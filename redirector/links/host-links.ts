@@ -67,8 +67,6 @@ export type HostLinks = {
   poll(): void;
   /** Resolves once the store has all that the feed had when this was called; waits for NATS as long as it takes. */
   waitUntilCurrent(): Promise<void>;
-  /** Changes taken over since the start. */
-  changes(): number;
   /** Changes that could not be taken over since the start. */
   failed(): number;
   /** Requests' reads of the store since the start: in their turn of the event loop, or slowly, in the thread. */
@@ -110,7 +108,6 @@ export function startHostLinks({
   let dataVersion = -1;
   /** The number of the last change that was taken over. */
   let number = 0;
-  let changes = 0;
   let failed = 0;
   let slowUntil = 0;
   const reads = { direct: 0, slow: 0 };
@@ -205,7 +202,6 @@ export function startHostLinks({
     }
     for (const key of next.keys) apply(reader, key);
     ({ number } = next);
-    changes += next.keys.length;
     return next.keys.length < CHANGES_PER_TURN;
   }
 
@@ -317,7 +313,6 @@ export function startHostLinks({
     fetch,
     poll,
     waitUntilCurrent,
-    changes: () => changes,
     failed: () => failed,
     reads: () => reads,
     stop() {

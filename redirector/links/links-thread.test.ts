@@ -28,6 +28,7 @@ import {
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { canMountDisks, mountDisk, unmountDisk } from "../../test/harness/small-disk.ts";
 import { type LinksThread, startLinksThread } from "./links-thread.ts";
 import { findStore, markDamaged, memoryDir, openReader, storePath } from "./store.ts";
 
@@ -143,26 +144,11 @@ test("a file that is no store is set aside, and another one filled", async () =>
   await eventually(async () => expect(versionOf("no-store")).toBe(1), WITHIN_MS);
 });
 
-const mount = (folder: string, size: string): boolean => {
-  mkdirSync(folder);
-  return (
-    Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder]).exitCode === 0
-  );
-};
-const canMount = (() => {
-  const probe = mkdtempSync(join(tmpdir(), "shorthop-mount-"));
-  const mounted = mount(join(probe, "disk"), "64k");
-  if (mounted) Bun.spawnSync(["umount", join(probe, "disk")]);
-  rmSync(probe, { recursive: true });
-  if (!mounted)
-    console.warn("\n!!! A small disk cannot be mounted here: full disks are NOT TESTED\n");
-  return mounted;
-})();
-
-test.skipIf(!canMount)("without any room on the disk, the store is in memory", async () => {
+test.skipIf(!canMountDisks)("without any room on the disk, the store is in memory", async () => {
   await publish("in-memory", 1);
   const disk = join(dir, "disk");
-  mount(disk, "64k");
+  mkdirSync(disk);
+  mountDisk(disk, "64k");
   try {
     writeFileSync(join(disk, "other"), Buffer.alloc(60 * 1024));
     const thread = start(disk);
@@ -170,14 +156,15 @@ test.skipIf(!canMount)("without any room on the disk, the store is in memory", a
     await thread.prefetch("", "in-memory");
     await thread.stop();
   } finally {
-    Bun.spawnSync(["umount", "--lazy", disk]);
+    unmountDisk(disk);
     rmSync(memoryDir(disk), { recursive: true, force: true });
   }
 });
 
-test.skipIf(!canMount)("on a disk that gets full, changes go on in the reserve", async () => {
+test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the reserve", async () => {
   const disk = join(dir, "disk");
-  mount(disk, "160m");
+  mkdirSync(disk);
+  mountDisk(disk, "160m");
   try {
     await publish("reserve", 1);
     const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
@@ -201,6 +188,6 @@ test.skipIf(!canMount)("on a disk that gets full, changes go on in the reserve",
     expect(existsSync(`${storePath(disk)}.reserve`)).toBe(false);
     await thread.stop();
   } finally {
-    Bun.spawnSync(["umount", "--lazy", disk]);
+    unmountDisk(disk);
   }
 });

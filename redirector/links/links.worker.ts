@@ -156,15 +156,13 @@ function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
 
 /** Makes the folder of the store, and returns it; the one in memory when the disk has no room. */
 function chooseFolder(dir: string): string {
-  for (const folder of [dir, memoryDir(dir)]) {
-    try {
-      makeFolder(folder);
-      return folder;
-    } catch (error) {
-      if (folder !== dir) throw error;
-    }
+  try {
+    makeFolder(dir);
+    return dir;
+  } catch {
+    makeFolder(memoryDir(dir));
+    return memoryDir(dir);
   }
-  return dir;
 }
 
 self.addEventListener("message", ({ data }: MessageEvent<LinksCommand>): void => {

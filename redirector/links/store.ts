@@ -295,17 +295,13 @@ export function openReader(dir: string) {
     "SELECT key, number FROM changes WHERE number > ? ORDER BY number LIMIT ?",
   );
 
-  /** Finds the record of a key; throws as `decodeStoredRecord` does. */
-  function findByKey(key: string): LinkRecord | undefined {
-    const row = find.get(key);
-    return row === null ? undefined : decodeStoredRecord(row.record);
-  }
-
   return {
     feed: () => readFeed(db),
-    find: (domain: string, alias: string): LinkRecord | undefined =>
-      findByKey(keyOf({ domain, alias })),
-    findByKey,
+    /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
+    find(domain: string, alias: string): LinkRecord | undefined {
+      const row = find.get(keyOf({ domain, alias }));
+      return row === null ? undefined : decodeStoredRecord(row.record);
+    },
     /** Another number after each transaction of the writer. */
     dataVersion: (): number => dataVersion.get()?.data_version ?? 0,
     /** The number of the last change. */

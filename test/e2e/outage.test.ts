@@ -1,7 +1,6 @@
 /** Goal: redirectors survive the failure of everything else, and clicks recorded in the meantime are not lost. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
 import { connect, DiscardPolicy } from "nats";
@@ -19,6 +18,7 @@ import { admin } from "../harness/admin.ts";
 import { call, callOnce, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
+import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 /** A URL on which no server listens. */
@@ -38,19 +38,6 @@ async function createLink(url: string) {
 const getReadiness = async (metricsUrl: string) => (await callOnce(`${metricsUrl}/readyz`)).status;
 
 const createJournalDir = () => mkdtempSync(join(stack.dataDir, "outage-"));
-
-const mountSmallDisk = (dir: string): boolean =>
-  Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir]).exitCode === 0;
-
-const canMount = (() => {
-  const probe = mkdtempSync(join(tmpdir(), "shorthop-mount-"));
-  const isMounted = mountSmallDisk(probe);
-  if (isMounted) Bun.spawnSync(["umount", probe]);
-  rmSync(probe, { recursive: true });
-  if (!isMounted)
-    console.warn("\n!!! A small disk cannot be mounted here: full disks are NOT TESTED\n");
-  return isMounted;
-})();
 
 describe("the links stream", () => {
   test("is restored from the database after a loss, and redirectors consume it again", async () => {
@@ -201,8 +188,7 @@ describe("a redirector", () => {
       const { status, headers } = await call(`${disconnected.url}/${known.alias}`);
       expect([status, headers.get("location")]).toEqual([302, known.original_url]);
     }
-    // The store has every link of the time when there was a feed.
-    // At first NATS might just be away for others to come back to before this one.
+    // The store has every link of the time when there was a feed. Of a NATS that has just gone, others may know more.
     await eventually(
       async () => expect((await callOnce(`${disconnected.url}/never-heard-of`)).status).toBe(404),
       20_000,
@@ -221,11 +207,11 @@ describe("a redirector", () => {
     await reconnected.stop();
   });
 
-  test.skipIf(!canMount)(
+  test.skipIf(!canMountDisks)(
     "that starts on a full disk redirects, and says what is lost",
     async () => {
       const disk = createJournalDir();
-      mountSmallDisk(disk);
+      mountDisk(disk, "1m");
       try {
         Bun.spawnSync(["dd", "if=/dev/zero", `of=${join(disk, "other")}`, "bs=4k"]);
         const link = await createLink("https://example.com/full-disk");
@@ -241,7 +227,7 @@ describe("a redirector", () => {
         });
         await redirector.stop();
       } finally {
-        Bun.spawnSync(["umount", "--lazy", disk]);
+        unmountDisk(disk);
       }
     },
   );
