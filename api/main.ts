@@ -69,6 +69,7 @@ async function serve(): Promise<void> {
   const feed = startLinkPublisher({
     sql,
     nats: nats.connection,
+    inboxPrefix: nats.inboxPrefix,
     streamReplicas: config.NATS_REPLICAS,
     log,
   });
@@ -77,7 +78,7 @@ async function serve(): Promise<void> {
     sql,
     nats: nats.connection,
     streamReplicas: config.NATS_REPLICAS,
-    fill: createFillStream({ sql, feed }),
+    fill: createFillStream({ sql, feed, log }),
     takeAcknowledged: feed.takeAcknowledged,
     log,
   });

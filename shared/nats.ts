@@ -15,6 +15,8 @@ export type Nats = {
   connection: Promise<NatsConnection>;
   /** Whether there is a connection now. What is sent without one is kept in memory until there is one again. */
   connected(): boolean;
+  /** Where its user may have inboxes; undefined for anywhere. */
+  inboxPrefix: string | undefined;
   /** Sends what is buffered, and closes. */
   close(): Promise<void>;
 };
@@ -30,8 +32,9 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     if (type === Events.Disconnect) up = false;
     if (type === Events.Reconnect) up = true;
   };
+  const login = natsLogin(url);
   const connection = connect({
-    ...natsLogin(url),
+    ...login,
     name,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 500,
@@ -54,6 +57,7 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
   return {
     connection,
     connected: () => up,
+    inboxPrefix: login.inboxPrefix,
     async close() {
       // Without a server, draining would wait for one.
       const drained = open?.drain().catch(() => undefined);

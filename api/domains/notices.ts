@@ -1,6 +1,8 @@
 /** Notices of domains in the links feed, with which redirectors learn their settings. */
 import { type DomainNotice, domainNotice } from "../../shared/contracts/feed-notices.ts";
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { insertMessages } from "../feed/sql.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
@@ -8,8 +10,9 @@ import { toFeedSettings } from "./settings.ts";
 import {
   drawFreeVersion,
   drawVersion,
+  drawVersions,
   insertNotice,
-  listNoticedDomains,
+  lockNoticedDomains,
   lockNoticedHosts,
 } from "./sql.ts";
 
@@ -43,12 +46,38 @@ export async function enqueueRemoval(
   return { message, outboxId: await insertNotice(transaction, message) };
 }
 
-/** Adds the notices of all domains with settings to the outbox again; returns them. */
-export async function renewDomainNotices(sql: Sql): Promise<NoticeEntry[]> {
-  const entries: NoticeEntry[] = [];
-  for (const row of await listNoticedDomains(sql))
-    entries.push(await sql.begin((transaction) => enqueueNotice(transaction, row)));
-  return entries;
+/** Domains of one transaction, which holds their locks. */
+const BATCH = 500;
+
+/** Adds the notices of all domains with settings to the outbox again; yields them, part by part. */
+export async function* renewDomainNotices(sql: Sql): AsyncGenerator<NoticeEntry[]> {
+  for (let after: Uuid | null = null; ;) {
+    const last: Uuid | null = after;
+    const { rows, entries }: RenewedBatch = await sql.begin((transaction) =>
+      renewBatch(transaction, last),
+    );
+    if (entries.length > 0) yield entries;
+    after = rows.at(-1)?.id ?? null;
+    if (rows.length < BATCH) return;
+  }
+}
+
+type RenewedBatch = { rows: DomainRow[]; entries: NoticeEntry[] };
+
+async function renewBatch(transaction: Transaction, after: Uuid | null): Promise<RenewedBatch> {
+  const rows = await lockNoticedDomains(transaction, after, BATCH);
+  const versions = await drawVersions(
+    transaction,
+    rows.map(({ id }) => id),
+  );
+  const messages = rows.map((row, i) =>
+    domainNotice(versions[i] ?? 0, row.host, toFeedSettings(row)),
+  );
+  const outboxIds = await insertMessages(transaction, messages);
+  return {
+    rows,
+    entries: messages.map((message, i) => ({ message, outboxId: outboxIds[i] ?? 0 })),
+  };
 }
 
 /** Adds notices without settings to the outbox for those of the hosts that are no verified domain with settings. */

@@ -120,7 +120,7 @@ test("settings are merged, stored and published; without an effect nothing is", 
   const before = published.length;
   await domains.update(owner, id, { case_sensitive: true, not_found_url: null });
   expect(published.length).toBe(before);
-  await renewDomainNotices(postgres.sql);
+  await Array.fromAsync(renewDomainNotices(postgres.sql));
   await domains.remove(owner, id);
   expect(noticeOf(host)).toMatchObject({ settings: {} });
 });

@@ -227,6 +227,18 @@ export async function drawVersion(transaction: Transaction, id: Uuid): Promise<n
   return Number(row.version);
 }
 
+/** As {@link drawVersion} for several domains, in their order. */
+export async function drawVersions(
+  transaction: Transaction,
+  ids: readonly Uuid[],
+): Promise<number[]> {
+  const rows = await transaction<{ id: Uuid; version: number }[]>`
+    update domains set version = next_link_version() where id = any (${[...ids]}::uuid[])
+    returning id, version::float8 as version`;
+  const byId = new Map(rows.map(({ id, version }) => [id, version]));
+  return ids.map((id) => byId.get(id) ?? 0);
+}
+
 /** Draws a version for the notice of a host that is no domain any more. */
 export async function drawFreeVersion(transaction: Transaction): Promise<number> {
   const [row] = await transaction<[{ version: number }]>`
@@ -259,10 +271,16 @@ export async function insertNotice(
   return Number(row.id);
 }
 
-/** Verified domains that ever had a notice. */
-export const listNoticedDomains = async (sql: Sql): Promise<DomainRow[]> =>
-  await sql<DomainRow[]>`
-    select ${sql(COLUMNS)} from domains where version > 0 and verified_at is not null order by id`;
+/** Locks the next verified domains that ever had a notice, in id order. */
+export const lockNoticedDomains = async (
+  transaction: Transaction,
+  after: Uuid | null,
+  limit: number,
+): Promise<DomainRow[]> =>
+  await transaction<DomainRow[]>`
+    select ${transaction(COLUMNS)} from domains
+     where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
+     order by id limit ${limit} for update`;
 
 /** Counts the links on a domain, up to `max` + 1. */
 export async function countLinks(transaction: Transaction, id: Uuid, max: number): Promise<number> {

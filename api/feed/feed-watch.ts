@@ -18,11 +18,14 @@ import {
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import {
-  beginFilling,
   countLinks,
+  drawEpoch,
+  findRunning,
+  findWriters,
   finishFilling,
+  lockFilling,
   recordFilled,
   recordIncomplete,
   recordPosition,
@@ -37,15 +40,25 @@ const INTERVAL_MS = 2_000;
 /** Checks in a row that must show a loss which a new leader may show for a moment: four seconds. */
 const CONFIRMATIONS = 3;
 
+/** How often a filling looks whether the changes before it have ended, each of which takes milliseconds. */
+const WRITERS_POLL_MS = 20;
+
+/** What a filling has to know. */
+export type Filling = {
+  connection: NatsConnection;
+  /** The version under which all is published. Every change with a lower one has been committed. */
+  epoch: number;
+  /** The end of the stream before the epoch: what it has up to there has lower versions. */
+  end: number;
+  /** To be called with the number of links so far. */
+  onProgress: (links: number) => Promise<void>;
+  isStopped: () => boolean;
+};
+
 /**
- * Publishes every link again under a new version, and withdraws what the stream has beyond them; returns false when that
- * was interrupted. Calls `onProgress` with the number of links so far.
+ * Publishes every link again, and withdraws what the stream has beyond them; returns false when that was interrupted.
  */
-export type FillStream = (
-  connection: NatsConnection,
-  onProgress: (links: number) => Promise<void>,
-  isStopped: () => boolean,
-) => Promise<boolean>;
+export type FillStream = (filling: Filling) => Promise<boolean>;
 
 export type FeedWatch = {
   /** Whether the first heartbeat has been published. */
@@ -162,19 +175,36 @@ export function startFeedWatch({
   /** Fills the stream, unless another process does. */
   async function fillOnce(connection: NatsConnection, manager: JetStreamManager): Promise<void> {
     await sql.begin(async (lock) => {
-      const epoch = await beginFilling(lock);
-      if (epoch === undefined) return;
+      if (!(await lockFilling(lock))) return;
       log.info("links_feed_filling");
-      const { created } = await readPosition(manager, streamReplicas);
-      const onProgress = async (links: number) => {
-        filled = links;
-        await recordFilled(sql, links);
-      };
-      const isFilled = await fill(connection, onProgress, () => stopped);
+      const { created, last_sequence } = await readPosition(manager, streamReplicas);
+      const epoch = await drawEpoch(lock);
+      if (!(await waitForWriters(lock))) return;
+      const isFilled = await fill({
+        connection,
+        epoch,
+        end: last_sequence,
+        isStopped: () => stopped,
+        async onProgress(links) {
+          filled = links;
+          await recordFilled(sql, links);
+        },
+      });
       const stream = await readPosition(manager, streamReplicas);
       if (!isFilled || stream.created !== created) return;
       if (await finishFilling(sql, epoch, stream)) log.info({ links: filled }, "links_feed_filled");
     });
+  }
+
+  /** Waits until every change that may have drawn a lower version than the epoch has ended; false when stopped. */
+  async function waitForWriters(lock: Transaction): Promise<boolean> {
+    let writers = await findWriters(lock);
+    while (writers.length > 0) {
+      if (stopped) return false;
+      await Bun.sleep(WRITERS_POLL_MS);
+      writers = await findRunning(lock, writers);
+    }
+    return true;
   }
 
   async function run(): Promise<void> {

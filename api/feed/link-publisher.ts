@@ -12,10 +12,12 @@ import {
   LINKS_STREAM,
   linkSubject,
   NO_MESSAGE,
+  WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
+import { publishPipelined } from "./pipeline.ts";
 import { deleteEntries, lockPendingEntries, type OutboxStats, selectOutboxStats } from "./sql.ts";
 
 /** How long a request waits for the feed before it responds with `X-Propagation: pending`. */
@@ -24,14 +26,14 @@ const PUBLISH_TIMEOUT_MS = 2_000;
 /** Lost races for one subject (another process published first) after which the relay retries later. */
 const PUBLISH_RACES_MAX = 10;
 
-/** JetStream's error code for "wrong last sequence". */
-const WRONG_LAST_SEQUENCE = 10_071;
-
 /** How often the relay polls the outbox. */
 const RELAY_INTERVAL_MS = 500;
 /** The relay skips younger entries: the process that wrote them is publishing them. */
 const RELAY_AFTER_SECONDS = 1;
 const RELAY_BATCH = 200;
+
+/** A message, and the sequence number of what the stream has of its link: 0 for nothing, undefined if that is not known. */
+export type LinkState = { message: LinkMessage; last: number | undefined };
 
 export type LinkPublisher = {
   /**
@@ -44,6 +46,8 @@ export type LinkPublisher = {
     entries: readonly { message: LinkMessage; outboxId: number }[],
     expected?: "absent",
   ): Promise<boolean>;
+  /** Publishes states of links that are not in the outbox, many at a time; false unless all were published. */
+  publishStates(states: readonly LinkState[]): Promise<boolean>;
   /** Whether the stream has been opened since the start. */
   connected(): boolean;
   /** The highest sequence number that the stream has given a message since the last call; 0 when there was none. */
@@ -56,6 +60,8 @@ export type LinkPublisher = {
 type LinkPublisherDeps = {
   sql: Sql;
   nats: Promise<NatsConnection>;
+  /** Where the connection's user may have inboxes; undefined for anywhere. */
+  inboxPrefix?: string | undefined;
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
   log: Log;
@@ -65,6 +71,7 @@ type LinkPublisherDeps = {
 export function startLinkPublisher({
   sql,
   nats,
+  inboxPrefix,
   streamReplicas,
   log,
 }: LinkPublisherDeps): LinkPublisher {
@@ -150,6 +157,38 @@ export function startLinkPublisher({
     return failed === 0;
   }
 
+  async function publishStates(states: readonly LinkState[]): Promise<boolean> {
+    const opened = jetStream;
+    if (opened === undefined) return states.length === 0;
+    const known = states.flatMap(({ message, last }) =>
+      last === undefined
+        ? []
+        : [
+            {
+              message,
+              subject: linkSubject(message.domain, message.alias),
+              data: encodeLinkMessage(message),
+              last,
+            },
+          ],
+    );
+    const options = { timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
+    const outcome = await publishPipelined(await nats, known, options);
+    acknowledged = Math.max(acknowledged, outcome.acknowledged);
+    // Other processes have published these links meanwhile.
+    const unknown = [
+      ...states.filter(({ last }) => last === undefined),
+      ...outcome.refused.flatMap((place) => known[place] ?? []),
+    ];
+    const published = await Promise.allSettled(
+      unknown.map(({ message }) => withTimeout(publishNow(opened, message), PUBLISH_TIMEOUT_MS)),
+    );
+    const failed =
+      outcome.failed.length + published.filter(({ status }) => status === "rejected").length;
+    if (failed > 0) log.warn({ failed }, "link_publish_failed");
+    return failed === 0;
+  }
+
   /** Publishes a batch of outbox entries; returns how many there were. */
   async function relay(): Promise<number> {
     const connection = jetStream;
@@ -186,6 +225,7 @@ export function startLinkPublisher({
   return {
     publish,
     publishMany,
+    publishStates,
     connected: () => jetStream !== undefined,
     takeAcknowledged() {
       const taken = acknowledged;

@@ -18,6 +18,20 @@ export async function lockPendingEntries(
        for update skip locked`;
 }
 
+/** Adds messages to the outbox; returns the ids of the rows, in the order of the messages. */
+export async function insertMessages(
+  transaction: Transaction,
+  messages: readonly LinkMessage[],
+): Promise<number[]> {
+  const rows = await transaction<{ id: string }[]>`
+    insert into link_outbox (version, record)
+    select (record ->> 'version')::bigint, record
+      from jsonb_array_elements(${transaction.json([...messages])}::jsonb) with ordinality as change (record, place)
+     order by place
+    returning id`;
+  return rows.map(({ id }) => Number(id)).toSorted((a, b) => a - b);
+}
+
 export async function deleteEntries(sql: Sql | Transaction, ids: readonly string[]): Promise<void> {
   await sql`delete from link_outbox where id = any (${[...ids]}::bigint[])`;
 }
@@ -107,13 +121,42 @@ const UNSEEN_VERSIONS = 60_000_000;
 /** PostgreSQL's advisory lock for filling the stream: one process does so at a time. */
 const FILL_LOCK = 7_302_115;
 
-/** Takes the lock for filling until the transaction ends, and draws the epoch; undefined when another process has it. */
-export async function beginFilling(lock: Transaction): Promise<number | undefined> {
+/** Takes the lock for filling until the transaction ends; false when another process has it. */
+export async function lockFilling(lock: Transaction): Promise<boolean> {
   const [row] = await lock<[{ locked: boolean }]>`
     select pg_try_advisory_xact_lock(${FILL_LOCK}) as locked`;
-  if (!row.locked) return undefined;
-  const [drawn] = await lock<[{ epoch: number }]>`select next_link_version()::float8 as epoch`;
-  return drawn.epoch;
+  return row.locked;
+}
+
+/** Draws the version under which the stream is filled: its epoch. */
+export async function drawEpoch(lock: Transaction): Promise<number> {
+  const [row] = await lock<[{ epoch: number }]>`select next_link_version()::float8 as epoch`;
+  return row.epoch;
+}
+
+/**
+ * Selects the transactions that may have drawn versions and not ended yet, as they hold locks of aliases (see `insertLink`).
+ * Other locks of the same kind are those of domains whose links are published again, which takes longer.
+ */
+export async function findWriters(lock: Transaction): Promise<string[]> {
+  const rows = await lock<{ transaction: string }[]>`
+    select distinct virtualtransaction as transaction
+      from pg_locks
+     where locktype = 'advisory' and objsubid = 1 and granted and pid <> pg_backend_pid()
+       and database = (select oid from pg_database where datname = current_database())
+       and (classid::bigint << 32 | objid::bigint) not in (select hashtextextended(id::text, 2) from domains)`;
+  return rows.map(({ transaction }) => transaction);
+}
+
+/** Of transactions those that have not ended. */
+export async function findRunning(
+  sql: Sql | Transaction,
+  transactions: readonly string[],
+): Promise<string[]> {
+  const rows = await sql<{ transaction: string }[]>`
+    select virtualtransaction as transaction from pg_locks
+     where locktype = 'virtualxid' and virtualtransaction = any (${[...transactions]}::text[])`;
+  return rows.map(({ transaction }) => transaction);
 }
 
 /** Records how many links have been published again. */

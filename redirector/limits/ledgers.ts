@@ -19,12 +19,10 @@ import {
   LIMITS_STREAM,
   limitSubject,
   NO_MESSAGE,
+  WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Nats } from "../../shared/nats.ts";
-
-/** JetStream's error code for "wrong last sequence". */
-const WRONG_LAST_SEQUENCE = 10_071;
 
 /** As for the links feed: during an election a short timeout finds the new leader soon. */
 const REQUEST_TIMEOUT_MS = 500;

@@ -31,16 +31,19 @@ import { type Change, type FeedState, type StoreWriter, toChange, toMalformed } 
  * less.
  */
 const PULL_EXPIRES_MS = 1_000;
-const PULL_BATCH = 2_000;
+const PULL_BATCH = 5_000;
 
 /** How much longer a pull may take than it should; then its consumer is gone, with its server. */
 const PULL_GRACE_MS = 300;
 
-/** Changes of a transaction: one takes some tens of milliseconds, in which readers wait for nothing. */
-const TRANSACTION_CHANGES_MAX = 1_000;
+/** Changes of a transaction: one takes a tenth of a second, in which readers wait for nothing. */
+const TRANSACTION_CHANGES_MAX = 5_000;
 
 /** Rows that one transaction looks at for links that the feed does not have any more. */
 const SWEPT_ROWS = 5_000;
+
+/** How long they are looked for before the next pull. */
+const SWEEP_MS = 200;
 
 /**
  * During an election JetStream does not respond, and a request may have gone to a server that is no more: a short
@@ -156,12 +159,14 @@ export function startFollower({
     return link === undefined || isNotice(link) ? undefined : toMalformed(link);
   }
 
-  /** Removes some of the links that the feed does not have any more. */
+  /** Removes links that the feed does not have any more, or some of them. */
   function sweep(): void {
-    if (sweptTo === undefined || epoch === undefined) return;
-    const { next: key } = store.sweep(epoch, sweptTo, SWEPT_ROWS, isKept);
-    sweptTo = key;
-    if (key === undefined) save({ ...feed, epoch });
+    const deadline = performance.now() + SWEEP_MS;
+    while (sweptTo !== undefined && epoch !== undefined && performance.now() < deadline) {
+      const { next: key } = store.sweep(epoch, sweptTo, SWEPT_ROWS, isKept);
+      sweptTo = key;
+      if (key === undefined) save({ ...feed, epoch });
+    }
   }
 
   function onLost(): void {

@@ -164,7 +164,7 @@ test.skipIf(!canMountDisks)("without any room on the disk, the store is in memor
 test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the reserve", async () => {
   const disk = join(dir, "disk");
   mkdirSync(disk);
-  mountDisk(disk, "160m");
+  mountDisk(disk, "600m");
   try {
     await publish("reserve", 1);
     const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });

@@ -39,8 +39,16 @@ const READER_CACHE_KIB = 2 * 1024;
 /** How long a statement of the writer waits for the one before it. Readers wait for nobody. */
 const BUSY_TIMEOUT_MS = 2_000;
 
-/** The write-ahead log is made this small again after it had to grow. */
-const WAL_BYTES_MAX = 64 * 1024 * 1024;
+/**
+ * The write-ahead log is taken over into the file at this size, and made this small again after it had to grow. By default
+ * SQLite does so after 4 MiB, with two syncs for each thousand changes: that takes twice as long.
+ */
+const WAL_BYTES = 64 * 1024 * 1024;
+
+/** The same on a disk with little room. */
+const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
+
+const PAGE_BYTES = 4096;
 
 /** The state of the feed that the store has. */
 export type FeedState = {
@@ -138,24 +146,26 @@ export function setAside(dir: string): void {
   rmSync(damageMarkPath(dir), { force: true });
 }
 
-/** Room that is kept for changes when the disk is full otherwise: some 100,000. */
-const RESERVE_BYTES = 16 * 1024 * 1024;
+/** Room that is kept for changes when the disk is full otherwise: as much as taking over a full log needs. */
+const RESERVE_BYTES = WAL_BYTES;
 
 const reservePath = (dir: string): string => `${storePath(dir)}.reserve`;
 
 /** A disk with less room than so many reserves is nearly full: the room is the store's. */
-const RESERVE_SHARE = 8;
+const RESERVE_SHARE = 4;
 
-/** Takes room on the disk that {@link releaseReserve} gives back. */
-function keepReserve(dir: string): void {
+/** Takes room on the disk that {@link releaseReserve} gives back; returns whether there is such room. */
+function keepReserve(dir: string): boolean {
   const path = reservePath(dir);
-  if (existsSync(path)) return;
+  if (existsSync(path)) return true;
   try {
     const { bavail, bsize } = statfsSync(dir);
-    if (bavail * bsize < RESERVE_SHARE * RESERVE_BYTES) return;
+    if (bavail * bsize < RESERVE_SHARE * RESERVE_BYTES) return false;
     writeFileSync(path, Buffer.alloc(RESERVE_BYTES));
+    return true;
   } catch {
     rmSync(path, { force: true });
+    return false;
   }
 }
 
@@ -204,9 +214,13 @@ export function openWriter(dir: string) {
   // After a power failure the last transactions may be missing, with their position: the feed delivers them again.
   db.run("PRAGMA synchronous = NORMAL");
   db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`);
-  db.run(`PRAGMA journal_size_limit = ${WAL_BYTES_MAX}`);
+  db.run(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
   db.run(SCHEMA);
-  keepReserve(dir);
+  const hasRoom = keepReserve(dir);
+  const logBytes = hasRoom ? WAL_BYTES : WAL_BYTES_SCARCE;
+  db.run(`PRAGMA wal_autocheckpoint = ${logBytes / PAGE_BYTES}`);
+  // What a larger log takes is needed for changes.
+  if (!hasRoom) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
 
   const put = db.prepare<undefined, [string, number, Uint8Array]>(
     `INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE

@@ -72,6 +72,9 @@ export const STREAM_NOT_FOUND = 10_059;
 /** JetStream's error code for "no message found". */
 export const NO_MESSAGE = 10_037;
 
+/** JetStream's error code for a message that does not follow the one expected. */
+export const WRONG_LAST_SEQUENCE = 10_071;
+
 /** JetStream's error code for a stream name in use with another configuration. */
 const STREAM_NAME_IN_USE = 10_058;
 

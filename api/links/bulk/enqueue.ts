@@ -4,8 +4,9 @@ import {
   type LinkRecord,
   toMessage,
 } from "../../../shared/contracts/link-record.ts";
+import { insertMessages } from "../../feed/sql.ts";
 import type { Transaction } from "../../postgres.ts";
-import { insertMessages, lockAliasesAndDrawVersions } from "./sql.ts";
+import { lockAliasesAndDrawVersions } from "./sql.ts";
 
 /** Locks short links, and then draws `count` versions. */
 export const drawVersions = async (

@@ -160,20 +160,6 @@ export async function deleteLinkRows(
   await transaction`delete from links where id = any (${[...ids]}::uuid[])`;
 }
 
-/** Adds messages to the outbox; returns the ids of the rows, in the order of the messages. */
-export async function insertMessages(
-  transaction: Transaction,
-  messages: readonly LinkMessage[],
-): Promise<number[]> {
-  const rows = await transaction<{ id: string }[]>`
-    insert into link_outbox (version, record)
-    select (record ->> 'version')::bigint, record
-      from jsonb_array_elements(${transaction.json([...messages])}::jsonb) with ordinality as change (record, place)
-     order by place
-    returning id`;
-  return rows.map(({ id }) => Number(id)).toSorted((a, b) => a - b);
-}
-
 /**
  * Replaces tags by another one on at most `limit` of the owner's links; returns how many there were. A link that has
  * several of them has the new one once, at the place of the first.

@@ -1,107 +1,171 @@
 /**
- * Fills the stream `LINKS` from PostgreSQL, whatever it holds: publishes takedowns, domains and links under new versions,
- * so that redirectors take them over from later states that they know, and withdraws what PostgreSQL does not have.
+ * Fills the stream `LINKS` from PostgreSQL, whatever it holds: publishes takedowns, domains and links under versions that
+ * redirectors take over from later states that they know, and withdraws what PostgreSQL does not have.
+ *
+ * All links get one version, the epoch. Every change with a lower one has been committed before the first link is read,
+ * so what is read is at least as new as what was published under lower versions; every change with a higher one replaces
+ * what the filling publishes, and is not replaced by it.
  */
 import type { NatsConnection } from "nats";
 
 import { DOMAIN_ALIAS, isNotice } from "../../../shared/contracts/feed-notices.ts";
-import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
-import { shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
-import type { Uuid } from "../../../shared/ids.ts";
+import { type LinkRecord, toMessage } from "../../../shared/contracts/link-record.ts";
+import { linkSubject, shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
+import type { Log } from "../../../shared/log.ts";
 import { renewDomainNotices, withdrawNotices } from "../../domains/notices.ts";
-import type { FillStream } from "../../feed/feed-watch.ts";
+import type { Filling, FillStream } from "../../feed/feed-watch.ts";
+import type { LinkPublisher } from "../../feed/link-publisher.ts";
+import { readSequences, type Sequences } from "../../feed/sequences.ts";
 import { listSubjects } from "../../feed/subjects.ts";
-import type { Transaction } from "../../postgres.ts";
+import type { Sql } from "../../postgres.ts";
 import { republishTakedowns } from "../../takedowns/service.ts";
-import { drawVersions, enqueue } from "../bulk/enqueue.ts";
-import { sizeProblem } from "../record.ts";
+import type { LinkRow } from "../model.ts";
+import { sizeProblem, toRecord } from "../record.ts";
 import {
-  type Batch,
-  publishBatches,
-  type PublishingDeps,
-  renewVersions,
-  toRenewedRecord,
-} from "./batches.ts";
-import { findServedAliases, lockServedLinks } from "./sql.ts";
+  findHotLinks,
+  findInOrder,
+  findServedAliases,
+  findServedLinks,
+  type ShortLink,
+} from "./sql.ts";
 
-/** Links of one transaction, which holds the locks of their aliases. */
+/** Links that are read at once. Requests wait for no more than what is done with these: some 20 ms. */
 const BATCH = 500;
 
-type ShortLink = { domain: string; alias: string };
+/** Links that are published first, as most visitors want one of them. */
+const HOT_LINKS = 10_000;
+
+/** How often the number of links so far is recorded. */
+const PROGRESS_MS = 250;
+
+type FillingDeps = {
+  sql: Sql;
+  feed: Pick<LinkPublisher, "publishMany" | "publishStates">;
+  log: Log;
+};
 
 /** Creates the function that fills the stream; it may be repeated at any time, also beside requests. */
 export const createFillStream =
-  ({ sql, feed }: PublishingDeps): FillStream =>
-  async (connection, onProgress, isStopped) => {
+  (deps: FillingDeps): FillStream =>
+  async (filling) => {
     // First, so that no redirector follows what is taken down.
-    if (!(await republishTakedowns(sql))) return false;
-    if (!(await publishInParts(feed, await renewDomainNotices(sql)))) return false;
-    const isPublished = await publishBatches({ sql, feed }, isStopped, renewBatch, {
-      size: BATCH,
-      onPublished: onProgress,
-    });
-    return isPublished && (await withdrawStrays({ sql, feed }, connection, isStopped));
+    if (!(await republishTakedowns(deps.sql))) return false;
+    for await (const notices of renewDomainNotices(deps.sql))
+      if (filling.isStopped() || !(await deps.feed.publishMany(notices))) return false;
+    const known = await readKnown(deps.log, filling);
+    return (
+      (await publishLinks(deps, filling, known)) && (await withdrawStrays(deps, filling, known))
+    );
   };
 
-async function publishInParts(
-  feed: PublishingDeps["feed"],
-  entries: Parameters<PublishingDeps["feed"]["publishMany"]>[0],
+/** What the stream has; undefined when that cannot be read at once, and is asked for each link. */
+async function readKnown(
+  log: Log,
+  { connection, end }: Pick<Filling, "connection" | "end">,
+): Promise<Sequences | undefined> {
+  try {
+    return await readSequences(connection, end);
+  } catch (error) {
+    log.warn({ error }, "links_feed_not_read");
+    return undefined;
+  }
+}
+
+/** Publishes all links that redirect. */
+async function publishLinks(
+  { sql, feed }: FillingDeps,
+  { epoch, onProgress, isStopped }: Filling,
+  known: Sequences | undefined,
 ): Promise<boolean> {
-  for (let start = 0; start < entries.length; start += BATCH)
-    if (!(await feed.publishMany(entries.slice(start, start + BATCH)))) return false;
+  let published = 0;
+  let recordedAt = performance.now();
+
+  async function publish(links: readonly LinkRow[]): Promise<boolean> {
+    // A link whose record has become too large stays as it is published.
+    const fitting = links.filter((link) => sizeProblem(link) === undefined);
+    const states = fitting.map((link) => toState({ ...toRecord(link), version: epoch }, known));
+    if (!(await feed.publishStates(states))) return false;
+    published += links.length;
+    if (performance.now() - recordedAt < PROGRESS_MS) return true;
+    await onProgress(published);
+    recordedAt = performance.now();
+    return true;
+  }
+
+  const hot = new Set(await findHotLinks(sql, HOT_LINKS));
+  for (const ids of chunk([...hot], BATCH)) {
+    const links = await findInOrder(sql, ids);
+    if (isStopped() || !(await publish(links.filter(({ served }) => served)))) return false;
+  }
+  let reading = findServedLinks(sql, null, BATCH);
+  for (;;) {
+    const links = await reading;
+    const last = links.at(-1);
+    if (last === undefined) break;
+    // While these are published, the next are read.
+    reading = findServedLinks(sql, last.id, BATCH);
+    reading.catch(() => undefined);
+    if (isStopped() || !(await publish(links.filter(({ id }) => !hot.has(id))))) return false;
+  }
+  await onProgress(published);
   return true;
 }
 
-/** Gives the next links new versions, and adds them to the outbox. */
-async function renewBatch(transaction: Transaction, after: Uuid | null): Promise<Batch> {
-  const links = await renewVersions(transaction, await lockServedLinks(transaction, after, BATCH));
-  // A link whose record has become too large stays as it is published.
-  const fitting = links.filter((link) => sizeProblem(link) === undefined);
-  return { links, parts: [await enqueue(transaction, fitting.map(toRenewedRecord))] };
+/** What is to be published of a link, and after which message. */
+function toState(record: LinkRecord, known: Sequences | undefined) {
+  const subject = linkSubject(record.domain, record.alias);
+  const last = known?.get(subject);
+  known?.delete(subject);
+  return { message: toMessage(record), last };
 }
 
 /** Withdraws the short links and settings of domains that the stream has and PostgreSQL does not; false as above. */
 async function withdrawStrays(
-  { sql, feed }: PublishingDeps,
-  connection: NatsConnection,
-  isStopped: () => boolean,
+  deps: FillingDeps,
+  { connection, epoch, isStopped }: Filling,
+  known: Sequences | undefined,
 ): Promise<boolean> {
-  for await (const subjects of listSubjects(connection)) {
-    const names = subjects.flatMap((subject) => shortLinkOfSubject(subject) ?? []);
-    for (let start = 0; start < names.length; start += BATCH) {
-      if (isStopped()) return false;
-      const part = names.slice(start, start + BATCH);
-      const entries = await sql.begin((transaction) => withdrawPart(transaction, part));
-      if (!(await feed.publishMany(entries))) return false;
-    }
+  if (known?.size() === 0) return true;
+  for await (const names of listNames(connection, known)) {
+    if (isStopped()) return false;
+    const links = names.filter((name) => !isNotice(name));
+    const strays = await findStrays(deps.sql, links);
+    const deletions = strays.map((name) =>
+      toState({ state: "deleted", version: epoch, ...name }, known),
+    );
+    const hosts = names.filter(({ alias }) => alias === DOMAIN_ALIAS).map(({ domain }) => domain);
+    const notices = await deps.sql.begin((transaction) => withdrawNotices(transaction, hosts));
+    if (!(await deps.feed.publishStates(deletions))) return false;
+    if (!(await deps.feed.publishMany(notices))) return false;
   }
   return true;
 }
 
-async function withdrawPart(transaction: Transaction, names: readonly ShortLink[]) {
-  const links = names.filter((name) => !isNotice(name));
-  const strays = await findStrays(transaction, links);
-  const versions = await drawVersions(transaction, strays, strays.length);
-  // Once more, under the locks of the aliases: one may have been taken meanwhile.
-  const certain = new Set(await findStrays(transaction, strays));
-  const deletions = strays.flatMap((name, i): LinkRecord[] =>
-    certain.has(name) ? [{ state: "deleted", version: versions[i] ?? 0, ...name }] : [],
-  );
-  const hosts = names.filter(({ alias }) => alias === DOMAIN_ALIAS).map(({ domain }) => domain);
-  const notices = await withdrawNotices(transaction, hosts);
-  return [...(await enqueue(transaction, deletions)), ...notices];
+/** Lists the short links of the stream of which no link was published just now. */
+async function* listNames(
+  connection: NatsConnection,
+  known: Sequences | undefined,
+): AsyncGenerator<ShortLink[]> {
+  for await (const subjects of listSubjects(connection)) {
+    const left = subjects.filter((subject) => known === undefined || known.get(subject) > 0);
+    yield* chunk(
+      left.flatMap((subject) => shortLinkOfSubject(subject) ?? []),
+      BATCH,
+    );
+  }
 }
 
 /** Returns those of short links that no link has. */
-async function findStrays(
-  transaction: Transaction,
-  links: readonly ShortLink[],
-): Promise<ShortLink[]> {
+async function findStrays(sql: Sql, links: readonly ShortLink[]): Promise<ShortLink[]> {
   const strays: ShortLink[] = [];
   for (const [domain, names] of Map.groupBy(links, (link) => link.domain)) {
     const aliases = names.map(({ alias }) => alias);
-    const served = await findServedAliases(transaction, domain, aliases);
+    const served = await findServedAliases(sql, domain, aliases);
     strays.push(...names.filter(({ alias }) => !served.has(alias)));
   }
   return strays;
+}
+
+function* chunk<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }

@@ -1,15 +1,18 @@
 /** SQL statements that publish links again. */
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
-import type { Transaction } from "../../postgres.ts";
+import type { Sql, Transaction } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
+
+/** A link as the feed names it. */
+export type ShortLink = { domain: string; alias: string };
 
 /** Reads links by their ids, in id order. */
 export const findInOrder = async (
-  transaction: Transaction,
+  sql: Sql | Transaction,
   ids: readonly Uuid[],
 ): Promise<LinkRow[]> =>
-  await transaction<LinkRow[]>`
+  await sql<LinkRow[]>`
     select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
            link.folded is true as folded, (link.domain_id is null or domain.verified_at is not null) as served,
            link.version::float8 as version, domain.host as domain_host,
@@ -44,22 +47,31 @@ export async function lockLinks(
   );
 }
 
-/** Locks links that redirect, of all accounts and domains, in id order. */
-export async function lockServedLinks(
-  transaction: Transaction,
+/** Reads the next links that redirect, of all accounts and domains, in id order. */
+export const findServedLinks = async (
+  sql: Sql,
   after: Uuid | null,
   limit: number,
-): Promise<LinkRow[]> {
-  const locked = await transaction<{ id: Uuid }[]>`
-    select link.id
-      from links link left join domains domain on domain.id = link.domain_id
-     where (${after}::uuid is null or link.id > ${after})
-           and (link.domain_id is null or domain.verified_at is not null)
-     order by link.id limit ${limit} for update of link`;
-  return await findInOrder(
-    transaction,
-    locked.map(({ id }) => id),
-  );
+): Promise<LinkRow[]> =>
+  await sql<LinkRow[]>`
+    select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
+           link.folded is true as folded, true as served, link.version::float8 as version,
+           domain.host as domain_host, counters.clicks::float8 as clicks,
+           counters.unique_clicks::float8 as unique_clicks
+      from links link
+      join link_counters counters on counters.link_id = link.id
+      left join domains domain on domain.id = link.domain_id
+     where link.id > ${after ?? NIL_UUID} and (link.domain_id is null or domain.verified_at is not null)
+     order by link.id limit ${limit}`;
+
+/** No link has it, and each comes after it. */
+const NIL_UUID = "00000000-0000-0000-0000-000000000000";
+
+/** Finds the links with the most clicks, of all accounts. */
+export async function findHotLinks(sql: Sql, limit: number): Promise<Uuid[]> {
+  const rows = await sql<{ id: Uuid }[]>`
+    select link_id as id from link_counters where clicks > 0 order by clicks desc limit ${limit}`;
+  return rows.map(({ id }) => id);
 }
 
 /** Of aliases those that links of a domain have, as they are. */
@@ -90,15 +102,15 @@ export async function setVersions(
  * service's own.
  */
 export async function findServedAliases(
-  transaction: Transaction,
+  sql: Sql | Transaction,
   domain: string,
   aliases: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const rows =
     domain === DEFAULT_DOMAIN
-      ? await transaction<{ alias: string }[]>`
+      ? await sql<{ alias: string }[]>`
           select alias from links where domain_id is null and alias = any (${[...aliases]}::text[])`
-      : await transaction<{ alias: string }[]>`
+      : await sql<{ alias: string }[]>`
           select case when link.folded then lower(link.alias) else link.alias end as alias
             from domains domain join links link on link.domain_id = domain.id
            where domain.host = ${domain} and domain.verified_at is not null
