@@ -39,7 +39,7 @@ publish({ name: "links-resync", versions: { bun: Bun.version }, rows, targets })
 
 async function measure(state: string): Promise<void> {
   const probes = [`${api_url}/healthz`, `${short_url}/`].map(startProbe);
-  const { api = null } = pids;
+  const { api } = pids;
   if (api === null) throw new Error("The API does not run.");
   const cpuBefore = readCpu(api);
   const startedAt = performance.now();

@@ -37,7 +37,6 @@ import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { checkFeed } from "../checks.ts";
 import { createFillStream } from "../links/republish/fill.ts";
-import type { Transaction } from "../postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { startFeedWatch } from "./feed-watch.ts";
 import { startLinkPublisher } from "./link-publisher.ts";
@@ -220,14 +219,13 @@ describe("a stream", () => {
     await using _ = startWatch();
     const before = await expectFilled(await epochOf());
     const { sql } = postgres;
-    const change = (transaction: Transaction, alias: string, path: string) => transaction`
-      update links set target_url = ${`https://example.com/${path}`}, version = next_link_version()
-       where alias = ${alias}`;
     const released = Promise.withResolvers<void>();
     const drawn = Promise.withResolvers<void>();
     const early = sql.begin(async (transaction) => {
       await transaction`select pg_advisory_xact_lock(hashtextextended('/link-5', 1))`;
-      await change(transaction, "link-5", "early");
+      await transaction`
+        update links set target_url = 'https://example.com/early', version = next_link_version()
+         where alias = 'link-5'`;
       drawn.resolve();
       await released.promise;
     });

@@ -33,7 +33,7 @@ const RELAY_AFTER_SECONDS = 1;
 const RELAY_BATCH = 200;
 
 /** A message, and the sequence number of what the stream has of its link: 0 for nothing, undefined if that is not known. */
-export type LinkState = { message: LinkMessage; last: number | undefined };
+type LinkState = { message: LinkMessage; last: number | undefined };
 
 export type LinkPublisher = {
   /**

@@ -1,5 +1,5 @@
 /**
- * Lists, the same for every resource: by page, with an exact total, or by cursor, which costs the same at any depth and
+ * Lists, the same for every resource: by page, with a total, or by cursor, which costs the same at any depth and
  * neither skips nor repeats an entry while others are added and removed.
  */
 import * as z from "zod";
@@ -37,6 +37,7 @@ const paginationSchema = z
     limit: z.int(),
     total: z.int(),
     total_pages: z.int(),
+    total_is_estimate: z.literal(true).optional(),
   })
   .meta({ id: "Pagination" });
 
@@ -60,7 +61,13 @@ export type Position = { key: number; id: Uuid };
 export type ListRequest = { limit: number } & ({ page: number } | { after: Position | null });
 
 /** A part of a list; `total` only by page. `next` is null at the end. */
-export type ListPart<Row> = { rows: Row[]; total?: number; next: Position | null };
+export type ListPart<Row> = {
+  rows: Row[];
+  total?: number;
+  /** Whether the total is about right only; if absent, it is exact. */
+  isEstimate?: boolean;
+  next: Position | null;
+};
 
 /**
  * Reads which part of a list is asked for; `list` names the list and its order, and cursors of another one are
@@ -81,23 +88,24 @@ export function readListRequest(
 /** The body of a list's response. */
 export const listResponse = <Row, Item>(
   request: ListRequest,
-  { rows, total, next }: ListPart<Row>,
+  { rows, total, isEstimate = false, next }: ListPart<Row>,
   list: string,
   toItem: (row: Row) => Item,
 ) => ({
   data: rows.map((row) => toItem(row)),
   ...("page" in request && total !== undefined
-    ? { pagination: paginationOf(request.page, request.limit, total) }
+    ? { pagination: paginationOf(request.page, request.limit, total, isEstimate) }
     : {}),
   next_cursor: next === null ? null : writeCursor([list, next.key, next.id]),
 });
 
 /** The `pagination` member of a list response. */
-const paginationOf = (page: number, limit: number, total: number) => ({
+const paginationOf = (page: number, limit: number, total: number, isEstimate: boolean) => ({
   page,
   limit,
   total,
   total_pages: Math.ceil(total / limit),
+  ...(isEstimate ? { total_is_estimate: true as const } : {}),
 });
 
 /** Cuts the row off that was read beyond `limit` to learn whether there is one; `next` is the last one that is left. */

@@ -92,7 +92,8 @@ export function createLinkService(
     if ("after" in request) return { ...part, rows };
     const last = rows.at(-1);
     const isMore = request.page * request.limit < (part.total ?? 0);
-    return { ...part, rows, next: isMore && last !== undefined ? positionOf(last, query) : null };
+    const next = isMore && last !== undefined ? positionOf(last, query) : null;
+    return { ...part, rows, next: part.next ?? next };
   }
 
   /** Finds one of the owner's links by its short URL; throws `not_found`. */

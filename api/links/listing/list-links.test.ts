@@ -8,6 +8,8 @@ import { startPostgres, type TestPostgres } from "../../../test/harness/postgres
 import type { Position } from "../../http/pagination.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
+import { findLinks } from "./list-links.ts";
+import { toFilter } from "./query.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -20,6 +22,8 @@ const newOwner = async (): Promise<AccountScope> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
 });
+
+const MANY_LINKS = 11_000;
 
 const ORDERS = [
   { sort: "created_at", order: "desc" },
@@ -72,6 +76,68 @@ async function readAll(
 
 const idsOf = (rows: readonly { id: Uuid }[]): Uuid[] => rows.map(({ id }) => id);
 
+let many: Promise<AccountScope> | undefined;
+/** An account with more links than a request examines. */
+const ownerOfMany = () =>
+  (many ??= newOwner().then(async (owner) => {
+    await insertLinks(owner, MANY_LINKS);
+    await analyze();
+    return owner;
+  }));
+
+/** Finds a page among those links, with other bounds. */
+const findPage = async (
+  query: Pick<ListLinksQuery, "sort" | "order"> & Partial<ListLinksQuery>,
+  page: number,
+  countedMax: number,
+  examined: number,
+) => {
+  const owner = await ownerOfMany();
+  const filter = toFilter(owner, query, { ownHosts: new Set() });
+  if (filter === undefined) throw new Error("The filter selects nothing.");
+  const examinedMax = { created_at: examined, clicks: examined };
+  const bounds = { countedMax, examinedMax };
+  return await findLinks(postgres.sql, filter, query, { page, limit: 100 }, bounds);
+};
+
+describe("a list by page", () => {
+  test.each(ORDERS)("has an exact total up to a bound, and estimates more: %p", async (order) => {
+    const query = { ...order, search: "example.com" };
+    const exact = await findPage(query, 1, MANY_LINKS, MANY_LINKS);
+    expect(exact).toMatchObject({ total: MANY_LINKS });
+    expect(exact.isEstimate).toBeUndefined();
+    const estimated = await findPage(query, 1, MANY_LINKS - 1, MANY_LINKS);
+    expect(estimated).toMatchObject({ isEstimate: true, ids: exact.ids });
+    // At least what was counted, and no more than there are.
+    expect(estimated.total).toBe(MANY_LINKS);
+  });
+
+  test.each(ORDERS)(
+    "of which no index knows anything examines its first links, and goes on by cursor: %p",
+    async (order) => {
+      const owner = await ownerOfMany();
+      const query = { ...order, search: "qz", limit: 100 };
+      const all = idsOf(await readAll(owner, query));
+      expect(await findPage(query, 1, MANY_LINKS, MANY_LINKS)).toEqual({
+        ids: all.slice(0, 100),
+        total: all.length,
+        next: null,
+      });
+      const { ids, total, isEstimate, next } = await findPage(query, 1, MANY_LINKS, 5_500);
+      expect([ids, isEstimate]).toEqual([all.slice(0, ids.length), true]);
+      // Every 97th link matches, in each half of the list about as many.
+      expect(total).toBeWithin(MANY_LINKS / 97 / 2, (MANY_LINKS / 97) * 2);
+      const rest: Uuid[] = [];
+      for (let after = next; after !== null;) {
+        const part = await postgres.links.list(owner, query, { after, limit: 100 });
+        rest.push(...idsOf(part.rows));
+        after = part.next;
+      }
+      expect([...ids, ...rest]).toEqual(all);
+    },
+  );
+});
+
 describe("a list by cursor", () => {
   test("neither skips nor repeats a link while others are created and deleted", async () => {
     const run = async (
@@ -121,15 +187,6 @@ describe("a list by cursor", () => {
       { numRuns: 25 },
     );
   });
-
-  let many: Promise<AccountScope> | undefined;
-  /** An account with more links than a request examines. */
-  const ownerOfMany = () =>
-    (many ??= newOwner().then(async (owner) => {
-      await insertLinks(owner, 11_000);
-      await analyze();
-      return owner;
-    }));
 
   test.each(ORDERS)(
     "finds rare matches among many links, by parts that may be short, in order: %p",

@@ -19,6 +19,8 @@ import {
   countMatches,
   countNewestWith,
   countOwnedLinks,
+  estimateMatches,
+  findAmongFirst,
   findAndSortMatches,
   findMatchesAfter,
   findMatchesInOrder,
@@ -32,6 +34,14 @@ import {
 /** Up to this many matches are counted and sorted by one index scan. */
 const SORTED_MATCHES_MAX = 10_000;
 
+/** What a request by page counts and examines at most. */
+const BY_PAGE = {
+  /** Up to this many matches are counted one by one. */
+  countedMax: 100_000,
+  /** As many links are examined, in an account that has more, for a filter that no index helps with. */
+  examinedMax: { created_at: 100_000, clicks: 30_000 },
+};
+
 /** Newest links that a search is compared with before it, in 1 to 2 ms, and how many of them contain a rare part at most. */
 const SAMPLE = 500;
 const SAMPLE_RARE_MAX = 5;
@@ -42,23 +52,30 @@ const EXAMINED_MAX = { created_at: 10_000, clicks: 3_000 };
 /** A scan that meets fewer matches than this has met so few that an index finds all of them sooner. */
 const DENSE_MATCHES = 4;
 
-/** A part of a list; `total` only by page, `next` only by cursor. */
-export type FoundLinks = { ids: Uuid[]; total?: number; next: LinkPosition | null };
+/** A page; `next` is where a list continues of which only a part was examined. */
+type FoundPage = LinkIds & { next?: LinkPosition };
 
-/** Finds a part of the links that match the filter. */
+/** A part of a list; `total` only by page. */
+export type FoundLinks = {
+  ids: Uuid[];
+  total?: number;
+  isEstimate?: boolean;
+  next: LinkPosition | null;
+};
+
+/** Finds a part of the links that match the filter; tests have other bounds. */
 export async function findLinks(
   sql: Sql,
   wanted: LinkFilter,
   order: LinkOrder,
   request: ListRequest,
+  byPage: typeof BY_PAGE = BY_PAGE,
 ): Promise<FoundLinks> {
   const filter = await nameRarePart(sql, await dropVoidConditions(sql, wanted));
   if ("after" in request) return await findAfter(sql, filter, order, request);
   const { page, limit } = request;
-  return {
-    ...(await findPage(sql, filter, order, { limit, offset: (page - 1) * limit })),
-    next: null,
-  };
+  const found = await findPage(sql, filter, order, { limit, offset: (page - 1) * limit }, byPage);
+  return { next: null, ...found };
 }
 
 /** Hardly any account has archived links: without them, a list that leaves them out is one of all links. */
@@ -129,7 +146,8 @@ async function findPage(
   filter: LinkFilter,
   order: LinkOrder,
   page: PageWindow,
-): Promise<LinkIds> {
+  { countedMax, examinedMax }: typeof BY_PAGE,
+): Promise<FoundPage> {
   if (selectsAll(filter)) {
     return await findPageOfAll(sql, filter, order, page);
   }
@@ -137,14 +155,38 @@ async function findPage(
     const { links, archived } = await countOwnedLinks(sql, filter);
     return { ids: await findMatchesInOrder(sql, filter, order, page), total: links - archived };
   }
+  if (!isSelective(filter) && !hasIndex(filter)) {
+    const { links } = await countOwnedLinks(sql, filter);
+    const examined = examinedMax[order.sort];
+    if (links > examined)
+      return await findPageOfFirst(sql, filter, order, page, { links, examined });
+  }
   const sorted = await findAndSortMatches(sql, filter, order, page, SORTED_MATCHES_MAX);
   if (sorted.total <= SORTED_MATCHES_MAX) return sorted;
-  // With this many matches, a scan in the requested order soon meets enough of them; all are counted.
+  // With this many matches, a scan in the requested order soon meets enough of them.
   const [ids, total] = await Promise.all([
     findMatchesInOrder(sql, filter, order, page),
-    countMatches(sql, filter),
+    countMatches(sql, filter, countedMax),
   ]);
-  return { ids, total };
+  if (total <= countedMax) return { ids, total };
+  const { links } = await countOwnedLinks(sql, filter);
+  const estimate = Math.min(links, Math.max(total, await estimateMatches(sql, filter)));
+  return { ids, total: estimate, isEstimate: true };
+}
+
+/** Of a list that no index helps with: the matches among the first `examined` of its `links`. */
+async function findPageOfFirst(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  page: PageWindow,
+  { links, examined }: { links: number; examined: number },
+): Promise<FoundPage> {
+  const { ids, found, end } = await findAmongFirst(sql, filter, order, page, examined);
+  if (end === null) return { ids, total: found };
+  const total = Math.round((found / examined) * links);
+  const isLast = page.offset + page.limit >= found;
+  return { ids, total, isEstimate: true, ...(isLast ? { next: end } : {}) };
 }
 
 /** Without a filter: scans an index from the end that is nearer to the page. */

@@ -8,8 +8,8 @@ import { hasTrigram, type LinkFilter, type LinkOrder, type LinkPosition } from "
 
 export type PageWindow = { offset: number; limit: number };
 
-/** The ids of a page, in order, and the number of links on all pages. */
-export type LinkIds = { ids: Uuid[]; total: number };
+/** The ids of a page, in order, and the number of links on all pages, or about how many these are. */
+export type LinkIds = { ids: Uuid[]; total: number; isEstimate?: boolean };
 
 /**
  * Finds the matches by an index, counts and sorts them. Stops after `matchesMax` + 1; with that `total` the page is
@@ -44,10 +44,47 @@ export async function findMatchesInOrder(
   return rows.map(({ id }) => id);
 }
 
-export async function countMatches(sql: Sql, filter: LinkFilter): Promise<number> {
+/** Counts the matches, up to `max` + 1. */
+export async function countMatches(sql: Sql, filter: LinkFilter, max: number): Promise<number> {
   const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from links link where ${whereMatches(sql, filter)}`;
+    select count(*)::integer as total
+      from (select from links link where ${whereMatches(sql, filter)} limit ${max + 1}) matched`;
   return total;
+}
+
+/** How many matches PostgreSQL expects, by its statistics of the columns. */
+export async function estimateMatches(sql: Sql, filter: LinkFilter): Promise<number> {
+  const [row] = await sql<[{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }]>`
+    explain (format json) select from links link where ${whereMatches(sql, filter)}`;
+  return row["QUERY PLAN"][0].Plan["Plan Rows"];
+}
+
+/** A page of the matches among the first links of a list, how many these are, and where that ended: null for the end. */
+type FirstMatches = { ids: Uuid[]; found: number; end: LinkPosition | null };
+
+/** Examines the first `rowsMax` of the owner's links in the requested order. */
+export async function findAmongFirst(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  { limit, offset }: PageWindow,
+  rowsMax: number,
+): Promise<FirstMatches> {
+  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
+  const [{ ids, found, id, key }] = await sql<
+    [{ ids: Uuid[]; found: number; id: Uuid | null; key: number }]
+  >`
+    with matched as materialized (
+      select link.id, link.key from (${examine(sql, filter, order, null, rowsMax)}) link
+       where ${whereMatches(sql, filter)}
+    ), last_examined as (
+      select * from (${ownedInOrder(sql, filter, order, null)}) owned offset ${rowsMax - 1} limit 1
+    )
+    select (select count(*)::integer from matched) as found,
+           array(select id from matched order by key ${direction}, id ${direction} limit ${limit} offset ${offset}) as ids,
+           last_examined.id, ${toNumber(sql, order)} as key
+      from (select) always left join last_examined on true`;
+  return { ids, found, end: id === null ? null : { id, key } };
 }
 
 /** Numbers of the owner's links, all and archived ones, from the totals that triggers maintain. */
@@ -102,22 +139,9 @@ export async function scanAfter(
   rowsMax: number,
 ): Promise<Scan> {
   const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  const examined =
-    order.sort === "clicks"
-      ? sql`
-        select link.*, owned.key
-          from (${ownedInOrder(sql, filter, order, after)} limit ${rowsMax}) owned
-          join links link on link.id = owned.id
-         order by owned.key ${direction}, owned.id ${direction} limit ${rowsMax}`
-      : sql`
-        select link.*, link.created_at as key
-          from links link
-         where link.account_id = ${filter.accountId} and link.mode = ${filter.mode}
-               ${isCreatedWithin(sql, filter)} ${isAfter(sql, order, after, sql`link.created_at`, sql`link.id`)}
-         order by link.created_at ${direction}, link.id ${direction} limit ${rowsMax}`;
   const rows = await sql<(LinkPosition & { is_end: boolean })[]>`
     with matches as materialized (
-      select link.id, link.key from (${examined}) link
+      select link.id, link.key from (${examine(sql, filter, order, after, rowsMax)}) link
        where ${whereMatches(sql, filter)}
        order by link.key ${direction}, link.id ${direction} limit ${limit}
     ), last_examined as materialized (
@@ -160,6 +184,29 @@ export async function findMatchesAfter(
      order by part.key ${direction}, part.id ${direction}`;
   if ((rows[0]?.total ?? 0) > matchesMax) return undefined;
   return rows.flatMap(({ id, key }) => (id === null ? [] : [{ id, key }]));
+}
+
+/** The next links of the owner with the key of the order, from a position on. */
+function examine(
+  sql: Sql,
+  filter: LinkFilter,
+  order: LinkOrder,
+  after: LinkPosition | null,
+  rowsMax: number,
+) {
+  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
+  return order.sort === "clicks"
+    ? sql`
+        select link.*, owned.key
+          from (${ownedInOrder(sql, filter, order, after)} limit ${rowsMax}) owned
+          join links link on link.id = owned.id
+         order by owned.key ${direction}, owned.id ${direction} limit ${rowsMax}`
+    : sql`
+        select link.*, link.created_at as key
+          from links link
+         where link.account_id = ${filter.accountId} and link.mode = ${filter.mode}
+               ${isCreatedWithin(sql, filter)} ${isAfter(sql, order, after, sql`link.created_at`, sql`link.id`)}
+         order by link.created_at ${direction}, link.id ${direction} limit ${rowsMax}`;
 }
 
 /** The owner's links with the key of the order, in that order, from a position on: only by indexes. */

@@ -268,6 +268,10 @@ const SHARED_FIELDS: Readonly<Record<string, Prose>> = {
   limit: { text: "The most entries of a page.", example: 20 },
   total: { text: "The number of all entries.", example: 42 },
   total_pages: { text: "The number of pages.", example: 3 },
+  total_is_estimate: {
+    text: "Present where `total` is about right only: more than 100,000 entries match, or a search that no index helps with looked only at the first 100,000 links (30,000 by clicks).",
+    example: true,
+  },
   next_cursor: {
     text: "Send it as `starting_after` for the next page; null on the last one.",
     example: CURSOR,

@@ -4573,6 +4573,12 @@ export interface components {
        */
       total: number;
       /**
+       * @description Present where `total` is about right only: more than 100,000 entries match, or a search that no index helps with looked only at the first 100,000 links (30,000 by clicks).
+       * @example true
+       * @constant
+       */
+      total_is_estimate?: true;
+      /**
        * Format: int64
        * @description The number of pages.
        * @example 3
