@@ -2,7 +2,7 @@
 import { type DomainNotice, domainNotice } from "../../shared/contracts/feed-notices.ts";
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { insertMessages } from "../feed/sql.ts";
+import { addToOutbox } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
@@ -73,11 +73,7 @@ async function renewBatch(transaction: Transaction, after: Uuid | null): Promise
   const messages = rows.map((row, i) =>
     domainNotice(versions[i] ?? 0, row.host, toFeedSettings(row)),
   );
-  const outboxIds = await insertMessages(transaction, messages);
-  return {
-    rows,
-    entries: messages.map((message, i) => ({ message, outboxId: outboxIds[i] ?? 0 })),
-  };
+  return { rows, entries: await addToOutbox(transaction, messages) };
 }
 
 /** Adds notices without settings to the outbox for those of the hosts that are no verified domain with settings. */

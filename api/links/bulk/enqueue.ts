@@ -4,7 +4,7 @@ import {
   type LinkRecord,
   toMessage,
 } from "../../../shared/contracts/link-record.ts";
-import { insertMessages } from "../../feed/sql.ts";
+import { addToOutbox } from "../../feed/outbox.ts";
 import type { Transaction } from "../../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./sql.ts";
 
@@ -23,7 +23,5 @@ export async function enqueue(
   transaction: Transaction,
   records: readonly LinkRecord[],
 ): Promise<{ message: LinkMessage; outboxId: number }[]> {
-  const messages = records.map(toMessage);
-  const outboxIds = await insertMessages(transaction, messages);
-  return messages.map((message, i) => ({ message, outboxId: outboxIds[i] ?? 0 }));
+  return await addToOutbox(transaction, records.map(toMessage));
 }

@@ -1,0 +1,13 @@
+/** The outbox of link changes: what a transaction adds to it is published after the commit. */
+import type { LinkMessage } from "../../shared/contracts/link-record.ts";
+import type { Transaction } from "../postgres.ts";
+import { insertMessages } from "./sql.ts";
+
+/** Adds messages to the outbox; returns what is to be published after the commit. */
+export async function addToOutbox<Message extends LinkMessage>(
+  transaction: Transaction,
+  messages: readonly Message[],
+): Promise<{ message: Message; outboxId: number }[]> {
+  const outboxIds = await insertMessages(transaction, messages);
+  return messages.map((message, i) => ({ message, outboxId: outboxIds[i] ?? 0 }));
+}
