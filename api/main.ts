@@ -78,7 +78,7 @@ async function serve(): Promise<void> {
     sql,
     nats: nats.connection,
     streamReplicas: config.NATS_REPLICAS,
-    fill: createFillStream({ sql, feed, log }),
+    fill: createFillStream({ sql, feed }),
     takeAcknowledged: feed.takeAcknowledged,
     log,
   });

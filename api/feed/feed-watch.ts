@@ -40,16 +40,17 @@ const INTERVAL_MS = 2_000;
 /** Checks in a row that must show a loss which a new leader may show for a moment: four seconds. */
 const CONFIRMATIONS = 3;
 
-/** How often a filling looks whether the changes before it have ended, each of which takes milliseconds. */
+/** How often, and how long, a filling looks whether the changes before it have ended, each of which takes milliseconds. */
 const WRITERS_POLL_MS = 20;
+const WRITERS_MS_MAX = 30_000;
 
 /** What a filling has to know. */
 export type Filling = {
   connection: NatsConnection;
   /** The version under which all is published. Every change with a lower one has been committed. */
   epoch: number;
-  /** The end of the stream before the epoch: what it has up to there has lower versions. */
-  end: number;
+  /** Messages of the stream before. */
+  messages: number;
   /** To be called with the number of links so far. */
   onProgress: (links: number) => Promise<void>;
   isStopped: () => boolean;
@@ -177,13 +178,13 @@ export function startFeedWatch({
     await sql.begin(async (lock) => {
       if (!(await lockFilling(lock))) return;
       log.info("links_feed_filling");
-      const { created, last_sequence } = await readPosition(manager, streamReplicas);
+      const { created, messages } = await readPosition(manager, streamReplicas);
       const epoch = await drawEpoch(lock);
       if (!(await waitForWriters(lock))) return;
       const isFilled = await fill({
         connection,
         epoch,
-        end: last_sequence,
+        messages,
         isStopped: () => stopped,
         async onProgress(links) {
           filled = links;
@@ -196,11 +197,19 @@ export function startFeedWatch({
     });
   }
 
-  /** Waits until every change that may have drawn a lower version than the epoch has ended; false when stopped. */
+  /**
+   * Waits until every change that may have drawn a lower version than the epoch has ended; false when stopped. Throws when
+   * one does not end.
+   */
   async function waitForWriters(lock: Transaction): Promise<boolean> {
+    const deadline = performance.now() + WRITERS_MS_MAX;
     let writers = await findWriters(lock);
     while (writers.length > 0) {
       if (stopped) return false;
+      if (performance.now() > deadline)
+        throw new Error(
+          `Transactions of PostgreSQL that change links do not end: ${writers.join()}`,
+        );
       await Bun.sleep(WRITERS_POLL_MS);
       writers = await findRunning(lock, writers);
     }

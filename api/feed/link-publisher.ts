@@ -17,7 +17,7 @@ import {
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
-import { publishPipelined } from "./pipeline.ts";
+import { publishStates } from "./publish-states.ts";
 import { deleteEntries, lockPendingEntries, type OutboxStats, selectOutboxStats } from "./sql.ts";
 
 /** How long a request waits for the feed before it responds with `X-Propagation: pending`. */
@@ -32,9 +32,6 @@ const RELAY_INTERVAL_MS = 500;
 const RELAY_AFTER_SECONDS = 1;
 const RELAY_BATCH = 200;
 
-/** A message, and the sequence number of what the stream has of its link: 0 for nothing, undefined if that is not known. */
-type LinkState = { message: LinkMessage; last: number | undefined };
-
 export type LinkPublisher = {
   /**
    * Publishes a committed change and deletes its outbox entry; false when the feed is unreachable. `expected` is
@@ -46,8 +43,11 @@ export type LinkPublisher = {
     entries: readonly { message: LinkMessage; outboxId: number }[],
     expected?: "absent",
   ): Promise<boolean>;
-  /** Publishes states of links that are not in the outbox, many at a time; false unless all were published. */
-  publishStates(states: readonly LinkState[]): Promise<boolean>;
+  /**
+   * Publishes states of links that are not in the outbox, some hundred at a time; false unless all were published. With
+   * `absent` the stream has none of these links, as far as is known.
+   */
+  publishStates(messages: readonly LinkMessage[], absent: boolean): Promise<boolean>;
   /** Whether the stream has been opened since the start. */
   connected(): boolean;
   /** The highest sequence number that the stream has given a message since the last call; 0 when there was none. */
@@ -157,34 +157,16 @@ export function startLinkPublisher({
     return failed === 0;
   }
 
-  async function publishStates(states: readonly LinkState[]): Promise<boolean> {
+  async function publishAll(messages: readonly LinkMessage[], absent: boolean): Promise<boolean> {
     const opened = jetStream;
-    if (opened === undefined) return states.length === 0;
-    const known = states.flatMap(({ message, last }) =>
-      last === undefined
-        ? []
-        : [
-            {
-              message,
-              subject: linkSubject(message.domain, message.alias),
-              data: encodeLinkMessage(message),
-              last,
-            },
-          ],
-    );
-    const options = { timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
-    const outcome = await publishPipelined(await nats, known, options);
+    if (opened === undefined) return messages.length === 0;
+    const options = { absent, timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
+    const { refused, ...outcome } = await publishStates(await nats, messages, options);
     acknowledged = Math.max(acknowledged, outcome.acknowledged);
-    // Other processes have published these links meanwhile.
-    const unknown = [
-      ...states.filter(({ last }) => last === undefined),
-      ...outcome.refused.flatMap((place) => known[place] ?? []),
-    ];
     const published = await Promise.allSettled(
-      unknown.map(({ message }) => withTimeout(publishNow(opened, message), PUBLISH_TIMEOUT_MS)),
+      refused.map((message) => withTimeout(publishNow(opened, message), PUBLISH_TIMEOUT_MS)),
     );
-    const failed =
-      outcome.failed.length + published.filter(({ status }) => status === "rejected").length;
+    const failed = outcome.failed + published.filter(({ status }) => status === "rejected").length;
     if (failed > 0) log.warn({ failed }, "link_publish_failed");
     return failed === 0;
   }
@@ -225,7 +207,7 @@ export function startLinkPublisher({
   return {
     publish,
     publishMany,
-    publishStates,
+    publishStates: publishAll,
     connected: () => jetStream !== undefined,
     takeAcknowledged() {
       const taken = acknowledged;

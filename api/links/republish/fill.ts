@@ -9,13 +9,11 @@
 import type { NatsConnection } from "nats";
 
 import { DOMAIN_ALIAS, isNotice } from "../../../shared/contracts/feed-notices.ts";
-import { type LinkRecord, toMessage } from "../../../shared/contracts/link-record.ts";
+import { type LinkMessage, toMessage } from "../../../shared/contracts/link-record.ts";
 import { linkSubject, shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
-import type { Log } from "../../../shared/log.ts";
 import { renewDomainNotices, withdrawNotices } from "../../domains/notices.ts";
 import type { Filling, FillStream } from "../../feed/feed-watch.ts";
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
-import { readSequences, type Sequences } from "../../feed/sequences.ts";
 import { listSubjects } from "../../feed/subjects.ts";
 import type { Sql } from "../../postgres.ts";
 import { republishTakedowns } from "../../takedowns/service.ts";
@@ -35,14 +33,19 @@ const BATCH = 500;
 /** Links that are published first, as most visitors want one of them. */
 const HOT_LINKS = 10_000;
 
+/** A stream with fewer messages is as good as empty: what its links follow need not be looked up. */
+const FEW_MESSAGES = 1_000;
+
 /** How often the number of links so far is recorded. */
 const PROGRESS_MS = 250;
 
 type FillingDeps = {
   sql: Sql;
   feed: Pick<LinkPublisher, "publishMany" | "publishStates">;
-  log: Log;
 };
+
+/** The subjects of what was published, as hashes: there may be millions. */
+type Published = Set<number>;
 
 /** Creates the function that fills the stream; it may be repeated at any time, also beside requests. */
 export const createFillStream =
@@ -52,42 +55,31 @@ export const createFillStream =
     if (!(await republishTakedowns(deps.sql))) return false;
     for await (const notices of renewDomainNotices(deps.sql))
       if (filling.isStopped() || !(await deps.feed.publishMany(notices))) return false;
-    const known = await readKnown(deps.log, filling);
+    const published: Published = new Set();
     return (
-      (await publishLinks(deps, filling, known)) && (await withdrawStrays(deps, filling, known))
+      (await publishLinks(deps, filling, published)) &&
+      (await withdrawStrays(deps, filling, published))
     );
   };
-
-/** What the stream has; undefined when that cannot be read at once, and is asked for each link. */
-async function readKnown(
-  log: Log,
-  { connection, end }: Pick<Filling, "connection" | "end">,
-): Promise<Sequences | undefined> {
-  try {
-    return await readSequences(connection, end);
-  } catch (error) {
-    log.warn({ error }, "links_feed_not_read");
-    return undefined;
-  }
-}
 
 /** Publishes all links that redirect. */
 async function publishLinks(
   { sql, feed }: FillingDeps,
-  { epoch, onProgress, isStopped }: Filling,
-  known: Sequences | undefined,
+  { epoch, messages, onProgress, isStopped }: Filling,
+  published: Published,
 ): Promise<boolean> {
-  let published = 0;
+  let count = 0;
   let recordedAt = performance.now();
 
   async function publish(links: readonly LinkRow[]): Promise<boolean> {
     // A link whose record has become too large stays as it is published.
     const fitting = links.filter((link) => sizeProblem(link) === undefined);
-    const states = fitting.map((link) => toState({ ...toRecord(link), version: epoch }, known));
-    if (!(await feed.publishStates(states))) return false;
-    published += links.length;
+    const states = fitting.map((link) => toMessage({ ...toRecord(link), version: epoch }));
+    if (!(await feed.publishStates(states, messages < FEW_MESSAGES))) return false;
+    for (const { domain, alias } of states) published.add(hash(linkSubject(domain, alias)));
+    count += links.length;
     if (performance.now() - recordedAt < PROGRESS_MS) return true;
-    await onProgress(published);
+    await onProgress(count);
     recordedAt = performance.now();
     return true;
   }
@@ -107,35 +99,32 @@ async function publishLinks(
     reading.catch(() => undefined);
     if (isStopped() || !(await publish(links.filter(({ id }) => !hot.has(id))))) return false;
   }
-  await onProgress(published);
+  await onProgress(count);
   return true;
 }
 
-/** What is to be published of a link, and after which message. */
-function toState(record: LinkRecord, known: Sequences | undefined) {
-  const subject = linkSubject(record.domain, record.alias);
-  const last = known?.get(subject);
-  known?.delete(subject);
-  return { message: toMessage(record), last };
-}
+/** 53 bits, which a number holds: two of ten million subjects have the same once in two hundred times. */
+const hash = (subject: string): number =>
+  Bun.hash.xxHash32(subject, 1) + (Bun.hash.xxHash32(subject, 2) & 0x1f_ffff) * 2 ** 32;
 
 /** Withdraws the short links and settings of domains that the stream has and PostgreSQL does not; false as above. */
 async function withdrawStrays(
   deps: FillingDeps,
   { connection, epoch, isStopped }: Filling,
-  known: Sequences | undefined,
+  published: Published,
 ): Promise<boolean> {
-  if (known?.size() === 0) return true;
-  for await (const names of listNames(connection, known)) {
+  for await (const names of listNames(connection, published)) {
     if (isStopped()) return false;
     const links = names.filter((name) => !isNotice(name));
     const strays = await findStrays(deps.sql, links);
-    const deletions = strays.map((name) =>
-      toState({ state: "deleted", version: epoch, ...name }, known),
-    );
+    const deletions = strays.map((name): LinkMessage => ({
+      state: "deleted",
+      version: epoch,
+      ...name,
+    }));
     const hosts = names.filter(({ alias }) => alias === DOMAIN_ALIAS).map(({ domain }) => domain);
     const notices = await deps.sql.begin((transaction) => withdrawNotices(transaction, hosts));
-    if (!(await deps.feed.publishStates(deletions))) return false;
+    if (!(await deps.feed.publishStates(deletions, false))) return false;
     if (!(await deps.feed.publishMany(notices))) return false;
   }
   return true;
@@ -144,10 +133,10 @@ async function withdrawStrays(
 /** Lists the short links of the stream of which no link was published just now. */
 async function* listNames(
   connection: NatsConnection,
-  known: Sequences | undefined,
+  published: Published,
 ): AsyncGenerator<ShortLink[]> {
   for await (const subjects of listSubjects(connection)) {
-    const left = subjects.filter((subject) => known === undefined || known.get(subject) > 0);
+    const left = subjects.filter((subject) => !published.has(hash(subject)));
     yield* chunk(
       left.flatMap((subject) => shortLinkOfSubject(subject) ?? []),
       BATCH,
