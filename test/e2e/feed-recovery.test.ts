@@ -17,6 +17,7 @@ import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { findFeedConsumers } from "../harness/feed-consumers.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { endService, killNats, readWarnings, waitUntilEnded } from "../harness/services.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
 
 setDefaultTimeout(900_000);
@@ -32,7 +33,6 @@ const FILLED_MS = 30_000;
 const bulkSchema = z.object({
   data: z.array(z.object({ link: z.object({ id: z.string(), alias: z.string() }) })),
 });
-const readinessSchema = z.object({ warnings: z.record(z.string(), z.string()).optional() });
 
 type Link = { id: string; alias: string };
 
@@ -64,37 +64,6 @@ async function follow(origin: string, alias: string): Promise<string> {
 
 const leadsHome = ({ alias }: Link) => `302 https://example.com/${alias}`;
 
-async function readWarnings(metricsUrl: string): Promise<Record<string, string>> {
-  const response = await fetch(new URL("/readyz", metricsUrl));
-  return readinessSchema.parse(await response.json()).warnings ?? {};
-}
-
-/** Ends a service by a signal, and has the supervisor start it again when `meanwhile` has ended. */
-async function endService(
-  stack: Stack,
-  name: "nats" | "postgres",
-  signal: NodeJS.Signals,
-  meanwhile: () => Promise<void> | void,
-): Promise<void> {
-  const pid = stack.info().pids[name];
-  if (pid === null) throw new Error(`${name} is not running.`);
-  process.kill(stack.supervisor.pid, "SIGSTOP");
-  process.kill(pid, signal);
-  await eventually(async () => expect(isRunning(pid)).toBe(false), 5_000);
-  await meanwhile();
-  process.kill(stack.supervisor.pid, "SIGCONT");
-}
-
-const killNats = (stack: Stack, meanwhile: () => Promise<void> | void): Promise<void> =>
-  endService(stack, "nats", "SIGKILL", meanwhile);
-
-/** Whether a process runs; a zombie, of which its parent has not heard, does not. */
-function isRunning(pid: number): boolean {
-  const { stdout } = Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]);
-  const state = stdout.toString().trim();
-  return state !== "" && !state.startsWith("Z");
-}
-
 /** For all but the test that stops it, with an account and its links. */
 let stack: Stack;
 let key: string;
@@ -116,11 +85,11 @@ test("a redirector that was killed while links changed has the changes within tw
   for (const link of followed)
     expect(await follow(redirector.url, link.alias)).toBe(leadsHome(link));
   process.kill(redirector.pid, "SIGTERM");
-  await eventually(async () => expect(isRunning(redirector.pid)).toBe(false), 10_000);
+  await waitUntilEnded(redirector.pid);
   redirector = await startRedirector(stack, { JOURNAL_DIR });
   for (let round = 0; round < KILLS; round++) {
     process.kill(redirector.pid, "SIGKILL");
-    await eventually(async () => expect(isRunning(redirector.pid)).toBe(false), 10_000);
+    await waitUntilEnded(redirector.pid);
     for (const link of followed)
       await changeLink(stack, key, link, `https://example.com/${round}/${link.alias}`);
     redirector = await startRedirector(stack, { JOURNAL_DIR });
@@ -298,7 +267,7 @@ test("a PostgreSQL that comes back from a backup decides where links lead, besid
       expect(await follow(origin, kept.alias)).toStartWith("451");
     }, 10_000);
   process.kill(away.pid, "SIGTERM");
-  await eventually(async () => expect(isRunning(away.pid)).toBe(false), 10_000);
+  await waitUntilEnded(away.pid);
   await later.stop();
   for (const part of PARTS) copy(part, `${part}-later`);
 

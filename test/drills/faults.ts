@@ -1,0 +1,169 @@
+/** What comes back old, empty or damaged in a drill, and what redirectors may answer meanwhile. */
+import {
+  closeSync,
+  cpSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import { connect, type JetStreamManager } from "nats";
+
+import { storePath } from "../../redirector/links/store.ts";
+import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { natsLogin } from "../../shared/nats.ts";
+import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { killNats, waitUntilEnded } from "../harness/services.ts";
+import { mountDisk, unmountDisk } from "../harness/small-disk.ts";
+import type { Stack } from "../harness/stack.ts";
+import type { DrillLinks } from "./links.ts";
+
+/** Two hosts: the stack's, and another one with a links store of its own. */
+export type Hosts = {
+  stack: Stack;
+  links: DrillLinks;
+  other: ExtraProcess;
+  /** The folder of the other host's links store. */
+  otherLinks: string;
+  /** Starts the other host again, on the same folder. */
+  restartOther(): Promise<ExtraProcess>;
+};
+
+export type Fault = {
+  name: string;
+  /** Whether links that are not in memory may be answered 503 meanwhile. */
+  mayBeUnavailable: boolean;
+  inject(hosts: Hosts): Promise<void>;
+};
+
+/** Room on a small disk beyond what the links store takes: its log, and the reserve. */
+const SMALL_DISK_MIB = 256;
+
+export const FAULTS: readonly Fault[] = [
+  {
+    name: "NATS comes back empty",
+    mayBeUnavailable: false,
+    inject: ({ stack, links }) =>
+      killNats(stack, async () => {
+        rmSync(natsStore(stack), { recursive: true, force: true });
+        await links.change();
+      }),
+  },
+  {
+    name: "a block of NATS is damaged",
+    mayBeUnavailable: false,
+    inject: ({ stack }) => killNats(stack, () => damage(middleBlock(stack))),
+  },
+  {
+    name: "the stream is deleted",
+    mayBeUnavailable: false,
+    async inject({ stack, links }) {
+      await onStreams(stack, (manager) => manager.streams.delete(LINKS_STREAM));
+      await links.change();
+    },
+  },
+  {
+    name: "NATS comes back from an older copy",
+    mayBeUnavailable: false,
+    async inject({ stack, links, other }) {
+      const copy = join(stack.dataDir, "nats", "copy");
+      await killNats(stack, () => cpSync(natsStore(stack), copy, { recursive: true }));
+      await links.change();
+      await links.delete();
+      // Everybody has seen what the copy does not have.
+      for (const url of [stack.info().short_url, other.url]) await links.waitUntilRight(url);
+      links.settle();
+      await killNats(stack, () => {
+        rmSync(natsStore(stack), { recursive: true });
+        cpSync(copy, natsStore(stack), { recursive: true });
+      });
+      rmSync(copy, { recursive: true });
+    },
+  },
+  {
+    name: "a links store is deleted",
+    mayBeUnavailable: true,
+    async inject({ otherLinks, links }) {
+      for (const file of readdirSync(otherLinks)) rmSync(join(otherLinks, file));
+      await links.change();
+    },
+  },
+  {
+    name: "a links store is damaged",
+    mayBeUnavailable: true,
+    async inject({ otherLinks, links }) {
+      damage(storePath(otherLinks));
+      await links.change();
+    },
+  },
+  {
+    name: "a host is away while the stream is made again",
+    mayBeUnavailable: false,
+    async inject({ stack, links, other, restartOther }) {
+      process.kill(other.pid, "SIGKILL");
+      await waitUntilEnded(other.pid);
+      await links.change();
+      await onStreams(stack, (manager) => manager.streams.delete(LINKS_STREAM));
+      await links.change();
+      await links.delete();
+      await restartOther();
+    },
+  },
+  {
+    name: "the disk of a links store is full",
+    mayBeUnavailable: false,
+    async inject({ stack, links, otherLinks }) {
+      const disk = mkdtempSync(join(stack.dataDir, "disk-"));
+      const mib = Math.ceil(statSync(storePath(otherLinks)).size / 2 ** 20) + SMALL_DISK_MIB;
+      if (!mountDisk(disk, `${mib}m`)) throw new Error("No small disk can be mounted here.");
+      try {
+        const LINKS_DIR = join(disk, "links");
+        mkdirSync(LINKS_DIR);
+        const third = await startRedirector(stack, { LINKS_DIR });
+        Bun.spawnSync(["dd", "if=/dev/zero", `of=${join(disk, "other")}`, "bs=64k"]);
+        for (let i = 0; i < 10; i++) await links.change();
+        await links.waitUntilRight(third.url);
+        await third.stop();
+      } finally {
+        unmountDisk(disk);
+      }
+    },
+  },
+];
+
+const natsStore = (stack: Stack): string => join(stack.dataDir, "nats", "store");
+
+/** The block of the stream `LINKS` with half of the others before it. */
+function middleBlock(stack: Stack): string {
+  const dir = join(natsStore(stack), "jetstream/$G/streams", LINKS_STREAM, "msgs");
+  const blocks = readdirSync(dir).filter((name) => name.endsWith(".blk"));
+  const sorted = blocks.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  const middle = sorted[Math.floor(sorted.length / 2)];
+  if (middle === undefined) throw new Error("The stream has no block.");
+  return join(dir, middle);
+}
+
+/** Overwrites parts of a file, all over it. */
+function damage(path: string): void {
+  const file = openSync(path, "r+");
+  const { size } = fstatSync(file);
+  const garbage = Buffer.alloc(4096, 0xa5);
+  for (let part = 1; part < 20; part++)
+    writeSync(file, garbage, 0, garbage.length, Math.floor((size / 20) * part));
+  closeSync(file);
+}
+
+async function onStreams(
+  stack: Stack,
+  work: (manager: JetStreamManager) => Promise<unknown>,
+): Promise<void> {
+  const connection = await connect(natsLogin(stack.info().nats_url));
+  await work(await connection.jetstreamManager());
+  await connection.close();
+}

@@ -1,0 +1,176 @@
+/**
+ * The links of a drill: many in PostgreSQL and on every host, and a sample of them of which it is known where each leads.
+ * While something is broken the sample is followed all the time.
+ */
+import postgres from "postgres";
+
+import { seedLinks } from "../../bench/links-seed.ts";
+import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import { createAccount } from "../harness/admin.ts";
+import { call, callOnce } from "../harness/api.ts";
+import { BULK_LIMITS } from "../harness/bulk-links.ts";
+import { eventually } from "../harness/eventually.ts";
+import type { ExtraProcess } from "../harness/processes.ts";
+import { readWarnings } from "../harness/services.ts";
+import type { Stack } from "../harness/stack.ts";
+
+/** Links of the sample, and those of them that are changed or deleted at a time. */
+const SAMPLE = 3_000;
+const CHANGED = 300;
+const DELETED = 20;
+
+/** Requests at a time of those who follow, and the pause between them. */
+const FOLLOWERS = 4;
+const PAUSE_MS = 10;
+
+/** Answers that are wrong, after which a check gives up. */
+const WRONG_MAX = 3;
+
+/** Requests of a check at a time. */
+const AT_ONCE = 50;
+
+/** How long a redirector may take to lead everywhere where it should. */
+const RIGHT_MS = 60_000;
+
+type Link = { id: string; alias: string };
+
+/** What followers of links were answered, of links that nobody changed meanwhile. */
+export type Answers = { right: number; wrong: number; notFound: number; unavailable: number };
+
+export type Watch = {
+  /** Ends it, and returns what was answered and what processes warned of. */
+  stop(): Promise<{ answers: Answers; warnings: string[]; examples: string[] }>;
+};
+
+export type DrillLinks = Awaited<ReturnType<typeof openLinks>>;
+
+/** Fills PostgreSQL with links. */
+export async function openLinks(stack: Stack, count: number) {
+  const { id, key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  const accountId = decodeId("acct", id);
+  if (accountId === undefined) throw new Error(`${id} is no account.`);
+  const sql = postgres(stack.info().database_url, { max: 2, onnotice: () => undefined });
+  await seedLinks(sql, accountId, count);
+  const rows = await sql<{ id: Uuid; alias: string; url: string }[]>`
+    select id, alias, target_url as url from links
+     where account_id = ${accountId} order by hashtextextended(alias, 1) limit ${SAMPLE}`;
+  const sample = rows.map(({ alias, id: uuid }): Link => ({ alias, id: encodeId("link", uuid) }));
+  const expected = new Map(rows.map(({ alias, url }) => [alias, url]));
+  /** Links that are gone, and stay so. */
+  const deleted: string[] = [];
+  /** Links that are being changed: they may lead to either destination. */
+  const changing = new Set<string>();
+  let changes = 0;
+
+  async function change(): Promise<void> {
+    const links = Array.from({ length: CHANGED }, () => sample[changes++ % sample.length]).filter(
+      (link) => link !== undefined,
+    );
+    for (const { alias } of links) changing.add(alias);
+    const body = links.map((link) => ({
+      id: link.id,
+      url: `https://changed.example/${changes}/${link.alias}`,
+    }));
+    for (let i = 0; i < body.length; i += BULK_LINKS_MAX)
+      await send("PATCH", "/v1/links/bulk", { links: body.slice(i, i + BULK_LINKS_MAX) });
+    for (const [i, { alias }] of links.entries()) expected.set(alias, body[i]?.url ?? "");
+  }
+
+  async function send(method: string, path: string, body?: unknown): Promise<void> {
+    const response = await call(`${stack.info().api_url}${path}`, { method, key, body });
+    if (response.status >= 300)
+      throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`);
+  }
+
+  /** Follows a link; returns what is wrong, undefined if it leads where it should. */
+  async function follow(origin: string, alias: string): Promise<string | undefined> {
+    const { status, headers } = await callOnce(`${origin}/${alias}`);
+    const found = `${status} ${headers.get("location") ?? ""}`.trim();
+    const url = expected.get(alias);
+    const wanted = url === undefined ? "404" : `302 ${url}`;
+    return found === wanted ? undefined : `${alias}: ${found} instead of ${wanted}`;
+  }
+
+  /** Throws unless the whole sample leads where it should on a redirector. */
+  async function expectRight(origin: string): Promise<void> {
+    const aliases = [...expected.keys(), ...deleted];
+    const wrong: string[] = [];
+    for (let i = 0; i < aliases.length && wrong.length < WRONG_MAX; i += AT_ONCE) {
+      const part = aliases.slice(i, i + AT_ONCE);
+      const found = await Promise.all(part.map((alias) => follow(origin, alias)));
+      wrong.push(...found.filter((what) => what !== undefined));
+    }
+    if (wrong.length > 0) throw new Error(`${origin}: ${wrong.slice(0, WRONG_MAX).join("; ")}`);
+  }
+
+  return {
+    sql,
+    /** Gives some links of the sample another destination; those who follow them meanwhile may be led to either. */
+    change,
+    /** Deletes some links of the sample. */
+    async delete(): Promise<void> {
+      for (const { id: linkId, alias } of sample.splice(0, DELETED)) {
+        changing.add(alias);
+        await send("DELETE", `/v1/links/${linkId}`);
+        expected.delete(alias);
+        deleted.push(alias);
+      }
+    },
+    /** Waits until the whole sample leads where it should on a redirector, whatever was changed. */
+    waitUntilRight: (origin: string, withinMs = RIGHT_MS): Promise<void> =>
+      eventually(() => expectRight(origin), withinMs),
+    /** From now on everybody is led to the newest destinations. */
+    settle: (): void => changing.clear(),
+    /** Follows links all the time on redirectors that answer, and reads the warnings of processes. */
+    watch: (redirectors: () => readonly Pick<ExtraProcess, "url" | "metricsUrl">[]): Watch => {
+      const answers: Answers = { right: 0, wrong: 0, notFound: 0, unavailable: 0 };
+      const warnings = new Set<string>();
+      const examples: string[] = [];
+      let stopped = false;
+
+      async function followOne(origin: string): Promise<void> {
+        const place = Math.floor(Math.random() * (sample.length + deleted.length));
+        const alias = sample[place]?.alias ?? deleted[place - sample.length];
+        if (alias === undefined || changing.has(alias)) return;
+        const problem = await follow(origin, alias);
+        // It was changed while the answer was on its way.
+        if (changing.has(alias)) return;
+        if (problem === undefined) answers.right++;
+        else if (problem.includes(": 503")) answers.unavailable++;
+        else {
+          answers[problem.includes(": 404") ? "notFound" : "wrong"]++;
+          if (examples.length < WRONG_MAX) examples.push(problem);
+        }
+      }
+
+      async function followAll(): Promise<void> {
+        while (!stopped) {
+          // One that is being restarted answers nobody.
+          for (const { url } of redirectors()) await followOne(url).catch(() => undefined);
+          await Bun.sleep(PAUSE_MS);
+        }
+      }
+
+      async function readAll(): Promise<void> {
+        while (!stopped) {
+          const others = redirectors().map(({ metricsUrl }) => metricsUrl);
+          for (const url of [stack.info().api_metrics_url, ...others]) {
+            const found = await readWarnings(url).catch(() => ({}));
+            for (const name of Object.keys(found)) warnings.add(name);
+          }
+          await Bun.sleep(500);
+        }
+      }
+
+      const running = [...Array.from({ length: FOLLOWERS }, followAll), readAll()];
+      return {
+        async stop() {
+          stopped = true;
+          await Promise.all(running);
+          return { answers, warnings: [...warnings].toSorted(), examples };
+        },
+      };
+    },
+  };
+}
