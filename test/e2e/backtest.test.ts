@@ -32,6 +32,9 @@ let stack: SharedStack;
 let account: Awaited<ReturnType<typeof createSettingsAccount>>;
 let linkId: string;
 
+/** Latest time until rules have reached the redirector. */
+const SOON_MS = 5_000;
+
 /** Clicks of the tested link: user agent, language, referrer and address. */
 const CLICKS = [
   [IPHONE, "de-AT,de;q=0.9", "https://www.example.org/a", "8.8.8.8"],
@@ -198,8 +201,7 @@ describe("a backtest", () => {
       { url: "https://example.com/gb", conditions: [{ type: "country", in: ["GB"], not: true }] },
     ];
     await account.change(id, { rules });
-    const followed = rules.map(() => 0);
-    for (const [userAgent, language, referrer, address] of CLICKS) {
+    const follow = async ([userAgent, language, referrer, address]: (typeof CLICKS)[number]) => {
       const { headers } = await callOnce(`${stack.info().short_url}/${alias}`, {
         headers: {
           "user-agent": userAgent,
@@ -208,7 +210,13 @@ describe("a backtest", () => {
           "x-forwarded-for": address,
         },
       });
-      const at = rules.findIndex(({ url }) => url === headers.get("location"));
+      return rules.findIndex(({ url }) => url === headers.get("location"));
+    };
+    // The rules reach the redirector within milliseconds.
+    await eventually(async () => expect(await follow(CLICKS[0])).not.toBe(-1), SOON_MS);
+    const followed = rules.map(() => 0);
+    for (const click of CLICKS) {
+      const at = await follow(click);
       if (at >= 0) followed[at] = (followed[at] ?? 0) + 1;
     }
     expect((await backtest(rules)).rules.map(([clicks]) => clicks)).toEqual(followed);

@@ -102,7 +102,9 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
       await eventually(async () => {
         const manager = await operator.jetstreamManager();
         await manager.streams.update(LINKS_STREAM, { num_replicas: 3 });
-      }, RECOVERY_MS);
+      }, RECOVERY_MS).catch((error: unknown) => {
+        throw new Error(cluster.output(), { cause: error });
+      });
       // A new watch compares at once; it names the other streams that it is asked for, and no longer this one.
       const clicks = await cluster.connect("worker");
       await ensureClicksStream(await clicks.jetstreamManager(), STREAM_BYTES_MAX, 1);
