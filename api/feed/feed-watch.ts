@@ -49,8 +49,9 @@ export type Filling = {
   connection: NatsConnection;
   /** The version under which all is published. Every change with a lower one has been committed. */
   epoch: number;
-  /** Messages of the stream before. */
+  /** Messages of the stream before the epoch, and the last one. */
   messages: number;
+  end: number;
   /** To be called with the number of links so far. */
   onProgress: (links: number) => Promise<void>;
   isStopped: () => boolean;
@@ -178,13 +179,14 @@ export function startFeedWatch({
     await sql.begin(async (lock) => {
       if (!(await lockFilling(lock))) return;
       log.info("links_feed_filling");
-      const { created, messages } = await readPosition(manager, streamReplicas);
+      const { created, messages, last_sequence } = await readPosition(manager, streamReplicas);
       const epoch = await drawEpoch(lock);
       if (!(await waitForWriters(lock))) return;
       const isFilled = await fill({
         connection,
         epoch,
         messages,
+        end: last_sequence,
         isStopped: () => stopped,
         async onProgress(links) {
           filled = links;

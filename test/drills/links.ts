@@ -16,7 +16,7 @@ import { readWarnings } from "../harness/services.ts";
 import type { Stack } from "../harness/stack.ts";
 
 /** Links of the sample, and those of them that are changed or deleted at a time. */
-const SAMPLE = 3_000;
+const SAMPLE = 20_000;
 const CHANGED = 300;
 const DELETED = 20;
 

@@ -16,6 +16,9 @@ import { openLinks } from "./links.ts";
 
 const LINKS = 1_000_000;
 
+/** The other host has hardly any link in memory, so that most are read from its store. */
+const CACHE_BYTES_MAX = String(2 ** 20);
+
 /** How long everything may take to be right again. */
 const RIGHT_MS = 600_000;
 
@@ -31,7 +34,7 @@ const links = await openLinks(stack, Number(count));
 await resyncLinks(links.sql, () => undefined);
 
 const LINKS_DIR = mkdtempSync(join(stack.dataDir, "links-"));
-const start = () => startRedirector(stack, { LINKS_DIR });
+const start = () => startRedirector(stack, { LINKS_DIR, CACHE_BYTES_MAX });
 const hosts: Hosts = {
   stack,
   links,

@@ -6,15 +6,13 @@
  * so what is read is at least as new as what was published under lower versions; every change with a higher one replaces
  * what the filling publishes, and is not replaced by it.
  */
-import type { NatsConnection } from "nats";
-
 import { DOMAIN_ALIAS, isNotice } from "../../../shared/contracts/feed-notices.ts";
 import { type LinkMessage, toMessage } from "../../../shared/contracts/link-record.ts";
-import { linkSubject, shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
+import { shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
 import { renewDomainNotices, withdrawNotices } from "../../domains/notices.ts";
 import type { Filling, FillStream } from "../../feed/feed-watch.ts";
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
-import { listSubjects } from "../../feed/subjects.ts";
+import { readRemaining } from "../../feed/remaining.ts";
 import type { Sql } from "../../postgres.ts";
 import { republishTakedowns } from "../../takedowns/service.ts";
 import type { LinkRow } from "../model.ts";
@@ -44,9 +42,6 @@ type FillingDeps = {
   feed: Pick<LinkPublisher, "publishMany" | "publishStates">;
 };
 
-/** The subjects of what was published, as hashes: there may be millions. */
-type Published = Set<number>;
-
 /** Creates the function that fills the stream; it may be repeated at any time, also beside requests. */
 export const createFillStream =
   (deps: FillingDeps): FillStream =>
@@ -55,18 +50,13 @@ export const createFillStream =
     if (!(await republishTakedowns(deps.sql))) return false;
     for await (const notices of renewDomainNotices(deps.sql))
       if (filling.isStopped() || !(await deps.feed.publishMany(notices))) return false;
-    const published: Published = new Set();
-    return (
-      (await publishLinks(deps, filling, published)) &&
-      (await withdrawStrays(deps, filling, published))
-    );
+    return (await publishLinks(deps, filling)) && (await withdrawStrays(deps, filling));
   };
 
 /** Publishes all links that redirect. */
 async function publishLinks(
   { sql, feed }: FillingDeps,
   { epoch, messages, onProgress, isStopped }: Filling,
-  published: Published,
 ): Promise<boolean> {
   let count = 0;
   let recordedAt = performance.now();
@@ -76,7 +66,6 @@ async function publishLinks(
     const fitting = links.filter((link) => sizeProblem(link) === undefined);
     const states = fitting.map((link) => toMessage({ ...toRecord(link), version: epoch }));
     if (!(await feed.publishStates(states, messages < FEW_MESSAGES))) return false;
-    for (const { domain, alias } of states) published.add(hash(linkSubject(domain, alias)));
     count += links.length;
     if (performance.now() - recordedAt < PROGRESS_MS) return true;
     await onProgress(count);
@@ -103,46 +92,28 @@ async function publishLinks(
   return true;
 }
 
-/** 53 bits, which a number holds: two of ten million subjects have the same once in two hundred times. */
-const hash = (subject: string): number =>
-  Bun.hash.xxHash32(subject, 1) + (Bun.hash.xxHash32(subject, 2) & 0x1f_ffff) * 2 ** 32;
-
-/** Withdraws the short links and settings of domains that the stream has and PostgreSQL does not; false as above. */
-async function withdrawStrays(
-  deps: FillingDeps,
-  { connection, epoch, isStopped }: Filling,
-  published: Published,
-): Promise<boolean> {
-  for await (const names of listNames(connection, published)) {
+/**
+ * Withdraws the short links and settings of domains that the stream has and PostgreSQL does not; false as above. All others
+ * have been published again, so they are not among what the stream still has from before.
+ */
+const withdrawStrays = (
+  { sql, feed }: FillingDeps,
+  { connection, epoch, end, isStopped }: Filling,
+): Promise<boolean> =>
+  readRemaining(connection, end, async (subjects) => {
     if (isStopped()) return false;
+    const names = subjects.flatMap((subject) => shortLinkOfSubject(subject) ?? []);
     const links = names.filter((name) => !isNotice(name));
-    const strays = await findStrays(deps.sql, links);
+    const strays = await findStrays(sql, links);
     const deletions = strays.map((name): LinkMessage => ({
       state: "deleted",
       version: epoch,
       ...name,
     }));
     const hosts = names.filter(({ alias }) => alias === DOMAIN_ALIAS).map(({ domain }) => domain);
-    const notices = await deps.sql.begin((transaction) => withdrawNotices(transaction, hosts));
-    if (!(await deps.feed.publishStates(deletions, false))) return false;
-    if (!(await deps.feed.publishMany(notices))) return false;
-  }
-  return true;
-}
-
-/** Lists the short links of the stream of which no link was published just now. */
-async function* listNames(
-  connection: NatsConnection,
-  published: Published,
-): AsyncGenerator<ShortLink[]> {
-  for await (const subjects of listSubjects(connection)) {
-    const left = subjects.filter((subject) => !published.has(hash(subject)));
-    yield* chunk(
-      left.flatMap((subject) => shortLinkOfSubject(subject) ?? []),
-      BATCH,
-    );
-  }
-}
+    const notices = await sql.begin((transaction) => withdrawNotices(transaction, hosts));
+    return (await feed.publishStates(deletions, false)) && (await feed.publishMany(notices));
+  });
 
 /** Returns those of short links that no link has. */
 async function findStrays(sql: Sql, links: readonly ShortLink[]): Promise<ShortLink[]> {

@@ -1,0 +1,59 @@
+/** Reads what the stream `LINKS` still has of what it had before. */
+import type { NatsConnection } from "nats";
+import * as z from "zod";
+
+import { LINKS_STREAM, NO_MESSAGE } from "../../shared/contracts/streams.ts";
+
+const GET = `$JS.API.STREAM.MSG.GET.${LINKS_STREAM}`;
+const TIMEOUT_MS = 5_000;
+
+/** Subjects that are passed on at a time. */
+const PART = 500;
+
+/** Parts of the stream that are read at the same time: each message is a request. */
+const LANES = 8;
+
+const answer = z.object({
+  message: z.object({ subject: z.string(), seq: z.int() }).optional(),
+  error: z.object({ err_code: z.int().optional(), description: z.string().optional() }).optional(),
+});
+
+/**
+ * Reads the subjects of all messages up to a sequence number, and passes them on part by part. It takes as long as there
+ * are such messages: the server looks for the next one, however many have gone. Returns false as soon as `onPart` does;
+ * throws when the stream cannot be read.
+ */
+export async function readRemaining(
+  connection: NatsConnection,
+  end: number,
+  onPart: (subjects: string[]) => Promise<boolean>,
+): Promise<boolean> {
+  const size = Math.ceil(end / LANES);
+  const lanes = Array.from({ length: LANES }, (_, lane) =>
+    readRange(connection, lane * size + 1, Math.min(end, (lane + 1) * size), onPart),
+  );
+  return (await Promise.all(lanes)).every((isRead) => isRead);
+}
+
+async function readRange(
+  connection: NatsConnection,
+  first: number,
+  last: number,
+  onPart: (subjects: string[]) => Promise<boolean>,
+): Promise<boolean> {
+  let subjects: string[] = [];
+  for (let next = first; next <= last;) {
+    const request = JSON.stringify({ seq: next, next_by_subj: "links.>" });
+    const response = await connection.request(GET, request, { timeout: TIMEOUT_MS });
+    const { message, error } = answer.parse(response.json());
+    if (error !== undefined && error.err_code !== NO_MESSAGE)
+      throw new Error(`The stream cannot be read: ${error.description}`);
+    if (message === undefined || message.seq > last) break;
+    subjects.push(message.subject);
+    next = message.seq + 1;
+    if (subjects.length < PART) continue;
+    if (!(await onPart(subjects))) return false;
+    subjects = [];
+  }
+  return subjects.length === 0 || (await onPart(subjects));
+}
