@@ -62,6 +62,14 @@ export type Filling = {
  */
 export type FillStream = (filling: Filling) => Promise<boolean>;
 
+/** The stream has messages that were replaced: it cannot be filled, and must be made again. */
+export class DamagedStreamError extends Error {
+  override name = "DamagedStreamError";
+  constructor(readonly messages: number) {
+    super(`The stream ${LINKS_STREAM} has ${messages} messages that were replaced.`);
+  }
+}
+
 export type FeedWatch = {
   /** Whether the first heartbeat has been published. */
   started(): boolean;
@@ -182,7 +190,7 @@ export function startFeedWatch({
       const { created, messages, last_sequence } = await readPosition(manager, streamReplicas);
       const epoch = await drawEpoch(lock);
       if (!(await waitForWriters(lock))) return;
-      const isFilled = await fill({
+      const filling = fill({
         connection,
         epoch,
         messages,
@@ -192,6 +200,13 @@ export function startFeedWatch({
           filled = links;
           await recordFilled(sql, links);
         },
+      });
+      const isFilled = await filling.catch(async (error: unknown) => {
+        if (!(error instanceof DamagedStreamError)) throw error;
+        // Every redirector goes on with what it has, and another filling follows.
+        log.error({ error }, "links_feed_damaged");
+        await manager.streams.delete(LINKS_STREAM);
+        return false;
       });
       const stream = await readPosition(manager, streamReplicas);
       if (!isFilled || stream.created !== created) return;

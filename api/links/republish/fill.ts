@@ -8,15 +8,15 @@
  */
 import { DOMAIN_ALIAS, isNotice } from "../../../shared/contracts/feed-notices.ts";
 import { type LinkMessage, toMessage } from "../../../shared/contracts/link-record.ts";
-import { shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
+import { linkSubject, shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
 import { renewDomainNotices, withdrawNotices } from "../../domains/notices.ts";
-import type { Filling, FillStream } from "../../feed/feed-watch.ts";
+import { DamagedStreamError, type Filling, type FillStream } from "../../feed/feed-watch.ts";
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
 import { readRemaining } from "../../feed/remaining.ts";
 import type { Sql } from "../../postgres.ts";
 import { republishTakedowns } from "../../takedowns/service.ts";
 import type { LinkRow } from "../model.ts";
-import { sizeProblem, toRecord } from "../record.ts";
+import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
 import {
   findHotLinks,
   findInOrder,
@@ -50,21 +50,26 @@ export const createFillStream =
     if (!(await republishTakedowns(deps.sql))) return false;
     for await (const notices of renewDomainNotices(deps.sql))
       if (filling.isStopped() || !(await deps.feed.publishMany(notices))) return false;
-    return (await publishLinks(deps, filling)) && (await withdrawStrays(deps, filling));
+    const unfit = new Set<string>();
+    if (!(await publishLinks(deps, filling, unfit))) return false;
+    if (!(await replaceRemaining(deps, filling))) return false;
+    const left = await countRemaining(filling, unfit);
+    if (left > 0) throw new DamagedStreamError(left);
+    return true;
   };
 
-/** Publishes all links that redirect. */
+/** Publishes all links that redirect, except those whose records have become too large: they stay as they are (`unfit`). */
 async function publishLinks(
   { sql, feed }: FillingDeps,
   { epoch, messages, onProgress, isStopped }: Filling,
+  unfit: Set<string>,
 ): Promise<boolean> {
   let count = 0;
   let recordedAt = performance.now();
 
   async function publish(links: readonly LinkRow[]): Promise<boolean> {
-    // A link whose record has become too large stays as it is published.
-    const fitting = links.filter((link) => sizeProblem(link) === undefined);
-    const states = fitting.map((link) => toMessage({ ...toRecord(link), version: epoch }));
+    for (const link of links) if (!fits(link)) unfit.add(subjectOf(shortLinkOf(link)));
+    const states = links.filter(fits).map((link) => toState(link, epoch));
     if (!(await feed.publishStates(states, messages < FEW_MESSAGES))) return false;
     count += links.length;
     if (performance.now() - recordedAt < PROGRESS_MS) return true;
@@ -92,11 +97,18 @@ async function publishLinks(
   return true;
 }
 
+const fits = (link: LinkRow): boolean => sizeProblem(link) === undefined;
+
+const toState = (link: LinkRow, epoch: number): LinkMessage =>
+  toMessage({ ...toRecord(link), version: epoch });
+
+const subjectOf = ({ domain, alias }: ShortLink): string => linkSubject(domain, alias);
+
 /**
  * Withdraws the short links and settings of domains that the stream has and PostgreSQL does not; false as above. All others
  * have been published again, so they are not among what the stream still has from before.
  */
-const withdrawStrays = (
+const replaceRemaining = (
   { sql, feed }: FillingDeps,
   { connection, epoch, end, isStopped }: Filling,
 ): Promise<boolean> =>
@@ -114,6 +126,19 @@ const withdrawStrays = (
     const notices = await sql.begin((transaction) => withdrawNotices(transaction, hosts));
     return (await feed.publishStates(deletions, false)) && (await feed.publishMany(notices));
   });
+
+/** Counts what the stream has from before though it was replaced: the server no longer knows what it has. */
+async function countRemaining(
+  { connection, end }: Filling,
+  unfit: ReadonlySet<string>,
+): Promise<number> {
+  let count = 0;
+  await readRemaining(connection, end, (subjects) => {
+    count += subjects.filter((subject) => !unfit.has(subject)).length;
+    return Promise.resolve(true);
+  });
+  return count;
+}
 
 /** Returns those of short links that no link has. */
 async function findStrays(sql: Sql, links: readonly ShortLink[]): Promise<ShortLink[]> {
