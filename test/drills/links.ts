@@ -36,7 +36,7 @@ const RIGHT_MS = 60_000;
 type Link = { id: string; alias: string };
 
 /** What followers of links were answered, of links that nobody changed meanwhile. */
-export type Answers = { right: number; wrong: number; notFound: number; unavailable: number };
+type Answers = { right: number; wrong: number; notFound: number; unavailable: number };
 
 export type Watch = {
   /** Ends it, and returns what was answered and what processes warned of. */
