@@ -46,7 +46,7 @@ const HARMFUL = [
 const OWN: Record<Answering, RegExp> = {
   redirector: /^(?:clicks|limits)\./,
   worker: /^\$JS\.API\.STREAM\.PURGE\.CLICKS$/,
-  api: /^(?:links|clicks)\./,
+  api: /^(?:(?:links|clicks)\.|\$JS\.API\.STREAM\.DELETE\.LINKS$)/,
 };
 
 let hub: NatsCluster;

@@ -24,6 +24,8 @@ async function run(command: string[], url: string): Promise<string> {
   return stdout;
 }
 
+const OUTPUT_CHARACTERS = 4_000;
+
 test("a failover to a streaming standby answers 503 with Retry-After, never 500, and loses no acknowledged link", async () => {
   await using stack = await startStack();
   await using cleanup = new AsyncDisposableStack();
@@ -43,6 +45,11 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
   const { key } = JSON.parse(
     await run(["api/cli/main.ts", ...create, "--key", "--json"], pair.url),
   );
+  /** Sends a request once; a process that ended has said why. */
+  const send: typeof callOnce = (url, options) =>
+    callOnce(url, options).catch((error: unknown) => {
+      throw new Error(api.output().slice(-OUTPUT_CHARACTERS), { cause: error });
+    });
   const acknowledged: string[] = [];
   const statuses = new Map<number, number>();
   let stopped = false;
@@ -50,7 +57,7 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
     for (let i = 0; !stopped; i++) {
       const alias = `failover-${i}`;
       const body = { url: "https://example.com/failover", alias };
-      const { status, headers } = await callOnce(`${api.url}/v1/links`, { key, body });
+      const { status, headers } = await send(`${api.url}/v1/links`, { key, body });
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (status === 201) acknowledged.push(alias);
       if (status === 503) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
@@ -59,7 +66,7 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
   })();
   const reader = (async () => {
     while (!stopped) {
-      const { status } = await callOnce(`${api.url}/v1/links?limit=1`, { key });
+      const { status } = await send(`${api.url}/v1/links?limit=1`, { key });
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       await Bun.sleep(20);
     }

@@ -102,6 +102,12 @@ const fits = (link: LinkRow): boolean => sizeProblem(link) === undefined;
 const toState = (link: LinkRow, epoch: number): LinkMessage =>
   toMessage({ ...toRecord(link), version: epoch });
 
+/** Whether a subject is a link's: not that of the heartbeat, which may not have come again yet, or of a notice. */
+function isLinkSubject(subject: string): boolean {
+  const link = shortLinkOfSubject(subject);
+  return link !== undefined && !isNotice(link);
+}
+
 const subjectOf = ({ domain, alias }: ShortLink): string => linkSubject(domain, alias);
 
 /**
@@ -127,14 +133,14 @@ const replaceRemaining = (
     return (await feed.publishStates(deletions, false)) && (await feed.publishMany(notices));
   });
 
-/** Counts what the stream has from before though it was replaced: the server no longer knows what it has. */
+/** Counts links that the stream has from before though they were replaced: the server no longer knows what it has. */
 async function countRemaining(
   { connection, end }: Filling,
   unfit: ReadonlySet<string>,
 ): Promise<number> {
   let count = 0;
   await readRemaining(connection, end, (subjects) => {
-    count += subjects.filter((subject) => !unfit.has(subject)).length;
+    count += subjects.filter((subject) => isLinkSubject(subject) && !unfit.has(subject)).length;
     return Promise.resolve(true);
   });
   return count;
