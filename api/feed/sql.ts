@@ -150,10 +150,10 @@ export async function findWriters(lock: Transaction): Promise<string[]> {
 
 /** Of transactions those that have not ended. */
 export async function findRunning(
-  sql: Sql | Transaction,
+  lock: Transaction,
   transactions: readonly string[],
 ): Promise<string[]> {
-  const rows = await sql<{ transaction: string }[]>`
+  const rows = await lock<{ transaction: string }[]>`
     select virtualtransaction as transaction from pg_locks
      where locktype = 'virtualxid' and virtualtransaction = any (${[...transactions]}::text[])`;
   return rows.map(({ transaction }) => transaction);

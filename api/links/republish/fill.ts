@@ -78,9 +78,10 @@ async function publishLinks(
     return true;
   }
 
-  const hot = new Set(await findHotLinks(sql, HOT_LINKS));
-  for (const ids of chunk([...hot], BATCH)) {
-    const links = await findInOrder(sql, ids);
+  const hottest = await findHotLinks(sql, HOT_LINKS);
+  const hot = new Set(hottest);
+  for (let start = 0; start < hottest.length; start += BATCH) {
+    const links = await findInOrder(sql, hottest.slice(start, start + BATCH));
     if (isStopped() || !(await publish(links.filter(({ served }) => served)))) return false;
   }
   let reading = findServedLinks(sql, null, BATCH);
@@ -155,8 +156,4 @@ async function findStrays(sql: Sql, links: readonly ShortLink[]): Promise<ShortL
     strays.push(...names.filter(({ alias }) => !served.has(alias)));
   }
   return strays;
-}
-
-function* chunk<T>(items: readonly T[], size: number): Generator<T[]> {
-  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }

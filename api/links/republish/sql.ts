@@ -1,4 +1,6 @@
 /** SQL statements that publish links again. */
+import type { PendingQuery, Row } from "postgres";
+
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { Sql, Transaction } from "../../postgres.ts";
@@ -7,12 +9,9 @@ import type { LinkRow } from "../model.ts";
 /** A link as the feed names it. */
 export type ShortLink = { domain: string; alias: string };
 
-/** Reads links by their ids, in id order. */
-export const findInOrder = async (
-  sql: Sql | Transaction,
-  ids: readonly Uuid[],
-): Promise<LinkRow[]> =>
-  await sql<LinkRow[]>`
+/** Reads links that meet a condition, in id order. */
+const selectInOrder = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =>
+  sql<LinkRow[]>`
     select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
            link.folded is true as folded, (link.domain_id is null or domain.verified_at is not null) as served,
            link.version::float8 as version, domain.host as domain_host,
@@ -20,7 +19,13 @@ export const findInOrder = async (
       from links link
       join link_counters counters on counters.link_id = link.id
       left join domains domain on domain.id = link.domain_id
-     where link.id = any (${[...ids]}::uuid[]) order by link.id`;
+     where ${condition} order by link.id`;
+
+/** Reads links by their ids, in id order. */
+export const findInOrder = async (
+  sql: Sql | Transaction,
+  ids: readonly Uuid[],
+): Promise<LinkRow[]> => await selectInOrder(sql, sql`link.id = any (${[...ids]}::uuid[])`);
 
 type Selection = {
   /** The last link of the batch before; null for the first batch. */
@@ -54,15 +59,10 @@ export const findServedLinks = async (
   limit: number,
 ): Promise<LinkRow[]> =>
   await sql<LinkRow[]>`
-    select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
-           link.folded is true as folded, true as served, link.version::float8 as version,
-           domain.host as domain_host, counters.clicks::float8 as clicks,
-           counters.unique_clicks::float8 as unique_clicks
-      from links link
-      join link_counters counters on counters.link_id = link.id
-      left join domains domain on domain.id = link.domain_id
-     where link.id > ${after ?? NIL_UUID} and (link.domain_id is null or domain.verified_at is not null)
-     order by link.id limit ${limit}`;
+    ${selectInOrder(
+      sql,
+      sql`link.id > ${after ?? NIL_UUID} and (link.domain_id is null or domain.verified_at is not null)`,
+    )} limit ${limit}`;
 
 /** No link has it, and each comes after it. */
 const NIL_UUID = "00000000-0000-0000-0000-000000000000";
