@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { EMPTY_FEED, openReader, openWriter, storePath } from "../redirector/links/store.ts";
+import { openReader, openWriter, storePath } from "../redirector/links/store.ts";
+import { EMPTY_FEED } from "../shared/links-store/schema.ts";
 import { createLinks } from "./links-store/links.ts";
 import { publish, round, type Target } from "./report.ts";
 

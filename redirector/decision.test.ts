@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { toSlice } from "../shared/bytes.ts";
 import { ALIAS_PATTERN } from "../shared/contracts/alias.ts";
 import type { LinkExtras } from "../shared/contracts/link-extras.ts";
-import { type CachedLink, emptyLink } from "./cache/record.ts";
+import { type CachedLink, emptyLink } from "../shared/links-store/record.ts";
 import { decide as decideWith, decideBeyond, type Miss, type ShortRequest } from "./decision.ts";
 
 const link = (change: Partial<CachedLink> = {}): CachedLink => ({ ...emptyLink(), ...change });

@@ -7,9 +7,9 @@ import type { ClickLimit } from "../shared/contracts/click-limits.ts";
 import type { LinkFailure } from "../shared/contracts/failure-reasons.ts";
 import type { LinkExtras, Preview } from "../shared/contracts/link-extras.ts";
 import { DEFAULT_DOMAIN } from "../shared/contracts/link-record.ts";
+import type { CachedLink, CachedState } from "../shared/links-store/record.ts";
 import { isPreviewAgent } from "../shared/visitors/preview-agents.ts";
 import { ABOUT, splitBeyondAlias } from "./beyond-alias.ts";
-import type { CachedLink, CachedState } from "./cache/record.ts";
 import { isForwardable } from "./forward-path.ts";
 
 /** Why a request fails, for statistics. */

@@ -7,11 +7,11 @@ import type { LinkExtras } from "../shared/contracts/link-extras.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "../shared/contracts/link-record.ts";
 import type { Target } from "../shared/decision/targets.ts";
 import { normalizeHost } from "../shared/hosts.ts";
+import { type CachedLink, type CachedState, copyLink } from "../shared/links-store/record.ts";
 import { aboutContent, creationTimeOf } from "./about-page.ts";
 import { ABOUT, suffixOf } from "./beyond-alias.ts";
 import { createExtrasCache, type ExtrasOf } from "./cache/extras.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
-import { type CachedLink, type CachedState, copyLink } from "./cache/record.ts";
 import {
   decide,
   decideBeyond,

@@ -1,7 +1,7 @@
 /** Goal: passwords cannot be guessed, and guessing locks nobody else out of a link. */
 import { describe, expect, test } from "bun:test";
 
-import { emptyLink } from "./cache/record.ts";
+import { emptyLink } from "../shared/links-store/record.ts";
 import { createPasswordCheck, type PasswordResult } from "./password.ts";
 
 const link = { ...emptyLink(), password_hash: "hash" };

@@ -11,8 +11,8 @@
 import { type AddressGroups, addressGroups } from "../shared/address-group.ts";
 import { sliceToString } from "../shared/bytes.ts";
 import { createFixedWindow } from "../shared/fixed-window.ts";
+import type { CachedLink } from "../shared/links-store/record.ts";
 import { createAddressWindow } from "./address-window.ts";
-import type { CachedLink } from "./cache/record.ts";
 
 /** Verifications at a time: each takes 19 MiB and one core for some tens of milliseconds. */
 const CONCURRENT_MAX = 2;

@@ -5,7 +5,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 import { sliceToString } from "../shared/bytes.ts";
-import type { CachedLink } from "./cache/record.ts";
+import type { CachedLink } from "../shared/links-store/record.ts";
 
 const NAME = "shorthop_unlock";
 const VALID_SECONDS = 15 * 60;

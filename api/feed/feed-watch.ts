@@ -4,17 +4,13 @@
  */
 import type { JetStreamManager, NatsConnection } from "nats";
 
-import {
-  decodeHeartbeat,
-  encodeHeartbeat,
-  type Heartbeat,
-} from "../../shared/contracts/feed-notices.ts";
+import { encodeHeartbeat, type Heartbeat } from "../../shared/contracts/feed-notices.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
   jetStreamErrorCode,
   LINKS_STREAM,
-  NO_MESSAGE,
+  readHeartbeat,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
@@ -286,15 +282,5 @@ async function readPosition(manager: JetStreamManager, replicas: number): Promis
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
     await ensureLinksStream(manager, replicas);
     return await readPosition(manager, replicas);
-  }
-}
-
-async function readHeartbeat(manager: JetStreamManager): Promise<Heartbeat | undefined> {
-  try {
-    const message = { last_by_subj: HEARTBEAT_SUBJECT };
-    return decodeHeartbeat((await manager.streams.getMessage(LINKS_STREAM, message)).data);
-  } catch (error) {
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
-    throw error;
   }
 }

@@ -1,6 +1,6 @@
-/** Links of a benchmark: random aliases, in no order, and destinations of usual length. */
-import { type Change, toChange } from "../../redirector/links/store.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+/** Links of a benchmark: random aliases, in no order, and destinations of usual length. */
+import { type Change, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 
 export function createLinks(count: number) {

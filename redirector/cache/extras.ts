@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 
 import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
 import { compileTargets, type Targets } from "../../shared/decision/targets.ts";
-import { type CachedLink, parseExtras } from "./record.ts";
+import { type CachedLink, parseExtras } from "../../shared/links-store/record.ts";
 
 /** Extras, what they decide about requests, and the link's UTM parameters as a query. */
 type CompiledExtras = { extras: LinkExtras; targets: Targets; utm: Buffer | undefined };

@@ -12,8 +12,6 @@ import { setImmediate } from "node:timers/promises";
 
 import type { ByteRange } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import type { LinkFacts } from "../../shared/takedowns/covers.ts";
-import { createHashIndex, entriesThatFit } from "./hash-index.ts";
 import {
   ALIGNMENT,
   type CachedState,
@@ -30,7 +28,9 @@ import {
   sizeOf,
   versionAt,
   writeRecord,
-} from "./record.ts";
+} from "../../shared/links-store/record.ts";
+import type { LinkFacts } from "../../shared/takedowns/covers.ts";
+import { createHashIndex, entriesThatFit } from "./hash-index.ts";
 
 export type LinkCache = {
   /**

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
+import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
 import { createFeedHealth } from "./feed-health.ts";
-import { EMPTY_FEED, type FeedState } from "./store.ts";
 
 /** Health by a clock that the test moves, in seconds. */
 function createHealth() {

@@ -1,5 +1,5 @@
 /** Whether the links of this host are up to date with the feed, and since when that is not known. */
-import { EMPTY_FEED, type FeedState } from "./store.ts";
+import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
 
 /** How long a redirector that has every link waits for the feed before it counts as ready without it. */
 const START_GRACE_MS = 10_000;

@@ -1,6 +1,8 @@
 /** The position of the store in the links feed, and whether a stream still has it. */
 import type { StreamInfo } from "nats";
 
+import type { Heartbeat } from "../../shared/contracts/feed-notices.ts";
+
 /** A position in the feed: the stream, identified by its creation time, and the last message written. */
 export type Position = { stream: string | null; sequence: number };
 
@@ -12,6 +14,19 @@ type StreamPosition = Pick<StreamInfo, "created"> & { state: { last_seq: number 
  */
 export const continues = (position: Position, { created, state }: StreamPosition): boolean =>
   position.stream === created && state.last_seq >= position.sequence;
+
+/**
+ * Whether the stream has been filled since the store had all of it, or is being filled. Then a position says nothing: if
+ * the stream was rolled back before, it has counted on from an earlier one, and what the filling published begins there.
+ */
+export const isOutdated = (
+  { epoch }: { epoch: number },
+  heartbeat: Heartbeat | undefined,
+): boolean => heartbeat !== undefined && !(heartbeat.complete && heartbeat.epoch === epoch);
+
+/** Whether two heartbeats are of the same filling, or of the time after it. */
+export const isSameFilling = (one: Heartbeat | undefined, other: Heartbeat | undefined): boolean =>
+  one?.epoch === other?.epoch && one?.complete === other?.complete;
 
 /** How often and how far apart a stream is asked that does not continue from the position, before that is believed. */
 const CONFIRMATIONS = 6;

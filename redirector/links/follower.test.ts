@@ -29,6 +29,7 @@ import {
   LINKS_STREAM,
   linkSubject,
 } from "../../shared/contracts/streams.ts";
+import { EMPTY_FEED, type FeedState, toChange } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
@@ -36,14 +37,7 @@ import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { startFollower, StoreError } from "./follower.ts";
-import {
-  EMPTY_FEED,
-  type FeedState,
-  openReader,
-  openWriter,
-  type StoreWriter,
-  toChange,
-} from "./store.ts";
+import { openReader, openWriter, type StoreWriter } from "./store.ts";
 
 setDefaultTimeout(180_000);
 
@@ -260,6 +254,27 @@ describe("a store", () => {
       const { sequence, complete } = store.feed();
       expect([sequence, complete]).toEqual([6, true]);
     }, WITHIN_MS);
+    rmSync(dir, { recursive: true });
+  });
+
+  test("that was away while the stream was rolled back and filled again has all that was published meanwhile", async () => {
+    for (const alias of ["early", "late"]) await publish(activeLink(alias, 20));
+    await publishHeartbeat({ complete: true, epoch: 20, version: 21 });
+    const { created } = await manager.streams.info(LINKS_STREAM);
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+    const writer = openWriter(dir);
+    // Of the stream as it was before: its position comes again, in the midst of what was published since.
+    const before = { ...EMPTY_FEED, stream: created, sequence: 2, complete: true, epoch: 3 };
+    const old = ["early", "late", "deleted"].map((alias) => activeLink(alias, 5));
+    writer.write(
+      old.map((link) => toChange(link, encodeLinkRecord(link))),
+      before,
+    );
+    writer.close();
+    await using store = follow({ dir, overlapMessages: 0 });
+    await eventually(async () => expect(store.feed().epoch).toBe(20), WITHIN_MS);
+    const versions = ["early", "late", "deleted"].map((alias) => store.find(alias)?.version);
+    expect(versions).toEqual([20, 20, undefined]);
     rmSync(dir, { recursive: true });
   });
 

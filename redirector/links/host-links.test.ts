@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { domainNotice, takedownNotice } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { ensureLinksStream, LINKS_STREAM, linkSubject } from "../../shared/contracts/streams.ts";
+import { EMPTY_FEED, type FeedState, toChange } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
@@ -20,15 +21,7 @@ import { createLinkCache } from "../cache/link-cache.ts";
 import { createDomainAnswers } from "../domain-settings.ts";
 import { createTakedowns } from "../takedowns.ts";
 import { startHostLinks } from "./host-links.ts";
-import {
-  CHANGES_KEPT,
-  EMPTY_FEED,
-  type FeedState,
-  openWriter,
-  storePath,
-  type StoreWriter,
-  toChange,
-} from "./store.ts";
+import { CHANGES_KEPT, openWriter, storePath, type StoreWriter } from "./store.ts";
 
 setDefaultTimeout(180_000);
 

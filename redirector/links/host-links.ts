@@ -7,21 +7,15 @@ import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.t
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import { createLimitedLog } from "../../shared/limited-log.ts";
+import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
+import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { DomainAnswersCache } from "../domain-settings.ts";
 import type { Takedowns } from "../takedowns.ts";
 import { createCoalesced } from "./coalesced.ts";
-import {
-  EMPTY_FEED,
-  type FeedState,
-  findStore,
-  isDamage,
-  openReader,
-  type StoreReader,
-} from "./store.ts";
-import { MalformedRecordError } from "./stored-record.ts";
+import { findStore, isDamage, openReader, type StoreReader } from "./store.ts";
 
 /** Whether a record says that there is no link. */
 const isDeleted = (record: LinkRecord): boolean => record.state === "deleted" && !isNotice(record);

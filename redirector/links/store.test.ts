@@ -6,20 +6,16 @@ import { join } from "node:path";
 
 import { domainNotice } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
 import {
   type Change,
-  CHANGES_KEPT,
   EMPTY_FEED,
   type FeedState,
-  isDamage,
-  openReader,
-  openWriter,
-  storePath,
   toChange,
   toMalformed,
-} from "./store.ts";
-import { MalformedRecordError } from "./stored-record.ts";
+} from "../../shared/links-store/schema.ts";
+import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
+import { activeLink } from "../../test/harness/link-record.ts";
+import { CHANGES_KEPT, isDamage, openReader, openWriter, storePath } from "./store.ts";
 
 const change = (record: LinkRecord): Change => toChange(record, encodeLinkRecord(record));
 

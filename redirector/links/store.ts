@@ -18,16 +18,15 @@ import {
 import { join, resolve } from "node:path";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import { keyOf } from "../cache/record.ts";
+import { keyOf } from "../../shared/links-store/record.ts";
 import {
-  DamagedRecordError,
-  decodeStoredRecord,
-  encodeMalformed,
-  encodeStoredRecord,
-} from "./stored-record.ts";
-
-/** The format of the file is part of its name: another version that has another format fills a file of its own. */
-const FILE_NAME = "links-1.sqlite";
+  type Change,
+  type FeedState,
+  readFeed,
+  SCHEMA,
+  STORE_NAME,
+} from "../../shared/links-store/schema.ts";
+import { DamagedRecordError, decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 
 /** The changes that readers can take over one by one; a reader that is further behind forgets what it has in memory. */
 export const CHANGES_KEPT = 100_000;
@@ -50,57 +49,7 @@ const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
 
 const PAGE_BYTES = 4096;
 
-/** The state of the feed that the store has. */
-export type FeedState = {
-  /** The stream, by its creation time; null before the first one. */
-  stream: string | null;
-  /** Its last message that is in the store. */
-  sequence: number;
-  /** Whether the store has every link: what it lacks does not exist. */
-  complete: boolean;
-  /** The epoch of the feed whose links it has (see `Heartbeat`). */
-  epoch: number;
-  /** When the last heartbeat came, in Unix milliseconds; 0 before the first one. */
-  confirmed_at: number;
-  /** Messages of the stream that are not in the store yet. */
-  pending: number;
-};
-
-export const EMPTY_FEED: FeedState = {
-  stream: null,
-  sequence: 0,
-  complete: false,
-  epoch: 0,
-  confirmed_at: 0,
-  pending: 0,
-};
-
-/** A row to write, unless the store has one of the same or a higher version. */
-export type Change = { key: string; version: number; row: Buffer };
-
-/** The change by a record, which was decoded from a message of the feed. */
-export const toChange = (record: LinkRecord, message: Uint8Array): Change => ({
-  key: keyOf(record),
-  version: record.version,
-  row: encodeStoredRecord(record, message),
-});
-
-/** The change by a malformed record of a link: what the store has of it stays, if it has anything. */
-export const toMalformed = (link: Pick<LinkRecord, "domain" | "alias">): Change => ({
-  key: keyOf(link),
-  version: 0,
-  row: encodeMalformed(),
-});
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS links (
-    key TEXT PRIMARY KEY, version INTEGER NOT NULL, record BLOB NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS feed (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
-`;
-
-export const storePath = (dir: string): string => join(dir, FILE_NAME);
+export const storePath = (dir: string): string => join(dir, STORE_NAME);
 
 /** The folder of the store while the disk has no room for one. */
 export const memoryDir = (dir: string): string =>
@@ -329,9 +278,4 @@ export function openReader(dir: string) {
     },
     close: () => db.close(),
   };
-}
-
-function readFeed(db: Database): FeedState {
-  const row = db.query<{ state: string }, []>("SELECT state FROM feed").get();
-  return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...JSON.parse(row.state) };
 }

@@ -14,6 +14,7 @@ import {
 } from "nats";
 
 import type { Uuid } from "../ids.ts";
+import { decodeHeartbeat, type Heartbeat } from "./feed-notices.ts";
 import {
   decodeLinkRecord,
   DEFAULT_DOMAIN,
@@ -103,6 +104,17 @@ export function decodeLinkMessage(subject: string, bytes: Uint8Array): LinkRecor
   return record !== undefined && linkSubject(record.domain, record.alias) === subject
     ? record
     : undefined;
+}
+
+/** Reads the last heartbeat of the links feed; undefined before the first one, and for those of earlier versions. */
+export async function readHeartbeat(manager: JetStreamManager): Promise<Heartbeat | undefined> {
+  try {
+    const message = { last_by_subj: HEARTBEAT_SUBJECT };
+    return decodeHeartbeat((await manager.streams.getMessage(LINKS_STREAM, message)).data);
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { sliceToString } from "../../shared/bytes.ts";
-import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
-import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
-import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
+import { sliceToString } from "../bytes.ts";
+import { ALIAS_PATTERN } from "../contracts/alias.ts";
+import type { LinkExtras } from "../contracts/link-extras.ts";
+import type { ActiveLink, LinkRecord } from "../contracts/link-record.ts";
 import {
   copyLink,
   emptyLink,

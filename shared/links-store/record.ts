@@ -8,11 +8,11 @@
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
  *   only of a link with extras or UTM parameters: u16 length of them, both as one JSON object
  */
-import { type ByteSlice, copySlice, emptySlice } from "../../shared/bytes.ts";
-import { ID_BYTES, readUuid, writeUuid } from "../../shared/contracts/click-segment.ts";
-import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
-import type { ActiveLink, LinkRecord, Mode } from "../../shared/contracts/link-record.ts";
-import type { LinkFacts } from "../../shared/takedowns/covers.ts";
+import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
+import { ID_BYTES, readUuid, writeUuid } from "../contracts/click-segment.ts";
+import type { LinkExtras } from "../contracts/link-extras.ts";
+import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
+import type { LinkFacts } from "../takedowns/covers.ts";
 
 /** The part of a link that a redirect and its click need. */
 export type CachedLink = {

@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { activeLink } from "../../test/harness/link-record.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,
   encodeLinkMessage,
   type LinkMessage,
-} from "../../shared/contracts/link-record.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
+} from "../contracts/link-record.ts";
 import { DamagedRecordError, decodeStoredRecord, encodeStoredRecord } from "./stored-record.ts";
 
 /** What the store gives back of a message of the feed. */

@@ -7,12 +7,8 @@
  *   form 1, all others (deleted links, links with extras that are not understood, notices): the message of the feed
  *   form 2, a link of which the feed has nothing but a malformed record: nothing
  */
-import {
-  type ActiveLink,
-  decodeLinkRecord,
-  type LinkRecord,
-} from "../../shared/contracts/link-record.ts";
-import { readRecord, sizeAt, sizeOf, writeRecord } from "../cache/record.ts";
+import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
+import { readRecord, sizeAt, sizeOf, writeRecord } from "./record.ts";
 
 const FORM = 4;
 const HEADER_BYTES = 5;
