@@ -4,12 +4,14 @@ import type * as z from "zod";
 import { checkClock } from "../shared/clock-check.ts";
 import { LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
+import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import type { configSchema, migrateConfigSchema } from "./config.ts";
 import { findIncompleteness } from "./feed/feed-watch.ts";
+import { describeAge } from "./links/images/job.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
@@ -43,11 +45,12 @@ export const checks: Checks<Config> = {
         withClickHouse(CLICKHOUSE_URL, (ask) => requireGrants(CLICKHOUSE_URL, GRANTS, ask)),
     },
   ],
-  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL }) => [
+  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...place }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
     checkFeed(DATABASE_URL),
     ...checkStreams({ url: NATS_URL, streams: [LINKS_STREAM], replicas: NATS_REPLICAS }),
+    ...checkImages(place),
     checkClock("PostgreSQL", () => usePostgres(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>
       withClickHouse(CLICKHOUSE_URL, async (ask) => Number(await ask(SELECT_TIME))),
@@ -81,6 +84,26 @@ export const checkFeed = (url: string): Check => ({
     };
   },
 });
+
+/** Whether images of the links are made, if any are to be. */
+function checkImages(place: ImagesPlace): Check[] {
+  if (place.LINKS_IMAGES === undefined) return [];
+  return [
+    {
+      name: "LINKS_IMAGES",
+      mend: "Make it a directory that the process may write to, or a bucket with a key in S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.",
+      async run() {
+        const [newest] = (await openImages(place)?.list()) ?? [];
+        const detail = describeAge(newest?.madeAt.getTime());
+        if (detail === undefined) return undefined;
+        return { status: "warning", detail, mend: IMAGES_MEND };
+      },
+    },
+  ];
+}
+
+const IMAGES_MEND =
+  "A running API process makes one a day, the first a minute after its start. If it does not, its log says why (links_image_failed).";
 
 const SELECT_TIME = "SELECT toUnixTimestamp64Milli(now64(3))";
 

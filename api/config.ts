@@ -11,6 +11,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { imageVariables } from "../shared/links-store/images.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 
@@ -22,6 +23,7 @@ const variables = z.object({
   /** Address and port of /v1. */
   API_HOST: z.string().default("0.0.0.0"),
   API_PORT: envPort(3000),
+  ...imageVariables,
   /** Origins, such as https://app.example.com, whose pages may call /v1 from a browser; `*` for all. */
   API_CORS_ORIGINS: envList().refine(
     (origins) => origins.every((origin) => origin === "*" || URL.parse(origin)?.origin === origin),

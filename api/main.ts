@@ -8,6 +8,7 @@ import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
+import { openImages } from "../shared/links-store/images.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
@@ -38,6 +39,7 @@ import { listenOptions, stopSite } from "./http/site-server.ts";
 import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
+import { startImages } from "./links/images/job.ts";
 import { createFillStream } from "./links/republish/fill.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { startUtmRepublishing } from "./links/republish/utm.ts";
@@ -91,11 +93,17 @@ async function serve(): Promise<void> {
   });
   lifecycle.onStop("replica watch", replicas.stop);
 
+  const place = openImages(config);
+  const images =
+    place === undefined
+      ? undefined
+      : startImages({ sql, nats: nats.connection, images: place, log });
+  if (images !== undefined) lifecycle.onStop("images", images.stop);
   lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
   const replies = createReplies(log);
-  const { registry, observe, watchLoad } = createMetrics({ feed, watch, replies });
+  const { registry, observe, watchLoad } = createMetrics({ feed, watch, images, replies });
   const tracing =
     config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
       ? undefined
@@ -185,7 +193,11 @@ async function serve(): Promise<void> {
       postgres: await schemaState(sql).catch(() => "unreachable"),
       links_feed: feed.connected() && watch.started() ? "ok" : "not connected yet",
     }),
-    warnings: () => ({ links_feed: watch.problem(), replicas: replicas.warning() }),
+    warnings: () => ({
+      links_feed: watch.problem(),
+      links_images: images?.problem(),
+      replicas: replicas.warning(),
+    }),
   };
   answerStatus({
     nats: nats.connection,

@@ -4,6 +4,7 @@ import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { FeedWatch } from "./feed/feed-watch.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
+import type { ImagesJob } from "./links/images/job.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -19,10 +20,11 @@ type Load = {
 type MetricsDeps = {
   feed: Pick<LinkPublisher, "outboxStats">;
   watch: Pick<FeedWatch, "complete" | "filledLinks">;
+  images: Pick<ImagesJob, "madeAt"> | undefined;
   replies: Replies;
 };
 
-export function createMetrics({ feed, watch, replies }: MetricsDeps) {
+export function createMetrics({ feed, watch, images, replies }: MetricsDeps) {
   const metrics = createProcessMetrics("api");
   const { registry, gauge, histogram } = metrics;
   registerReplies(metrics, replies);
@@ -45,6 +47,8 @@ export function createMetrics({ feed, watch, replies }: MetricsDeps) {
   gauge("feed_complete", completeHelp, () => toNumber(watch.complete()));
   const filledHelp = "Links published again by the running or the last filling of the links feed";
   gauge("feed_filled_links", filledHelp, watch.filledLinks);
+  const imageHelp = "When the last image of all links was made; absent when there is none";
+  gauge("links_image_timestamp_seconds", imageHelp, () => toSeconds(images?.madeAt()));
 
   const observe: Observe = ({ request: { method }, route, status, seconds }) =>
     requests.observe(
@@ -69,6 +73,9 @@ export function createMetrics({ feed, watch, replies }: MetricsDeps) {
 
 const toNumber = (flag: boolean | undefined): number | undefined =>
   flag === undefined ? undefined : Number(flag);
+
+const toSeconds = (milliseconds: number | undefined): number | undefined =>
+  milliseconds === undefined ? undefined : milliseconds / 1_000;
 
 /** Shares one query between the metrics of one scrape. */
 function coalesce<Value>(read: () => Promise<Value>): () => Promise<Value> {

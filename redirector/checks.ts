@@ -4,6 +4,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import type * as z from "zod";
 
 import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
 import type { Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
@@ -48,10 +49,16 @@ export const checks: Checks<z.output<typeof configSchema>> = {
         })),
     },
   ],
-  thorough: ({ NATS_URL, NATS_REPLICAS }) =>
-    checkStreams({
+  thorough: ({ NATS_URL, NATS_REPLICAS, ...place }) => [
+    ...checkStreams({
       url: NATS_URL,
       streams: [LINKS_STREAM, CLICKS_STREAM, LIMITS_STREAM],
       replicas: NATS_REPLICAS,
     }),
+    {
+      name: "LINKS_IMAGES",
+      mend: "Let the process read what the API keeps there; or leave the variable empty: a host then reads all links from the feed.",
+      run: async () => void (await openImages(place)?.list()),
+    },
+  ],
 };

@@ -14,6 +14,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { imageVariables } from "../shared/links-store/images.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/link-cache.ts";
 import { createErrorPages, type ErrorPages, PAGE_BYTES_MAX, TemplateError } from "./error-pages.ts";
@@ -45,6 +46,7 @@ const settings = z.object({
   JOURNAL_DIR: z.string("must be set to a directory"),
   /** Directory of the links store, which all redirectors of a host may share; by default one below the journal. */
   LINKS_DIR: z.string().optional(),
+  ...imageVariables,
   /** The most bytes of the journal; beyond it, redirects continue, and clicks are dropped and counted. */
   JOURNAL_BYTES_MAX: envInteger(4 * 1024 ** 3, 1024 ** 2, 2 ** 50),
   /** The most bytes of memory for cached links. */

@@ -12,6 +12,7 @@ import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLimitedLog } from "../shared/limited-log.ts";
+import { imagesPlaceOf } from "../shared/links-store/images.ts";
 import { createLog } from "../shared/log.ts";
 import { openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
@@ -79,6 +80,7 @@ async function serve(): Promise<void> {
     natsUrl: config.NATS_URL,
     streamReplicas: config.NATS_REPLICAS,
     logLevel: config.LOG_LEVEL,
+    images: imagesPlaceOf(config),
     onChanged: () => links.poll(),
     onError: (error) => {
       throw new Error("The links thread failed.", { cause: error });

@@ -265,14 +265,14 @@ describe("a stream", () => {
   });
 
   test("in which replaced messages stay, as after a disk error, is made again and filled", async () => {
-    await using _ = startWatch();
-    const before = await expectFilled(await epochOf());
     // With more than one message a subject, a message does not replace the one before.
-    await manager.streams.delete(LINKS_STREAM);
     await manager.streams.add({ name: LINKS_STREAM, subjects: ["links.>"], allow_direct: true });
     for (let i = 1; i <= 1_000; i++)
       await publish({ state: "deleted", version: i, domain: "", alias: `link-${i}` });
     const { created } = await manager.streams.info(LINKS_STREAM);
+    const before = await epochOf();
+    // Not before, as it would fill the stream while these are published, and delete it.
+    await using _ = startWatch();
     const epoch = await expectFilled(before);
     await expectAllPublished(epoch);
     const info = await manager.streams.info(LINKS_STREAM);

@@ -1,4 +1,5 @@
 /** SQL statements on the outbox of link changes. */
+import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
@@ -121,10 +122,21 @@ const UNSEEN_VERSIONS = 60_000_000;
 /** PostgreSQL's advisory lock for filling the stream: one process does so at a time. */
 const FILL_LOCK = 7_302_115;
 
+/** The same for making an image of the links. */
+const IMAGES_LOCK = 7_302_116;
+
+/** Locks of transactions that take long, and change no links. */
+const OTHER_LOCKS = [REPAIR_LOCK, IMAGES_LOCK];
+
 /** Takes the lock for filling until the transaction ends; false when another process has it. */
-export async function lockFilling(lock: Transaction): Promise<boolean> {
+export const lockFilling = (lock: Transaction): Promise<boolean> => tryLock(lock, FILL_LOCK);
+
+/** Takes the lock for images until the transaction ends; false when another process has it. */
+export const lockImages = (lock: Transaction): Promise<boolean> => tryLock(lock, IMAGES_LOCK);
+
+async function tryLock(lock: Transaction, key: number): Promise<boolean> {
   const [row] = await lock<[{ locked: boolean }]>`
-    select pg_try_advisory_xact_lock(${FILL_LOCK}) as locked`;
+    select pg_try_advisory_xact_lock(${key}) as locked`;
   return row.locked;
 }
 
@@ -144,6 +156,7 @@ export async function findWriters(lock: Transaction): Promise<string[]> {
       from pg_locks
      where locktype = 'advisory' and objsubid = 1 and granted and pid <> pg_backend_pid()
        and database = (select oid from pg_database where datname = current_database())
+       and (classid::bigint << 32 | objid::bigint) <> all (${OTHER_LOCKS}::bigint[])
        and (classid::bigint << 32 | objid::bigint) not in (select hashtextextended(id::text, 2) from domains)`;
   return rows.map(({ transaction }) => transaction);
 }

@@ -30,7 +30,7 @@ import { createSupervisor, seconds } from "./supervisor.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 /** Folders of the data directory that `--fresh` removes. */
-const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "logs"];
+const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "images", "logs"];
 
 const ORPHAN_GRACE_MS = 10_000;
 

@@ -1,18 +1,28 @@
-import { Database } from "bun:sqlite";
 /**
  * Goal: of the redirectors of a host one fills the store, another goes on when it ends, and neither a damaged store nor a
  * full disk stops them. Method: real threads, a real NATS server, and small disks where they can be mounted.
  */
+import { Database } from "bun:sqlite";
 import {
   afterAll,
   afterEach,
   beforeAll,
   beforeEach,
+  describe,
   expect,
   setDefaultTimeout,
   test,
 } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -23,14 +33,17 @@ import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
+  LINKS_STREAM,
   linkSubject,
 } from "../../shared/contracts/streams.ts";
+import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
+import { EMPTY_FEED, SCHEMA, setFeed, toChange } from "../../shared/links-store/schema.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../../test/harness/small-disk.ts";
 import { type LinksThread, startLinksThread } from "./links-thread.ts";
-import { findStore, markDamaged, memoryDir, openReader, storePath } from "./store.ts";
+import { findStore, markDamaged, memoryDir, openReader, openWriter, storePath } from "./store.ts";
 
 setDefaultTimeout(180_000);
 
@@ -63,13 +76,14 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-function start(folder = dir): LinksThread {
+function start(folder = dir, images: ImagesPlace = {}): LinksThread {
   const thread = startLinksThread({
     workerUrl: new URL("./links.worker.ts", import.meta.url),
     dir: folder,
     natsUrl: server.url,
     streamReplicas: 1,
     logLevel: "silent",
+    images,
     onChanged: () => undefined,
     onError: (error) => {
       throw error;
@@ -190,4 +204,100 @@ test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the rese
   } finally {
     unmountDisk(disk);
   }
+});
+
+describe("an image", () => {
+  const EPOCH = 1_000;
+  let place: ImagesPlace & { LINKS_IMAGES: string };
+  beforeEach(() => void (place = { LINKS_IMAGES: join(dir, "images") }));
+
+  /** Stores an image with one link, which the feed does not have, at the end of the feed or behind it. */
+  async function addImage({ epoch = EPOCH, ahead = 0, alias = "imaged" } = {}): Promise<void> {
+    const { state } = await (await connection.jetstreamManager()).streams.info(LINKS_STREAM);
+    const sequence = state.last_seq + ahead;
+    const path = join(dir, "image");
+    {
+      using db = new Database(path, { create: true, strict: true });
+      db.run(SCHEMA);
+      const link = activeLink(alias, EPOCH);
+      const { key, version, row } = toChange(link, encodeLinkRecord(link));
+      db.run("INSERT INTO links VALUES (?, ?, ?)", [key, version, row]);
+      setFeed(db, { ...EMPTY_FEED, sequence, epoch, complete: true });
+    }
+    await openImages(place)?.add(path, { epoch, sequence });
+    rmSync(path);
+  }
+
+  const publishHeartbeat = (complete: boolean) =>
+    connection
+      .jetstream()
+      .publish(HEARTBEAT_SUBJECT, encodeHeartbeat({ complete, epoch: EPOCH, version: EPOCH }));
+
+  test("is what a store begins with, and all that was published since follows", async () => {
+    await publish("before", EPOCH);
+    await publishHeartbeat(true);
+    await addImage();
+    await publish("since", EPOCH + 1);
+    start(dir, place);
+    await expectVersion("since", EPOCH + 1);
+    await expectVersion("imaged", EPOCH);
+    const reader = openReader(dir);
+    expect(reader.feed()).toMatchObject({ complete: true, epoch: EPOCH });
+    reader.close();
+  });
+
+  test("is not mixed with the log of the store before it", async () => {
+    await publishHeartbeat(true);
+    const old = openWriter(dir);
+    old.write([toChange(activeLink("old", 1), encodeLinkRecord(activeLink("old", 1)))], EMPTY_FEED);
+    const log = readFileSync(`${storePath(dir)}-wal`);
+    old.close();
+    rmSync(storePath(dir));
+    writeFileSync(`${storePath(dir)}-wal`, log);
+    await addImage();
+    start(dir, place);
+    await expectVersion("imaged", EPOCH);
+    expect(versionOf("old")).toBeUndefined();
+  });
+
+  test.each([
+    ["of another epoch of the feed", () => addImage({ epoch: EPOCH - 1 })],
+    ["from behind the end of the feed", () => addImage({ ahead: 1_000 })],
+    [
+      "that is damaged",
+      async () => {
+        await addImage();
+        const [name = ""] = readdirSync(place.LINKS_IMAGES);
+        truncateSync(join(place.LINKS_IMAGES, name), 100);
+      },
+    ],
+    [
+      "of a time when the stream lacked links",
+      async () => {
+        await addImage();
+        await publishHeartbeat(false);
+      },
+    ],
+  ])("%s is left alone, and the feed is read from its beginning", async (_name, add) => {
+    await publish("fed", EPOCH);
+    await publishHeartbeat(true);
+    await add();
+    start(dir, place);
+    await expectVersion("fed", EPOCH);
+    expect(versionOf("imaged")).toBeUndefined();
+    expect(readdirSync(dir).filter((name) => name.endsWith(".image"))).toEqual([]);
+  });
+
+  test("is not looked for by a host that has a store", async () => {
+    await publishHeartbeat(true);
+    start(dir, place);
+    await publish("own", EPOCH);
+    await expectVersion("own", EPOCH);
+    await Promise.all(threads.splice(0).map((thread) => thread.stop()));
+    await addImage();
+    start(dir, place);
+    await publish("own", EPOCH + 1);
+    await expectVersion("own", EPOCH + 1);
+    expect(versionOf("imaged")).toBeUndefined();
+  });
 });

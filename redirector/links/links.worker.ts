@@ -4,11 +4,13 @@
  */
 import { existsSync, rmSync } from "node:fs";
 
+import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { tryLock } from "../../shared/process-lock.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { type Follower, startFollower } from "./follower.ts";
+import { loadImage } from "./image.ts";
 import {
   damageMarkPath,
   findStore,
@@ -29,6 +31,7 @@ export type LinksOptions = {
   natsUrl: string;
   streamReplicas: number;
   logLevel: string;
+  images: ImagesPlace;
 };
 
 /** Messages to the thread. */
@@ -59,9 +62,11 @@ const send = (event: LinksEvent): void => self.postMessage(event);
 
 let running: ReturnType<typeof run> | undefined;
 
-function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
+function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOptions) {
   const log = createLog("redirector", logLevel);
   const records = createFeedRecords(log, () => send({ kind: "skipped" }));
+  const images = openImages(place);
+  const stopping = new AbortController();
   let stopped = false;
   let follower: Follower | undefined;
   let nats: Nats | undefined;
@@ -69,7 +74,6 @@ function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
 
   /** Opens the store to write; in memory while the disk has no room for one. */
   function open(): StoreWriter {
-    if (existsSync(damageMarkPath(dir))) setAside(dir);
     const existed = existsSync(storePath(dir));
     try {
       return openWriter(dir);
@@ -84,9 +88,16 @@ function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
   /** Writes the store until the thread is to stop or the store fails. */
   async function write(): Promise<void> {
     try {
-      using store = open();
-      const opened = findStore(dir)?.inode;
       nats ??= openNats({ url: natsUrl, name: "redirector links", log });
+      if (existsSync(damageMarkPath(dir))) setAside(dir);
+      const stream =
+        images === undefined || existsSync(storePath(dir))
+          ? undefined
+          : await loadImage({ dir, images, nats, signal: stopping.signal, log });
+      if (stopped) return;
+      using store = open();
+      if (stream !== undefined) store.write([], { ...store.feed(), stream });
+      const opened = findStore(dir)?.inode;
       follower = startFollower({
         nats,
         streamReplicas,
@@ -147,6 +158,7 @@ function run({ dir, natsUrl, streamReplicas, logLevel }: LinksOptions) {
     },
     async stop(): Promise<void> {
       stopped = true;
+      stopping.abort();
       await follower?.stop();
       await ended.catch(() => undefined);
       reader?.close();

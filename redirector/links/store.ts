@@ -24,6 +24,7 @@ import {
   type FeedState,
   readFeed,
   SCHEMA,
+  setFeed,
   STORE_NAME,
 } from "../../shared/links-store/schema.ts";
 import { DamagedRecordError, decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
@@ -85,6 +86,10 @@ export const damageMarkPath = (dir: string): string => `${storePath(dir)}.is-dam
 
 /** The file and what SQLite keeps beside it. */
 const SUFFIXES = ["", "-wal", "-shm"];
+
+/** The file of the store and what SQLite keeps beside it. */
+export const storeFiles = (dir: string): string[] =>
+  SUFFIXES.map((suffix) => `${storePath(dir)}${suffix}`);
 
 /** Keeps a damaged store for whoever wants to know what happened, and makes room for another one. */
 export function setAside(dir: string): void {
@@ -179,9 +184,6 @@ export function openWriter(dir: string) {
   const trim = db.prepare<undefined, [number]>(
     "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
   );
-  const setFeed = db.prepare<undefined, [string]>(
-    "INSERT INTO feed VALUES (1, ?) ON CONFLICT DO UPDATE SET state = excluded.state",
-  );
   const olderThan = db.prepare<{ key: string; version: number }, [string, number]>(
     "SELECT key, version FROM links WHERE key > ? ORDER BY key LIMIT ?",
   );
@@ -195,7 +197,7 @@ export function openWriter(dir: string) {
       changed++;
     }
     if (changed > 0) trim.run(CHANGES_KEPT);
-    setFeed.run(JSON.stringify(feed));
+    setFeed(db, feed);
     return changed;
   });
 

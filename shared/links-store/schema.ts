@@ -63,3 +63,10 @@ export function readFeed(db: Database): FeedState {
   const row = db.query<{ state: string }, []>("SELECT state FROM feed").get();
   return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...JSON.parse(row.state) };
 }
+
+/** Writes the state of the feed that a store has. */
+export function setFeed(db: Database, state: FeedState): void {
+  const statement =
+    "INSERT INTO feed VALUES (1, ?) ON CONFLICT DO UPDATE SET state = excluded.state";
+  db.query<undefined, [string]>(statement).run(JSON.stringify(state));
+}

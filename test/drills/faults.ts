@@ -15,8 +15,11 @@ import { join } from "node:path";
 
 import { connect, type JetStreamManager } from "nats";
 
+import { buildImage } from "../../api/links/images/build.ts";
+import type { Sql } from "../../api/postgres.ts";
 import { storePath } from "../../redirector/links/store.ts";
 import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { openImages } from "../../shared/links-store/images.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { killNats, waitUntilEnded } from "../harness/services.ts";
@@ -116,6 +119,22 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
+    name: "a new host starts from an image",
+    mayBeUnavailable: false,
+    async inject({ stack, links }) {
+      const LINKS_IMAGES = mkdtempSync(join(stack.dataDir, "images-"));
+      await makeImage(stack, links.sql, LINKS_IMAGES);
+      await links.change();
+      await links.delete();
+      const LINKS_DIR = mkdtempSync(join(stack.dataDir, "links-"));
+      const third = await startRedirector(stack, { LINKS_DIR, LINKS_IMAGES, LOG_LEVEL: "info" });
+      await links.waitUntilRight(third.url);
+      await third.stop();
+      if (!third.output().includes("links_image_loaded"))
+        throw new Error(`The image was not used:\n${third.output()}`);
+    },
+  },
+  {
     name: "the disk of a links store is full",
     mayBeUnavailable: false,
     async inject({ stack, links, otherLinks }) {
@@ -157,6 +176,18 @@ function damage(path: string): void {
   for (let part = 1; part < 20; part++)
     writeSync(file, garbage, 0, garbage.length, Math.floor((size / 20) * part));
   closeSync(file);
+}
+
+/** Makes an image as the API's job does. */
+async function makeImage(stack: Stack, sql: Sql, dir: string): Promise<void> {
+  const images = openImages({ LINKS_IMAGES: dir });
+  const path = join(dir, "image");
+  await onStreams(stack, async (manager) => {
+    const built = await buildImage({ sql, manager, isStopped: () => false }, path);
+    if (images === undefined || built === undefined) throw new Error("The stream lacks links.");
+    await images.add(path, built);
+    rmSync(path);
+  });
 }
 
 async function onStreams(

@@ -302,9 +302,12 @@ withBrowser("links that are exported and imported", () => {
 withBrowser("a link that the operator has taken down", () => {
   test("is shown as such, in plain words, in the list and on its page", async () => {
     const { id } = await client.links.create({ url: OWN, alias: "downed" });
-    const host = await client.links.create({ url: "https://evil.example/", alias: "by-host" });
+    const host = await client.links.create({
+      url: "https://disabled-host.example/",
+      alias: "by-host",
+    });
     await admin(stack, ["links", "disable", "--alias", "downed"]);
-    await admin(stack, ["links", "disable", "--host", "evil.example"]);
+    await admin(stack, ["links", "disable", "--host", "disabled-host.example"]);
     await eventually(async () => {
       expect((await client.links.get(host.id)).status).toBe("taken_down");
     }, TIMEOUT_MS);

@@ -269,11 +269,11 @@ async function createConflicts(): Promise<Record<string, string>> {
   const rival = await createAccount(stack, "enterprise", UNLIMITED);
   const used = await addVerifiedDomain(domain, rival.key);
   dns.set(late.verification.name, [late.verification.value]);
-  const busy = await addVerifiedDomain("busy.example.com", account.key);
-  await create("/v1/links", { url: "https://example.com/", domain: "busy.example.com" });
+  const busy = await addVerifiedDomain("in-use.example.com", account.key);
+  await create("/v1/links", { url: "https://example.com/", domain: "in-use.example.com" });
   expect(used).not.toBe(busy);
   for (const alias of ["Same", "same"])
-    await create("/v1/links", { url: "https://example.com/", domain: "busy.example.com", alias });
+    await create("/v1/links", { url: "https://example.com/", domain: "in-use.example.com", alias });
   const held = { url: "https://example.com/", alias: "held", external_id: "held" };
   const deleteLink = await create("/v1/links", held);
   await admin(stack, ["links", "disable", "--alias", "held"]);

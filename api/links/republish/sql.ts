@@ -9,8 +9,8 @@ import type { LinkRow } from "../model.ts";
 /** A link as the feed names it. */
 export type ShortLink = { domain: string; alias: string };
 
-/** Reads links that meet a condition, in id order. */
-const selectInOrder = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =>
+/** Reads links that meet a condition. */
+const selectLinks = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =>
   sql<LinkRow[]>`
     select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
            link.folded is true as folded, (link.domain_id is null or domain.verified_at is not null) as served,
@@ -19,13 +19,16 @@ const selectInOrder = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =
       from links link
       join link_counters counters on counters.link_id = link.id
       left join domains domain on domain.id = link.domain_id
-     where ${condition} order by link.id`;
+     where ${condition}`;
 
 /** Reads links by their ids, in id order. */
 export const findInOrder = async (
   sql: Sql | Transaction,
   ids: readonly Uuid[],
-): Promise<LinkRow[]> => await selectInOrder(sql, sql`link.id = any (${[...ids]}::uuid[])`);
+): Promise<LinkRow[]> =>
+  await sql<
+    LinkRow[]
+  >`${selectLinks(sql, sql`link.id = any (${[...ids]}::uuid[])`)} order by link.id`;
 
 type Selection = {
   /** The last link of the batch before; null for the first batch. */
@@ -59,10 +62,32 @@ export const findServedLinks = async (
   limit: number,
 ): Promise<LinkRow[]> =>
   await sql<LinkRow[]>`
-    ${selectInOrder(
+    ${selectLinks(
       sql,
       sql`link.id > ${after ?? NIL_UUID} and (link.domain_id is null or domain.verified_at is not null)`,
-    )} limit ${limit}`;
+    )} order by link.id limit ${limit}`;
+
+/** A domain whose links redirect. */
+export type ServedDomain = { id: Uuid | null; host: string };
+
+/** Selects the verified domains of all accounts. */
+export const findServedDomains = async (sql: Sql): Promise<ServedDomain[]> =>
+  await sql<ServedDomain[]>`
+    select id, host from domains where verified_at is not null order by host collate "C"`;
+
+/** Reads the next links of a domain that redirects, or of the service's own, in the order of their aliases. */
+export const findServedLinksOf = async (
+  sql: Sql,
+  domainId: Uuid | null,
+  after: string,
+  limit: number,
+): Promise<LinkRow[]> =>
+  await sql<LinkRow[]>`
+    ${selectLinks(
+      sql,
+      sql`${domainId === null ? sql`link.domain_id is null` : sql`link.domain_id = ${domainId}`}
+          and link.alias > ${after} and (link.domain_id is null or domain.verified_at is not null)`,
+    )} order by link.alias limit ${limit}`;
 
 /** No link has it, and each comes after it. */
 const NIL_UUID = "00000000-0000-0000-0000-000000000000";

@@ -1,0 +1,211 @@
+/**
+ * Where images of the links store are kept: files of SQLite with all links and the position in the feed behind them,
+ * compressed, in a directory or in an S3-compatible store. The name of each has the format of the store, when it was made,
+ * the position and the SHA-256 of the file.
+ */
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  createReadStream,
+  createWriteStream,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+} from "node:fs";
+import { open, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdCompress, createZstdDecompress } from "node:zlib";
+
+import { S3Client } from "bun";
+import * as z from "zod";
+
+import { envUrl } from "../env.ts";
+import { type FeedState, STORE_NAME } from "./schema.ts";
+
+/** Variables of the processes that write or read images. */
+export const imageVariables = {
+  /** Where images of all links are kept: an absolute path of a directory, or `s3://bucket/prefix`. */
+  LINKS_IMAGES: z
+    .string()
+    .refine(
+      (place) => place.startsWith("/") || /^s3:\/\/[^/]+/.test(place),
+      "must be an absolute path or s3://bucket/prefix",
+    )
+    .optional(),
+  /** The S3-compatible store, and a key that may read the bucket and, for the API, write and delete there. */
+  S3_ENDPOINT: envUrl(["http", "https"]).optional(),
+  S3_REGION: z.string().optional(),
+  S3_ACCESS_KEY_ID: z.string().optional(),
+  S3_SECRET_ACCESS_KEY: z.string().optional(),
+};
+
+/** Where images are kept, as configured. */
+export type ImagesPlace = z.output<z.ZodObject<typeof imageVariables>>;
+
+export const imagesPlaceOf = (config: ImagesPlace): ImagesPlace =>
+  z.object(imageVariables).parse(config);
+
+/** A stored image: when it was made, and the position in the feed behind which it lacks changes. */
+type Image = { name: string; madeAt: Date } & ImagePosition;
+
+/** The epoch of the feed whose links an image has, and a message of its stream. */
+export type ImagePosition = Pick<FeedState, "epoch" | "sequence">;
+
+export type Images = {
+  /** The images of this version's format, the newest first. */
+  list(): Promise<Image[]>;
+  /** Compresses a file and stores it; returns its name. Only a whole one gets a name that `list` returns. */
+  add(path: string, position: ImagePosition): Promise<string>;
+  /** Reads an image into a file; throws when it is not what was stored, or when nothing comes for half a minute. */
+  read(name: string, path: string, signal: AbortSignal): Promise<void>;
+  remove(name: string): Promise<void>;
+  /** A folder for the file that is to be added. */
+  workDir: string;
+};
+
+/** What a place must do; the rest is the same for all of them. */
+type Storage = {
+  workDir: string;
+  names(): Promise<string[]>;
+  /** Takes a file over, which may be removed afterwards. */
+  put(name: string, path: string): Promise<void>;
+  stream(name: string): Readable;
+  remove(name: string): Promise<void>;
+};
+
+const PREFIX = STORE_NAME.replace(/\.sqlite$/, "");
+const NAME = new RegExp(
+  `^${PREFIX}_(\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\d\\.\\d{3}Z)_(\\d{1,16})_(\\d{1,16})_([0-9a-f]{64})\\.sqlite\\.zst$`,
+);
+
+/** A read that gets nothing for so long is given up. */
+const STALL_MS = 30_000;
+
+/** Opens the place of the images; undefined when none is configured. */
+export function openImages(place: ImagesPlace): Images | undefined {
+  const { LINKS_IMAGES } = place;
+  if (LINKS_IMAGES === undefined) return undefined;
+  const storage = LINKS_IMAGES.startsWith("/")
+    ? openDirectory(LINKS_IMAGES)
+    : openBucket(new URL(LINKS_IMAGES), place);
+  return {
+    workDir: storage.workDir,
+    async list() {
+      const images = (await storage.names()).flatMap((name) => toImage(name) ?? []);
+      return images.toSorted((a, b) => b.madeAt.getTime() - a.madeAt.getTime());
+    },
+    async add(path, { epoch, sequence }) {
+      const compressed = `${path}.zst`;
+      const hash = createHash("sha256");
+      try {
+        await pipeline(
+          createReadStream(path),
+          createZstdCompress(),
+          tap((chunk) => hash.update(chunk)),
+          createWriteStream(compressed),
+        );
+        // Whatever the umask is: redirectors are other users, of the directory's group.
+        chmodSync(compressed, 0o640);
+        const madeAt = new Date().toISOString().replaceAll(":", "-");
+        const name = `${PREFIX}_${madeAt}_${epoch}_${sequence}_${hash.digest("hex")}.sqlite.zst`;
+        await storage.put(name, compressed);
+        return name;
+      } finally {
+        rmSync(compressed, { force: true });
+      }
+    },
+    async read(name, path, signal) {
+      const hash = createHash("sha256");
+      const stalled = new AbortController();
+      const giveUp = () => stalled.abort(new Error(`The image ${name} does not come.`));
+      let timer = setTimeout(giveUp, STALL_MS);
+      try {
+        await pipeline(
+          storage.stream(name),
+          tap((chunk) => {
+            hash.update(chunk);
+            clearTimeout(timer);
+            timer = setTimeout(giveUp, STALL_MS);
+          }),
+          createZstdDecompress(),
+          createWriteStream(path, { mode: 0o600 }),
+          { signal: AbortSignal.any([signal, stalled.signal]) },
+        );
+      } finally {
+        clearTimeout(timer);
+      }
+      if (NAME.exec(name)?.[4] !== hash.digest("hex"))
+        throw new Error(`The image ${name} is not what was stored.`);
+    },
+    remove: storage.remove,
+  };
+}
+
+function toImage(name: string): Image | undefined {
+  const [, madeAt, epoch, sequence] = NAME.exec(name) ?? [];
+  if (madeAt === undefined) return undefined;
+  return {
+    name,
+    madeAt: new Date(madeAt.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")),
+    epoch: Number(epoch),
+    sequence: Number(sequence),
+  };
+}
+
+/** Passes bytes on, and to a function. */
+const tap = (use: (chunk: Buffer) => void): Transform =>
+  new Transform({
+    transform(chunk: Buffer, _encoding, next) {
+      use(chunk);
+      next(null, chunk);
+    },
+  });
+
+function openDirectory(dir: string): Storage {
+  mkdirSync(dir, { recursive: true, mode: 0o750 });
+  return {
+    workDir: dir,
+    names: () => Promise.resolve(readdirSync(dir)),
+    async put(name, path) {
+      const file = await open(path);
+      try {
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(path, join(dir, name));
+    },
+    stream: (name) => createReadStream(join(dir, name)),
+    remove: (name) => Promise.resolve(rmSync(join(dir, name), { force: true })),
+  };
+}
+
+/** On the disk, and not in memory as `/tmp` may be. */
+const BUCKET_WORK_DIR = "/var/tmp";
+
+function openBucket(
+  { hostname: bucket, pathname }: URL,
+  { S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }: ImagesPlace,
+): Storage {
+  const client = new S3Client({
+    bucket,
+    ...(S3_ENDPOINT === undefined ? {} : { endpoint: S3_ENDPOINT }),
+    ...(S3_REGION === undefined ? {} : { region: S3_REGION }),
+    ...(S3_ACCESS_KEY_ID === undefined ? {} : { accessKeyId: S3_ACCESS_KEY_ID }),
+    ...(S3_SECRET_ACCESS_KEY === undefined ? {} : { secretAccessKey: S3_SECRET_ACCESS_KEY }),
+  });
+  const folder = pathname.replace(/^\/+|\/+$/g, "");
+  const prefix = folder === "" ? "" : `${folder}/`;
+  return {
+    workDir: BUCKET_WORK_DIR,
+    async names() {
+      const { contents = [] } = await client.list({ prefix: `${prefix}${PREFIX}_` });
+      return contents.map(({ key }) => key.slice(prefix.length));
+    },
+    put: async (name, path) => void (await client.write(`${prefix}${name}`, Bun.file(path))),
+    stream: (name) => Readable.fromWeb(client.file(`${prefix}${name}`).stream()),
+    remove: (name) => client.delete(`${prefix}${name}`),
+  };
+}

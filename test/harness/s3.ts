@@ -1,0 +1,50 @@
+/** An S3-compatible store with one bucket, in a process of its own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { ImagesPlace } from "../../shared/links-store/images.ts";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./ports.ts";
+import { PROJECT_DIR } from "./stack.ts";
+
+const BUCKET = "links-images";
+
+/** The one key of the server. */
+const KEY = "S3RVER";
+
+const START_TIMEOUT_MS = 20_000;
+
+export type TestS3 = {
+  /** A place for images in the bucket, and in a folder there. */
+  place: ImagesPlace;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export async function startS3(): Promise<TestS3> {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-s3-"));
+  const port = freePort();
+  const program = join(PROJECT_DIR, "node_modules/s3rver/bin/s3rver.js");
+  const options = ["-d", dir, "-a", "127.0.0.1", "-p", String(port), "--configure-bucket", BUCKET];
+  const server = Bun.spawn(["node", program, "--silent", ...options], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const endpoint = `http://127.0.0.1:${port}`;
+  await eventually(async () => {
+    await (await fetch(endpoint)).text();
+  }, START_TIMEOUT_MS);
+  return {
+    place: {
+      LINKS_IMAGES: `s3://${BUCKET}/one-folder`,
+      S3_ENDPOINT: endpoint,
+      S3_REGION: "us-east-1",
+      S3_ACCESS_KEY_ID: KEY,
+      S3_SECRET_ACCESS_KEY: KEY,
+    },
+    async [Symbol.asyncDispose]() {
+      server.kill();
+      await server.exited;
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
