@@ -11,7 +11,7 @@ import { checkStreams } from "../shared/stream-checks.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import type { configSchema, migrateConfigSchema } from "./config.ts";
 import { findIncompleteness } from "./feed/feed-watch.ts";
-import { describeAge } from "./links/images/job.ts";
+import { describeAge } from "./links/republish/image-job.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,

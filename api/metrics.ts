@@ -4,7 +4,7 @@ import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { FeedWatch } from "./feed/feed-watch.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
-import type { ImagesJob } from "./links/images/job.ts";
+import type { ImagesJob } from "./links/republish/image-job.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 

@@ -122,21 +122,10 @@ const UNSEEN_VERSIONS = 60_000_000;
 /** PostgreSQL's advisory lock for filling the stream: one process does so at a time. */
 const FILL_LOCK = 7_302_115;
 
-/** The same for making an image of the links. */
-const IMAGES_LOCK = 7_302_116;
-
-/** Locks of transactions that take long, and change no links. */
-const OTHER_LOCKS = [REPAIR_LOCK, IMAGES_LOCK];
-
 /** Takes the lock for filling until the transaction ends; false when another process has it. */
-export const lockFilling = (lock: Transaction): Promise<boolean> => tryLock(lock, FILL_LOCK);
-
-/** Takes the lock for images until the transaction ends; false when another process has it. */
-export const lockImages = (lock: Transaction): Promise<boolean> => tryLock(lock, IMAGES_LOCK);
-
-async function tryLock(lock: Transaction, key: number): Promise<boolean> {
+export async function lockFilling(lock: Transaction): Promise<boolean> {
   const [row] = await lock<[{ locked: boolean }]>`
-    select pg_try_advisory_xact_lock(${key}) as locked`;
+    select pg_try_advisory_xact_lock(${FILL_LOCK}) as locked`;
   return row.locked;
 }
 
@@ -148,7 +137,7 @@ export async function drawEpoch(lock: Transaction): Promise<number> {
 
 /**
  * Selects the transactions that may have drawn versions and not ended yet, as they hold locks of aliases (see `insertLink`).
- * Other locks of the same kind are those of domains whose links are published again, which takes longer.
+ * Other locks of the same kind are those of domains whose links are published again and of repairs, which take longer.
  */
 export async function findWriters(lock: Transaction): Promise<string[]> {
   const rows = await lock<{ transaction: string }[]>`
@@ -156,7 +145,7 @@ export async function findWriters(lock: Transaction): Promise<string[]> {
       from pg_locks
      where locktype = 'advisory' and objsubid = 1 and granted and pid <> pg_backend_pid()
        and database = (select oid from pg_database where datname = current_database())
-       and (classid::bigint << 32 | objid::bigint) <> all (${OTHER_LOCKS}::bigint[])
+       and (classid::bigint << 32 | objid::bigint) <> ${REPAIR_LOCK}::bigint
        and (classid::bigint << 32 | objid::bigint) not in (select hashtextextended(id::text, 2) from domains)`;
   return rows.map(({ transaction }) => transaction);
 }

@@ -76,9 +76,8 @@ type Storage = {
 };
 
 const PREFIX = STORE_NAME.replace(/\.sqlite$/, "");
-const NAME = new RegExp(
-  `^${PREFIX}_(\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\d\\.\\d{3}Z)_(\\d{1,16})_(\\d{1,16})_([0-9a-f]{64})\\.sqlite\\.zst$`,
-);
+const NAME =
+  /^(links-\d{1,3})_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z)_(\d{1,16})_(\d{1,16})_([0-9a-f]{64})\.sqlite\.zst$/;
 
 /** A read that gets nothing for so long is given up. */
 const STALL_MS = 30_000;
@@ -136,7 +135,7 @@ export function openImages(place: ImagesPlace): Images | undefined {
       } finally {
         clearTimeout(timer);
       }
-      if (NAME.exec(name)?.[4] !== hash.digest("hex"))
+      if (NAME.exec(name)?.[5] !== hash.digest("hex"))
         throw new Error(`The image ${name} is not what was stored.`);
     },
     remove: storage.remove,
@@ -144,8 +143,8 @@ export function openImages(place: ImagesPlace): Images | undefined {
 }
 
 function toImage(name: string): Image | undefined {
-  const [, madeAt, epoch, sequence] = NAME.exec(name) ?? [];
-  if (madeAt === undefined) return undefined;
+  const [, format, madeAt, epoch, sequence] = NAME.exec(name) ?? [];
+  if (format !== PREFIX || madeAt === undefined) return undefined;
   return {
     name,
     madeAt: new Date(madeAt.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")),
@@ -196,8 +195,8 @@ function openBucket(
     ...(S3_ACCESS_KEY_ID === undefined ? {} : { accessKeyId: S3_ACCESS_KEY_ID }),
     ...(S3_SECRET_ACCESS_KEY === undefined ? {} : { secretAccessKey: S3_SECRET_ACCESS_KEY }),
   });
-  const folder = pathname.replace(/^\/+|\/+$/g, "");
-  const prefix = folder === "" ? "" : `${folder}/`;
+  const folders = pathname.split("/").filter((name) => name !== "");
+  const prefix = folders.map((name) => `${name}/`).join("");
   return {
     workDir: BUCKET_WORK_DIR,
     async names() {

@@ -15,7 +15,7 @@ import { join } from "node:path";
 
 import { connect, type JetStreamManager } from "nats";
 
-import { buildImage } from "../../api/links/images/build.ts";
+import { buildImage } from "../../api/links/republish/image.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { storePath } from "../../redirector/links/store.ts";
 import { LINKS_STREAM } from "../../shared/contracts/streams.ts";

@@ -161,6 +161,6 @@ function listVariables(reference: string, title: string): string[] {
   const [, text = ""] = reference.split(`\n## ${title}\n`);
   const [section = ""] = text.split("\n## ");
   return [...section.matchAll(/^\| (`[^|]*)\|/gm)].flatMap(([, cell = ""]) =>
-    [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, variable = ""]) => variable),
+    [...cell.matchAll(/`([A-Z0-9_]+)`/g)].map(([, variable = ""]) => variable),
   );
 }

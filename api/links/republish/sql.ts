@@ -170,3 +170,13 @@ export async function deleteUtmBacklog(
      where link_id = any (${[...waiting]}::uuid[])
        and (link_id = any (${[...ids]}::uuid[]) or not exists (select from links where id = backlog.link_id))`;
 }
+
+/** PostgreSQL's advisory lock for making an image of the links, of two numbers: those of one are of aliases (`findWriters`). */
+const IMAGES_LOCK = 7_302_116;
+
+/** Takes the lock for images until the transaction ends; false when another process has it. */
+export async function lockImages(lock: Transaction): Promise<boolean> {
+  const [row] = await lock<[{ locked: boolean }]>`
+    select pg_try_advisory_xact_lock(${IMAGES_LOCK}::integer, 0) as locked`;
+  return row.locked;
+}

@@ -9,9 +9,10 @@ import type { JetStreamManager, NatsConnection } from "nats";
 
 import type { Images } from "../../../shared/links-store/images.ts";
 import type { Log } from "../../../shared/log.ts";
-import { lockImages, selectFeed } from "../../feed/sql.ts";
+import { readEpoch } from "../../feed/position.ts";
 import type { Sql } from "../../postgres.ts";
-import { buildImage } from "./build.ts";
+import { buildImage } from "./image.ts";
+import { lockImages } from "./sql.ts";
 
 /** How often each API process looks whether an image is due. */
 const INTERVAL_MS = 60_000;
@@ -70,8 +71,7 @@ export function startImages({
     const [newest] = await images.list();
     madeAt = newest?.madeAt.getTime();
     if (newest === undefined) return true;
-    const { epoch } = await selectFeed(sql);
-    const isUsable = newest.epoch === epoch;
+    const isUsable = newest.epoch === (await readEpoch(sql));
     return Date.now() - newest.madeAt.getTime() >= (isUsable ? DAY_MS : AFTER_FILLING_MS);
   }
 

@@ -27,16 +27,11 @@ import {
   setFeed,
   toChange,
 } from "../../../shared/links-store/schema.ts";
-import { lockFilling, selectFeed } from "../../feed/sql.ts";
+import { readPosition } from "../../feed/position.ts";
 import type { Sql } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
 import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
-import {
-  findServedDomains,
-  findServedLinksOf,
-  type ServedDomain,
-  type ShortLink,
-} from "../republish/sql.ts";
+import { findServedDomains, findServedLinksOf, type ServedDomain, type ShortLink } from "./sql.ts";
 
 /** Links of one turn of the event loop, which takes some milliseconds. */
 const BATCH = 200;
@@ -51,7 +46,7 @@ export async function buildImage(
   source: Source,
   path: string,
 ): Promise<({ links: number } & ImagePosition) | undefined> {
-  const position = await readPosition(source);
+  const position = await readPosition(source.sql, source.manager);
   if (position === undefined) return undefined;
   using db = new Database(path, { create: true, readwrite: true, strict: true });
   // One that is not finished is thrown away.
@@ -85,19 +80,6 @@ export async function buildImage(
   db.run("COMMIT");
   return { ...position, links: count };
 }
-
-/**
- * The end of the feed and its epoch; undefined while the stream lacks links. No process fills it meanwhile, so that what
- * has a lower version than the epoch was published before.
- */
-const readPosition = ({ sql, manager }: Source): Promise<ImagePosition | undefined> =>
-  sql.begin(async (lock) => {
-    if (!(await lockFilling(lock))) return undefined;
-    const { created, state } = await manager.streams.info(LINKS_STREAM);
-    const { stream, epoch, incomplete_since } = await selectFeed(lock);
-    if (stream !== created || epoch === null || incomplete_since !== null) return undefined;
-    return { sequence: state.last_seq, epoch };
-  });
 
 /** The links of a domain, by alias: rows that come in order are written fast. */
 async function* readLinks(sql: Sql, { id }: Pick<ServedDomain, "id">): AsyncGenerator<LinkRow[]> {

@@ -37,9 +37,9 @@ import { type FeedWatch, startFeedWatch } from "../../feed/feed-watch.ts";
 import { type LinkPublisher, startLinkPublisher } from "../../feed/link-publisher.ts";
 import { recordIncomplete } from "../../feed/sql.ts";
 import { changeTakedowns } from "../../takedowns/service.ts";
-import { createFillStream } from "../republish/fill.ts";
-import { buildImage } from "./build.ts";
-import { type ImagesJob, startImages } from "./job.ts";
+import { createFillStream } from "./fill.ts";
+import { type ImagesJob, startImages } from "./image-job.ts";
+import { buildImage } from "./image.ts";
 
 setDefaultTimeout(120_000);
 
