@@ -25,8 +25,11 @@ const USE = /(?:\b([a-z_]+)\(\s*)?\b((?:shorthop|nodejs|process)_[a-z0-9_]+)\b/g
 /** Series that Prometheus makes of a histogram. */
 const OF_A_HISTOGRAM = /_(?:bucket|count|sum)$/;
 
-/** Metrics without a sample on a stack where all is well: nothing waits in the outbox. */
-const WITHOUT_SAMPLE = ["shorthop_api_outbox_oldest_timestamp_seconds"];
+/** Metrics without a sample on a stack where all is well: nothing waits in the outbox, and the first image comes later. */
+const WITHOUT_SAMPLE = [
+  "shorthop_api_links_image_timestamp_seconds",
+  "shorthop_api_outbox_oldest_timestamp_seconds",
+];
 
 /** Metrics for programs, which no panel shows. */
 const NOT_ON_THE_DASHBOARD = ["shorthop_redirector_journal_info"];
