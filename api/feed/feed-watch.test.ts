@@ -145,15 +145,15 @@ beforeEach(async () => {
 });
 
 describe("a stream", () => {
-  test("that has every link is left alone at the first look, and is complete", async () => {
+  test("that was never filled has every link under one version, lower than those to come", async () => {
     await postgres.sql`delete from link_feed`;
     await postgres.sql`insert into link_feed default values`;
     await ensureLinksStream(manager, 1);
+    // As processes published them that knew no epoch: hosts would remove links that are older than one.
     for (let i = 1; i <= LINKS; i++)
       await publish({ state: "deleted", version: i, domain: "", alias: `link-${i}` });
     await using _ = startWatch();
-    await expectFilled(0);
-    expect(await readRecord("", "link-7")).toMatchObject({ version: 7 });
+    await expectAllPublished(await expectFilled(0));
   });
 
   test("that is empty is filled, and what the database does not have is withdrawn", async () => {

@@ -16,7 +16,6 @@ import {
 import type { Log } from "../../shared/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import {
-  countLinks,
   drawEpoch,
   findRunning,
   findWriters,
@@ -126,7 +125,7 @@ export function startFeedWatch({
     losses++;
     if (PASSING.has(loss) && losses < CONFIRMATIONS) return false;
     await recordIncomplete(sql, heartbeat?.version ?? 0);
-    log.error({ loss }, "links_feed_incomplete");
+    if (loss !== "never_filled") log.error({ loss }, "links_feed_incomplete");
     return true;
   }
 
@@ -139,8 +138,7 @@ export function startFeedWatch({
     if (last !== undefined && stream.created !== last.stream.created) acknowledged = 0;
     const heartbeat = await readHeartbeat(manager);
     const after = await selectFeed(sql);
-    const links = after.epoch === null ? await countLinks(sql) : 0;
-    const loss = findLoss({ before, stream, acknowledged, heartbeat, after, links });
+    const loss = findLoss({ before, stream, acknowledged, heartbeat, after });
     filled = after.filled_links;
     if (loss === undefined) {
       losses = 0;

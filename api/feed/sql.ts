@@ -54,7 +54,7 @@ export type FeedRow = {
   /** The highest that were seen of this stream. */
   last_sequence: number;
   messages: number;
-  /** Drawn when the stream was last filled; null before the first check. */
+  /** Drawn when the stream was last filled; null before the first filling. */
   epoch: number | null;
   /** Drawn at the last check. */
   version: number;
@@ -73,13 +73,6 @@ export async function selectFeed(sql: Sql | Transaction): Promise<FeedRow> {
   return row;
 }
 
-/** Counts all links, by the totals that triggers maintain. */
-export async function countLinks(sql: Sql): Promise<number> {
-  const [row] = await sql<[{ links: number }]>`
-    select coalesce(sum(links), 0)::float8 as links from link_totals`;
-  return row.links;
-}
-
 /** What a stream has at one moment. */
 export type StreamPosition = { created: string; last_sequence: number; messages: number };
 
@@ -96,7 +89,7 @@ export async function recordPosition(
   await sql`
     update link_feed
        set last_sequence = greatest(last_sequence, ${last_sequence}), messages = greatest(messages, ${messages}),
-           stream = ${created}, epoch = coalesce(epoch, next_link_version()), version = next_link_version()
+           stream = ${created}, version = next_link_version()
      where version >= ${read}`;
 }
 

@@ -23,7 +23,6 @@ type Given = Partial<{
   stream: Partial<typeof STREAM>;
   heartbeat: typeof HEARTBEAT | undefined;
   acknowledged: number;
-  links: number;
 }>;
 
 const cases: [string, StreamLoss | undefined, Given][] = [
@@ -65,14 +64,9 @@ const cases: [string, StreamLoss | undefined, Given][] = [
   ["without a heartbeat of this version", undefined, { heartbeat: undefined }],
   ["that is being filled", "incomplete", { after: { ...ROW, incomplete_since: 1_000 } }],
   [
-    "that is seen for the first time and has enough messages",
-    undefined,
-    { before: NEW_ROW, after: NEW_ROW, heartbeat: undefined, links: 50 },
-  ],
-  [
-    "that is seen for the first time and has fewer messages than there are links",
+    "that was never filled",
     "never_filled",
-    { before: NEW_ROW, after: NEW_ROW, heartbeat: undefined, links: 51 },
+    { before: NEW_ROW, after: NEW_ROW, heartbeat: undefined },
   ],
   [
     "that a backup from before this version meets",
@@ -84,10 +78,10 @@ const cases: [string, StreamLoss | undefined, Given][] = [
 describe("a stream", () => {
   test.each(cases)(
     "%s: %p",
-    (_name, loss, { before = ROW, after = ROW, acknowledged = 0, links = 0, ...given }) => {
+    (_name, loss, { before = ROW, after = ROW, acknowledged = 0, ...given }) => {
       const heartbeat = "heartbeat" in given ? given.heartbeat : HEARTBEAT;
       const stream = { ...STREAM, ...given.stream };
-      expect(findLoss({ before, stream, acknowledged, heartbeat, after, links })).toBe(loss);
+      expect(findLoss({ before, stream, acknowledged, heartbeat, after })).toBe(loss);
     },
   );
 });

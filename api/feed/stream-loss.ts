@@ -12,7 +12,7 @@ export type StreamLoss =
   | "rolled_back"
   /** It has fewer messages than before, though each subject keeps its last one: a part of its data is damaged. */
   | "thinned"
-  /** It was never checked, and has fewer messages than there are links. */
+  /** It was never filled: it has no epoch that is lower than the versions of all its links. */
   | "never_filled"
   /** Its heartbeat was published by a later state of the database: PostgreSQL came back from a backup. */
   | "database_restored";
@@ -30,8 +30,6 @@ type Observation = {
   heartbeat: Heartbeat | undefined;
   /** The row as it was after that: it is at least as late as the heartbeat. */
   after: FeedRow;
-  /** Links in PostgreSQL. */
-  links: number;
 };
 
 /** Returns what the stream has lost; undefined when it has all. */
@@ -41,11 +39,10 @@ export function findLoss({
   acknowledged,
   heartbeat,
   after,
-  links,
 }: Observation): StreamLoss | undefined {
   if (after.incomplete_since !== null) return "incomplete";
   if (heartbeat !== undefined && heartbeat.version > after.version) return "database_restored";
-  if (after.epoch === null) return stream.messages < links ? "never_filled" : undefined;
+  if (after.epoch === null) return "never_filled";
   if (before.stream !== stream.created)
     return after.stream === stream.created ? undefined : "recreated";
   if (stream.last_sequence < Math.max(before.last_sequence, acknowledged)) return "rolled_back";

@@ -16,6 +16,7 @@ import archivedAndFolded from "./0015_archived_and_folded.sql" with { type: "tex
 import shares from "./0016_shares.sql" with { type: "text" };
 import utmBacklog from "./0017_utm_backlog.sql" with { type: "text" };
 import linkFeed from "./0018_link_feed.sql" with { type: "text" };
+import fillLinks from "./0019_fill_links.sql" with { type: "text" };
 
 /** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
 export type PostgresMigration = Migration & { concurrent?: true };
@@ -42,4 +43,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 16, name: "shares", text: shares },
   { id: 17, name: "utm_backlog", text: utmBacklog },
   { id: 18, name: "link_feed", text: linkFeed },
+  { id: 19, name: "fill_links", text: fillLinks },
 ];

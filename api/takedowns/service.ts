@@ -1,5 +1,9 @@
 /** Takedowns of accounts and destination hosts: an operator's list, which all redirectors hold. */
-import { type TakedownList, takedownNotice } from "../../shared/contracts/feed-notices.ts";
+import {
+  type TakedownList,
+  type TakedownNotice,
+  takedownNotice,
+} from "../../shared/contracts/feed-notices.ts";
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
 import { compileTakedowns, type Covers } from "../../shared/takedowns/covers.ts";
 import type { Sql } from "../postgres.ts";
@@ -67,19 +71,20 @@ export async function changeTakedowns(
     } else if (!(await deleteTakedown(transaction, kind, subject))) return undefined;
     const list = await selectTakedowns(transaction);
     requireFits(list);
-    return await insertTakedownNotice(transaction, takedownNotice(0, list));
+    return (await insertTakedownNotice(transaction, takedownNotice(0, list))).id;
   });
 }
 
-/** Publishes the list again under a new version; false when that takes too long. */
-export async function republishTakedowns(sql: Sql): Promise<boolean> {
-  const outboxId = await sql.begin(async (transaction) => {
+/** Adds the list to the outbox again, under a new version; returns what is to be published of it. */
+export const renewTakedownNotice = (
+  sql: Sql,
+): Promise<{ message: TakedownNotice; outboxId: number }> =>
+  sql.begin(async (transaction) => {
     await lockTakedowns(transaction);
     const list = await selectTakedowns(transaction);
-    return await insertTakedownNotice(transaction, takedownNotice(0, list));
+    const { id, version } = await insertTakedownNotice(transaction, takedownNotice(0, list));
+    return { message: takedownNotice(version, list), outboxId: Number(id) };
   });
-  return await waitUntilPublished(sql, outboxId);
-}
 
 function requireFits(list: TakedownList): void {
   const { length } = encodeLinkMessage(takedownNotice(0, list));

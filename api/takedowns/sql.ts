@@ -50,14 +50,14 @@ export async function deleteTakedown(
 export async function insertTakedownNotice(
   transaction: Transaction,
   draft: TakedownNotice,
-): Promise<string> {
-  const [row] = await transaction<[{ id: string }]>`
+): Promise<{ id: string; version: number }> {
+  const [row] = await transaction<[{ id: string; version: number }]>`
     with drawn as (select next_link_version() as version)
     insert into link_outbox (version, record, created_at)
     select version, ${transaction.json(draft)}::jsonb || jsonb_build_object('version', version), now() - interval '1 minute'
       from drawn
-    returning id`;
-  return row.id;
+    returning id, version::float8 as version`;
+  return row;
 }
 
 /** Whether an account exists. */

@@ -14,7 +14,7 @@ import { DamagedStreamError, type Filling, type FillStream } from "../../feed/fe
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
 import { readRemaining } from "../../feed/remaining.ts";
 import type { Sql } from "../../postgres.ts";
-import { republishTakedowns } from "../../takedowns/service.ts";
+import { renewTakedownNotice } from "../../takedowns/service.ts";
 import type { LinkRow } from "../model.ts";
 import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
 import {
@@ -47,7 +47,7 @@ export const createFillStream =
   (deps: FillingDeps): FillStream =>
   async (filling) => {
     // First, so that no redirector follows what is taken down.
-    if (!(await republishTakedowns(deps.sql))) return false;
+    if (!(await deps.feed.publishMany([await renewTakedownNotice(deps.sql)]))) return false;
     for await (const notices of renewDomainNotices(deps.sql))
       if (filling.isStopped() || !(await deps.feed.publishMany(notices))) return false;
     const unfit = new Set<string>();
