@@ -114,6 +114,8 @@ export function startFeedWatch({
   let stopped = false;
   let filled = 0;
   let filling: Promise<void> | undefined;
+  /** Whether the last check found that the stream lacks links. */
+  let isToBeFilled = false;
   let losses = 0;
   /** The highest sequence number given to this process, while PostgreSQL may not know of it. */
   let acknowledged = 0;
@@ -130,7 +132,7 @@ export function startFeedWatch({
   }
 
   /** Compares the stream with PostgreSQL, and returns what the next heartbeat says. */
-  async function check(connection: NatsConnection, manager: JetStreamManager): Promise<Heartbeat> {
+  async function check(manager: JetStreamManager): Promise<Heartbeat> {
     acknowledged = Math.max(acknowledged, takeAcknowledged());
     const before = await selectFeed(sql);
     const stream = await readPosition(manager, streamReplicas);
@@ -146,7 +148,7 @@ export function startFeedWatch({
       acknowledged = 0;
     } else if (await onLoss(loss, heartbeat)) {
       acknowledged = 0;
-      startFilling(connection, manager);
+      isToBeFilled = true;
     }
     const now = await selectFeed(sql);
     // When the database was restored just now, the heartbeat keeps the version by which the next check notices.
@@ -240,12 +242,15 @@ export function startFeedWatch({
         };
       });
       // One that fails is not repeated: the next one says the same, and link changes have the outbox.
+      isToBeFilled = false;
       try {
-        const heartbeat = await check(connection, manager).catch(() => checkAlone(manager));
+        const heartbeat = await check(manager).catch(() => checkAlone(manager));
         if (heartbeat !== undefined) {
           const { seq } = await client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
           acknowledged = Math.max(acknowledged, seq);
           isStarted = true;
+          // Not before redirectors can know: a position of now may say nothing once links are published.
+          if (isToBeFilled && !heartbeat.complete) startFilling(connection, manager);
         }
       } catch (error) {
         log.debug({ error }, "heartbeat_failed");

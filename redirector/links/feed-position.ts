@@ -24,10 +24,6 @@ export const isOutdated = (
   heartbeat: Heartbeat | undefined,
 ): boolean => heartbeat !== undefined && !(heartbeat.complete && heartbeat.epoch === epoch);
 
-/** Whether two heartbeats are of the same filling, or of the time after it. */
-export const isSameFilling = (one: Heartbeat | undefined, other: Heartbeat | undefined): boolean =>
-  one?.epoch === other?.epoch && one?.complete === other?.complete;
-
 /** How often and how far apart a stream is asked that does not continue from the position, before that is believed. */
 const CONFIRMATIONS = 6;
 const CONFIRMATION_INTERVAL_MS = 500;

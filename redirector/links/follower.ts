@@ -12,12 +12,7 @@ import {
   type NatsConnection,
 } from "nats";
 
-import {
-  decodeHeartbeat,
-  type Heartbeat,
-  isNotice,
-  TAKEDOWNS_ALIAS,
-} from "../../shared/contracts/feed-notices.ts";
+import { decodeHeartbeat, isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
@@ -34,7 +29,7 @@ import {
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { type FeedMessage, readNextMessage } from "./feed-message.ts";
-import { continues, isOutdated, isSameFilling, resume } from "./feed-position.ts";
+import { continues, isOutdated, resume } from "./feed-position.ts";
 import type { FeedRecords } from "./feed-records.ts";
 import type { StoreWriter } from "./store.ts";
 
@@ -114,8 +109,6 @@ export function startFollower({
   let epoch: number | undefined;
   /** The key behind which links older than `epoch` are looked for; undefined when none are. */
   let sweptTo: string | undefined;
-  /** The heartbeat at which this thread last began to read the stream: it is not read again for the same filling. */
-  let readSince: Heartbeat | undefined;
   let interrupted = false;
   let stopped = false;
   let pull: ConsumerMessages | undefined;
@@ -197,12 +190,11 @@ export function startFollower({
     await ensureLinksStream(manager, streamReplicas);
     const resumed = await resume(feed, readInfo, onLost);
     if (resumed !== feed) save({ ...feed, ...resumed, complete: false });
-    const heartbeat = await readHeartbeat(manager);
-    if (feed.sequence > 0 && isOutdated(feed, heartbeat) && !isSameFilling(heartbeat, readSince)) {
+    // Also for a filling that was read in part: nobody knows what the stream was like while there was no consumer.
+    if (feed.sequence > 0 && isOutdated(feed, await readHeartbeat(manager))) {
       onLost();
       save({ ...feed, sequence: 0, complete: false });
     }
-    if (feed.sequence === 0) readSince = heartbeat;
     const added = await addConsumer(manager, Math.max(1, feed.sequence + 1 - overlapMessages));
     const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
     const consumer = stream.getConsumerFromInfo(added);
