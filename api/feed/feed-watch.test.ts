@@ -99,8 +99,7 @@ async function readHeartbeat() {
 }
 
 /** Starts a publisher with a watch, as an API process does. */
-function startWatch() {
-  const { sql } = postgres;
+function startWatch(sql = postgres.sql) {
   const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, log };
   const feed = startLinkPublisher(deps);
   const watch = startFeedWatch({
@@ -154,6 +153,13 @@ describe("a stream", () => {
       await publish({ state: "deleted", version: i, domain: "", alias: `link-${i}` });
     await using _ = startWatch();
     await expectAllPublished(await expectFilled(0));
+  });
+
+  test("of a new installation is complete at once, and nothing is published", async () => {
+    await using fresh = await startPostgres();
+    await using _ = startWatch(fresh.sql);
+    await expectFilled(0);
+    expect((await manager.streams.info(LINKS_STREAM)).state.messages).toBe(1);
   });
 
   test("that is empty is filled, and what the database does not have is withdrawn", async () => {

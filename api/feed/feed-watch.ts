@@ -20,6 +20,7 @@ import {
   findRunning,
   findWriters,
   finishFilling,
+  isNew,
   lockFilling,
   recordFilled,
   recordIncomplete,
@@ -38,6 +39,9 @@ const CONFIRMATIONS = 3;
 /** How often, and how long, a filling looks whether the changes before it have ended, each of which takes milliseconds. */
 const WRITERS_POLL_MS = 20;
 const WRITERS_MS_MAX = 30_000;
+
+/** Messages of a stream that has nothing but its heartbeat. */
+const HEARTBEATS = 1;
 
 /** What a filling has to know. */
 export type Filling = {
@@ -186,6 +190,10 @@ export function startFeedWatch({
       const { created, messages, last_sequence } = await readPosition(manager, streamReplicas);
       const epoch = await drawEpoch(lock);
       if (!(await waitForWriters(lock))) return;
+      if (messages <= HEARTBEATS && (await isNew(lock))) {
+        await finishFilling(sql, epoch, { created, messages, last_sequence });
+        return;
+      }
       const filling = fill({
         connection,
         epoch,

@@ -122,6 +122,15 @@ export async function lockFilling(lock: Transaction): Promise<boolean> {
   return row.locked;
 }
 
+/** Whether nothing was ever published: there are no links, and the stream was never filled. */
+export async function isNew(lock: Transaction): Promise<boolean> {
+  const [row] = await lock<[{ is_new: boolean }]>`
+    select coalesce(epoch, 0) = 0 and not exists (select from links) and not exists (select from takedowns)
+           and not exists (select from domains where version > 0) as is_new
+      from link_feed`;
+  return row.is_new;
+}
+
 /** Draws the version under which the stream is filled: its epoch. */
 export async function drawEpoch(lock: Transaction): Promise<number> {
   const [row] = await lock<[{ epoch: number }]>`select next_link_version()::float8 as epoch`;
