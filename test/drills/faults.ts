@@ -21,6 +21,7 @@ import { storePath } from "../../redirector/links/store.ts";
 import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import { openImages } from "../../shared/links-store/images.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { killNats, waitUntilEnded } from "../harness/services.ts";
 import { mountDisk, unmountDisk } from "../harness/small-disk.ts";
@@ -44,6 +45,15 @@ export type Fault = {
   mayBeUnavailable: boolean;
   inject(hosts: Hosts): Promise<void>;
 };
+
+/** How long it may take until a loss is noticed. */
+const NOTICED_MS = 10_000;
+
+/** How long a filling may take. */
+const FILLED_MS = 600_000;
+
+/** Times that links are changed which an older copy of NATS lacks: more than a follower reads again anyway. */
+const LOST_CHANGES = 10;
 
 /** Room on a small disk beyond what the links store takes: its log, and the reserve. */
 const SMALL_DISK_MIB = 256;
@@ -74,19 +84,25 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "NATS comes back from an older copy",
     mayBeUnavailable: false,
-    async inject({ stack, links, other }) {
-      const copy = join(stack.dataDir, "nats", "copy");
-      await killNats(stack, () => cpSync(natsStore(stack), copy, { recursive: true }));
-      await links.change();
-      await links.delete();
-      // Everybody has seen what the copy does not have.
-      for (const url of [stack.info().short_url, other.url]) await links.waitUntilRight(url);
-      links.settle();
-      await killNats(stack, () => {
-        rmSync(natsStore(stack), { recursive: true });
-        cpSync(copy, natsStore(stack), { recursive: true });
+    inject: (hosts) => rollBackNats(hosts, () => Promise.resolve()),
+  },
+  {
+    name: "a host is away while NATS comes back from an older copy",
+    mayBeUnavailable: false,
+    async inject(hosts) {
+      await rollBackNats(hosts, async () => {
+        process.kill(hosts.other.pid, "SIGKILL");
+        await waitUntilEnded(hosts.other.pid);
       });
-      rmSync(copy, { recursive: true });
+      // The stream is filled meanwhile, and counts past what the host knows.
+      await Bun.sleep(NOTICED_MS);
+      await eventually(async () => {
+        const metrics = await fetch(`${hosts.stack.info().api_metrics_url}/metrics`);
+        if (!(await metrics.text()).includes("shorthop_api_feed_complete 0")) return;
+        throw new Error("It is being filled.");
+      }, FILLED_MS);
+      await hosts.links.change();
+      await hosts.restartOther();
     },
   },
   {
@@ -155,6 +171,25 @@ export const FAULTS: readonly Fault[] = [
     },
   },
 ];
+
+/** Lets NATS come back without changes that all hosts have seen; does something else in between. */
+async function rollBackNats(
+  { stack, links, other }: Hosts,
+  meanwhile: () => Promise<void>,
+): Promise<void> {
+  const copy = join(stack.dataDir, "nats", "copy");
+  await killNats(stack, () => cpSync(natsStore(stack), copy, { recursive: true }));
+  for (let i = 0; i < LOST_CHANGES; i++) await links.change();
+  await links.delete();
+  for (const url of [stack.info().short_url, other.url]) await links.waitUntilRight(url);
+  links.settle();
+  await meanwhile();
+  await killNats(stack, () => {
+    rmSync(natsStore(stack), { recursive: true });
+    cpSync(copy, natsStore(stack), { recursive: true });
+  });
+  rmSync(copy, { recursive: true });
+}
 
 const natsStore = (stack: Stack): string => join(stack.dataDir, "nats", "store");
 
