@@ -53,6 +53,9 @@ const LOCK_POLL_MS = 250;
 /** Pause after the store could not be written. */
 const RETRY_MS = 1_000;
 
+/** Pause between two attempts to load an image. */
+const IMAGE_RETRY_MS = 600_000;
+
 /** The purpose of the lock: versions that write other files do not wait for each other. */
 const LOCK_PURPOSE = "links-1";
 
@@ -67,6 +70,8 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
   const records = createFeedRecords(log, () => send({ kind: "skipped" }));
   const images = openImages(place);
   const stopping = new AbortController();
+  /** When an image may be loaded again: a disk that has no room for it is not filled again and again. */
+  let imageAt = -Infinity;
   let stopped = false;
   let follower: Follower | undefined;
   let nats: Nats | undefined;
@@ -85,15 +90,19 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
     }
   }
 
+  /** Begins with an image, if there is one; returns the stream that continues it. */
+  async function load(connection: Nats): Promise<string | undefined> {
+    if (images === undefined || performance.now() < imageAt) return undefined;
+    imageAt = performance.now() + IMAGE_RETRY_MS;
+    return await loadImage({ dir, images, nats: connection, signal: stopping.signal, log });
+  }
+
   /** Writes the store until the thread is to stop or the store fails. */
   async function write(): Promise<void> {
     try {
       nats ??= openNats({ url: natsUrl, name: "redirector links", log });
       if (existsSync(damageMarkPath(dir))) setAside(dir);
-      const stream =
-        images === undefined || existsSync(storePath(dir))
-          ? undefined
-          : await loadImage({ dir, images, nats, signal: stopping.signal, log });
+      const stream = existsSync(storePath(dir)) ? undefined : await load(nats);
       if (stopped) return;
       using store = open();
       if (stream !== undefined) store.write([], { ...store.feed(), stream });

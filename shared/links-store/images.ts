@@ -8,6 +8,7 @@ import {
   chmodSync,
   createReadStream,
   createWriteStream,
+  existsSync,
   mkdirSync,
   readdirSync,
   rmSync,
@@ -163,10 +164,10 @@ const tap = (use: (chunk: Buffer) => void): Transform =>
   });
 
 function openDirectory(dir: string): Storage {
-  mkdirSync(dir, { recursive: true, mode: 0o750 });
   return {
     workDir: dir,
-    names: () => Promise.resolve(readdirSync(dir)),
+    // Who makes images makes the directory.
+    names: () => Promise.resolve(existsSync(dir) ? readdirSync(dir) : []),
     async put(name, path) {
       const file = await open(path);
       try {
@@ -174,6 +175,7 @@ function openDirectory(dir: string): Storage {
       } finally {
         await file.close();
       }
+      mkdirSync(dir, { recursive: true, mode: 0o750 });
       await rename(path, join(dir, name));
     },
     stream: (name) => createReadStream(join(dir, name)),

@@ -155,7 +155,9 @@ test("an image has what the feed has of each link, domain and takedown, and wher
   const built = await buildImage(source(), path);
   expect(built?.links).toBe(LINKS + 20);
   const { feed: state, records } = readImage(path);
-  expect(records).toEqual(withoutDeleted(await readStream(1)));
+  const fed = withoutDeleted(await readStream(1));
+  for (const key of new Set([...fed.keys(), ...records.keys()]))
+    expect([key, records.get(key)]).toEqual([key, fed.get(key)]);
   expect(records.get("go.example.com/mixed-case-1")).toMatchObject({ title: "A title" });
   expect(records.get("go.example.com/@domain")).toBeDefined();
   expect(records.get("/@takedowns")).toMatchObject({ takedowns: { hosts: ["evil.example"] } });

@@ -2,7 +2,7 @@
  * The job that makes an image of all links once a day: a redirector host without links starts from it instead of reading
  * the whole feed. One API process makes it.
  */
-import { readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
@@ -18,6 +18,9 @@ import { lockImages } from "./sql.ts";
 const INTERVAL_MS = 60_000;
 
 const DAY_MS = 86_400_000;
+
+/** Pause after an image could not be made. */
+const RETRY_MS = 600_000;
 
 /** After a filling of the stream no host starts from an earlier image: another one is due, though not after each of many. */
 const AFTER_FILLING_MS = 600_000;
@@ -64,6 +67,7 @@ export function startImages({
 }: ImagesJobDeps): ImagesJob {
   const startedAt = Date.now();
   let madeAt: number | undefined;
+  let retryAt = -Infinity;
   let stopped = false;
   let wake: (() => void) | undefined;
 
@@ -79,6 +83,7 @@ export function startImages({
   const make = (manager: JetStreamManager): Promise<void> =>
     sql.begin(async (lock) => {
       if (!(await lockImages(lock)) || !(await isDue())) return;
+      mkdirSync(images.workDir, { recursive: true, mode: 0o750 });
       removeLeftovers(images.workDir);
       const path = join(images.workDir, `${WORK_PREFIX}${process.pid}`);
       try {
@@ -105,9 +110,12 @@ export function startImages({
           resolve();
         };
       });
+      if (stopped || performance.now() < retryAt) continue;
       try {
-        if (!stopped && (await isDue())) await make(manager);
+        if (await isDue()) await make(manager);
       } catch (error) {
+        // All links were read for nothing, perhaps.
+        retryAt = performance.now() + RETRY_MS;
         log.warn({ error }, "links_image_failed");
       }
     }
