@@ -22,5 +22,5 @@ export const readPosition = (
     return { sequence: state.last_seq, epoch };
   });
 
-/** Reads when the stream was last filled, as a version; null before the first check. */
+/** Reads when the stream was last filled, as a version; null or 0 before that. */
 export const readEpoch = async (sql: Sql): Promise<number | null> => (await selectFeed(sql)).epoch;

@@ -22,6 +22,7 @@ import { keyOf } from "../../shared/links-store/record.ts";
 import {
   type Change,
   type FeedState,
+  preparePut,
   readFeed,
   SCHEMA,
   setFeed,
@@ -176,10 +177,7 @@ export function openWriter(dir: string) {
   // What a larger log takes is needed for changes.
   if (!hasRoom) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
 
-  const put = db.prepare<undefined, [string, number, Uint8Array]>(
-    `INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE
-     SET version = excluded.version, record = excluded.record WHERE excluded.version > version`,
-  );
+  const put = preparePut(db);
   const note = db.prepare<undefined, [string]>("INSERT INTO changes (key) VALUES (?)");
   const trim = db.prepare<undefined, [number]>(
     "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
@@ -191,9 +189,9 @@ export function openWriter(dir: string) {
 
   const write = db.transaction((changes: readonly Change[], feed: FeedState): number => {
     let changed = 0;
-    for (const { key, version, row } of changes) {
-      if (put.run(key, version, row).changes === 0) continue;
-      note.run(key);
+    for (const change of changes) {
+      if (put(change) === 0) continue;
+      note.run(change.key);
       changed++;
     }
     if (changed > 0) trim.run(CHANGES_KEPT);

@@ -58,6 +58,15 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS feed (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
 
+/** Prepares writing changes: each call writes one, and returns how many rows that has changed, 0 or 1. */
+export function preparePut(db: Database): (change: Change) => number {
+  const put = db.prepare<undefined, [string, number, Uint8Array]>(
+    `INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+     SET version = excluded.version, record = excluded.record WHERE excluded.version > version`,
+  );
+  return ({ key, version, row }) => put.run(key, version, row).changes;
+}
+
 /** Reads the state of the feed that a store has. */
 export function readFeed(db: Database): FeedState {
   const row = db.query<{ state: string }, []>("SELECT state FROM feed").get();

@@ -23,6 +23,7 @@ import type { ImagePosition } from "../../../shared/links-store/images.ts";
 import {
   type Change,
   EMPTY_FEED,
+  preparePut,
   SCHEMA,
   setFeed,
   toChange,
@@ -53,11 +54,7 @@ export async function buildImage(
   db.run("PRAGMA journal_mode = OFF");
   db.run("PRAGMA synchronous = OFF");
   db.run(SCHEMA);
-  const insert = db.prepare<undefined, [string, number, Uint8Array]>(
-    `INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE
-     SET version = excluded.version, record = excluded.record WHERE excluded.version > version`,
-  );
-  const put = ({ key, version, row }: Change) => insert.run(key, version, row);
+  const put = preparePut(db);
   db.run("BEGIN");
   const { sql, manager, isStopped } = source;
   let count = 0;
