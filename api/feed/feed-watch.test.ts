@@ -41,7 +41,7 @@ import { changeTakedowns } from "../takedowns/service.ts";
 import { startFeedWatch } from "./feed-watch.ts";
 import { startLinkPublisher } from "./link-publisher.ts";
 import { resyncLinks } from "./resync.ts";
-import { recordPosition, selectFeed } from "./sql.ts";
+import { recordIncomplete, recordPosition, selectFeed } from "./sql.ts";
 
 setDefaultTimeout(120_000);
 
@@ -319,6 +319,34 @@ describe("a database that was restored", () => {
     expect(epoch).toBeGreaterThan(published);
     await expectAllPublished(epoch);
   });
+});
+
+test("is filled once for a loss, though checks that began before its end saw it incomplete", async () => {
+  const fillings: number[] = [];
+  const watches = [1, 2].map(() =>
+    startFeedWatch({
+      sql: postgres.sql,
+      nats: Promise.resolve(connection),
+      streamReplicas: 1,
+      fill: async ({ epoch }) => {
+        fillings.push(epoch);
+        // Ends in the midst of checks.
+        await Bun.sleep(Math.random() * 20);
+        return true;
+      },
+      takeAcknowledged: () => 0,
+      log,
+      intervalMs: 1,
+    }),
+  );
+  const LOSSES = 50;
+  let epoch = await epochOf();
+  for (let i = 0; i < LOSSES; i++) {
+    await recordIncomplete(postgres.sql, 0);
+    epoch = await expectFilled(epoch);
+  }
+  await Promise.all(watches.map((watch) => watch.stop()));
+  expect(fillings).toHaveLength(LOSSES);
 });
 
 test("a database that is restored during a check keeps its old version, so that the next check notices", async () => {

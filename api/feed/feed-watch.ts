@@ -186,6 +186,8 @@ export function startFeedWatch({
   async function fillOnce(connection: NatsConnection, manager: JetStreamManager): Promise<void> {
     await sql.begin(async (lock) => {
       if (!(await lockFilling(lock))) return;
+      // A filling may have ended since the check that found links missing.
+      if ((await selectFeed(lock)).incomplete_since === null) return;
       log.info("links_feed_filling");
       const { created, messages, last_sequence } = await readPosition(manager, streamReplicas);
       const epoch = await drawEpoch(lock);
