@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import type postgres from "postgres";
 import * as z from "zod";
 
 import { eventually } from "../test/harness/eventually.ts";
@@ -38,35 +39,57 @@ describe("a PostgreSQL URL", () => {
   });
 });
 
-describe("a transaction whose connection is lost", () => {
-  test("is rejected, and neither ends the process nor takes the connection's place in the pool", async () => {
-    await using database = await startPostgres();
-    const proxy = startTcpProxy(Number(new URL(database.url).port));
-    const sql = openPrimary(
-      replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
-      {
-        max: 1,
-        connect_timeout: 5,
-      },
-    );
-    for (let i = 0; i < LOSSES; i++) {
-      const begun = Promise.withResolvers<void>();
-      const lost = sql.begin(async (transaction) => {
-        await transaction`select 1`;
-        begun.resolve();
-        await transaction`select pg_sleep(60)`;
-      });
-      await begun.promise;
-      proxy.cut();
-      expect(lost).rejects.toThrow(/CONNECTION_CLOSED|ECONNRESET/);
-      await lost.catch(() => undefined);
-      proxy.mend();
-      const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`, 5_000);
-      expect(row.one).toBe(1);
-    }
-    await sql.end({ timeout: 1 });
-    proxy.stop();
-  });
-});
-
 const LOSSES = 3;
+
+/** Longer than it takes to notice a lost connection. */
+const IDLE_MS = 50;
+
+/** How the work of a transaction goes on after its connection was lost while it had nothing to do there. */
+const ENDINGS: [name: string, (transaction: postgres.TransactionSql) => unknown][] = [
+  ["waits for a statement", (transaction) => transaction`select pg_sleep(60)`],
+  [
+    "sends another statement",
+    (transaction) => Bun.sleep(IDLE_MS).then(() => transaction`select 2`),
+  ],
+  ["ends", () => Bun.sleep(IDLE_MS)],
+  [
+    "fails",
+    () => Bun.sleep(IDLE_MS).then(() => Promise.reject(new Error("Another host is away."))),
+  ],
+];
+
+describe("a transaction whose connection is lost", () => {
+  test.each(ENDINGS)(
+    "is rejected, and neither ends the process nor takes the connection's place in the pool, when its work %s",
+    async (_, work) => {
+      await using database = await startPostgres();
+      const proxy = startTcpProxy(Number(new URL(database.url).port));
+      const sql = openPrimary(
+        replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
+        {
+          max: 1,
+          connect_timeout: 5,
+        },
+      );
+      for (let i = 0; i < LOSSES; i++) {
+        const begun = Promise.withResolvers<void>();
+        const lost = sql.begin(async (transaction) => {
+          await transaction`select 1`;
+          begun.resolve();
+          await work(transaction);
+        });
+        await begun.promise;
+        proxy.cut();
+        expect(lost).rejects.toThrow(/CONNECTION_CLOSED|ECONNRESET/);
+        await lost.catch(() => undefined);
+        // The work goes on.
+        await Bun.sleep(2 * IDLE_MS);
+        proxy.mend();
+        const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`, 5_000);
+        expect(row.one).toBe(1);
+      }
+      await sql.end({ timeout: 1 });
+      proxy.stop();
+    },
+  );
+});
