@@ -109,7 +109,8 @@ const MUTATIONS: Record<string, Mutation> = {
     replace: [["position === undefined || (await isInStream(connection, position))", "true"]],
   },
   grace: {
-    kinds: ["roll back nats"],
+    // Otherwise a worker has read what is lost, and stores it.
+    kinds: ["roll back nats during an insert"],
     file: "redirector/journal/publisher.ts",
     replace: [["if (type === Events.Reconnect) republish();", ""]],
   },
