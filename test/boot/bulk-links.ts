@@ -28,10 +28,14 @@ export type MachineLinks = {
   use(redirectors: readonly string[]): Promise<void>;
 };
 
-/** Makes an account for them, and starts a process in the machine's network, which ends with this one. */
+/**
+ * Makes an account for them, and starts a process in the machine's network, which ends with this one. `secrets` is the
+ * machine's file of them.
+ */
 export async function startBulkLinks(
   machine: Machine,
   redirectors: readonly string[],
+  secrets: string,
 ): Promise<MachineLinks> {
   const limits = JSON.stringify(BULK_LIMITS);
   const created = await machine.run(
@@ -40,7 +44,7 @@ export async function startBulkLinks(
   const { key } = account.parse(JSON.parse(created));
   // As the operator, who alone may list consumers.
   const nats = await machine.run(
-    ". /root/shorthop.secrets; sed --quiet 's/^NATS_URL=//p' /etc/shorthop/api.env | sed \"s#//api:[^@]*@#//operator:$NATS_OPERATOR@#\"",
+    `. ${secrets}; sed --quiet 's/^NATS_URL=//p' /etc/shorthop/api.env | sed "s#//api:[^@]*@#//operator:$NATS_OPERATOR@#"`,
   );
   const options = { key, api: API_URL, nats: nats.trim(), host: SHORT_HOST, redirectors };
   const child = machine.spawnInNetwork([process.execPath, PROGRAM, JSON.stringify(options)]);

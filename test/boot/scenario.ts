@@ -52,7 +52,7 @@ async function reboot(context: Context): Promise<void> {
 
 /** Each step that takes something away changes some of them meanwhile. */
 async function makeManyLinks(context: Context): Promise<void> {
-  context.bulk = await startBulkLinks(context.machine, REDIRECTORS);
+  context.bulk = await startBulkLinks(context.machine, REDIRECTORS, "/root/shorthop.secrets");
   await context.bulk.prepare(LINKS_BEFORE);
 }
 

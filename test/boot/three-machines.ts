@@ -114,7 +114,7 @@ async function useMachines(dir: string, machines: readonly Machine[], step: Step
   });
 
   const bulk = await step("thousands of links are made, and followed on all", async () => {
-    const made = await startBulkLinks(third, redirectorsOf(ADDRESSES));
+    const made = await startBulkLinks(third, redirectorsOf(ADDRESSES), "/root/shorthop/secrets");
     await made.prepare(LINKS_BEFORE);
     for (const service of ["shorthop-redirector@1", "shorthop-redirector@2"]) {
       await second.run(`systemctl stop ${service}`);
