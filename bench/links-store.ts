@@ -1,13 +1,14 @@
 /**
- * `bun run bench:links-store [millions …]`: the links store with so many million links (1 and 10): how fast it is filled and
- * changed, how long it takes to open, how long reads take with warm and with cold pages, its size, and memory.
+ * `bun run bench:links-store [millions …]`: the links store, and LMDB in its place, with so many million links (1 and 10):
+ * how fast it is filled and changed, how long it takes to open, how long reads take with warm and with cold pages, its
+ * size, and memory.
  */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { openReader, openWriter, storePath } from "../redirector/links/store.ts";
-import { EMPTY_FEED } from "../shared/links-store/schema.ts";
+import packages from "../package.json" with { type: "json" };
+import { type Candidate, CANDIDATES } from "./links-store/candidates.ts";
 import { createLinks } from "./links-store/links.ts";
 import { publish, round, type Target } from "./report.ts";
 
@@ -26,28 +27,35 @@ const rows: Record<string, string | number>[] = [];
 const targets: Target[] = [];
 
 const sizes = process.argv.slice(2).map(Number);
-for (const millions of sizes.length === 0 ? [1, 10] : sizes) measure(millions * MILLION);
-publish({ name: "links-store", versions: { bun: Bun.version }, rows, targets });
+for (const millions of sizes.length === 0 ? [1, 10] : sizes)
+  for (const candidate of CANDIDATES) await measure(candidate, millions * MILLION);
+publish({
+  name: "links-store",
+  versions: { bun: Bun.version, lmdb: packages.devDependencies.lmdb },
+  rows,
+  targets,
+});
 
-function measure(count: number): void {
+async function measure(candidate: Candidate, count: number): Promise<void> {
   const dir = mkdtempSync(join(process.env["BENCH_DIR"] ?? tmpdir(), "shorthop-bench-"));
   try {
     const links = createLinks(count);
-    const filled = fill(dir, links, count, 1);
-    const changed = fill(dir, links, CHANGES, 2);
-    const bytes = statSync(storePath(dir)).size / count;
+    const filled = await fill(candidate, dir, links, count, 1);
+    const changed = await fill(candidate, dir, links, CHANGES, 2);
+    const bytes = candidate.bytes(dir) / count;
     const opening = performance.now();
-    const reader = openReader(dir);
-    reader.find("", links.aliasOf(0));
+    const reader = candidate.openReader(dir);
+    reader.find(links.aliasOf(0));
     const openMs = performance.now() - opening;
     const before = process.memoryUsage.rss();
-    const warm = read(READS, (i) => reader.find("", links.aliasOf((i * 7_919) % count)));
-    const absent = read(READS, (i) => reader.find("", `none-${i}`));
+    const warm = read(READS, (i) => reader.find(links.aliasOf((i * 7_919) % count)));
+    const absent = read(READS, (i) => reader.find(`none-${i}`));
     const dropped = dropPageCache();
-    const cold = read(COLD_READS, (i) => reader.find("", links.aliasOf((i * 104_729) % count)));
+    const cold = read(COLD_READS, (i) => reader.find(links.aliasOf((i * 104_729) % count)));
     const rssMiB = (process.memoryUsage.rss() - before) / 1024 ** 2;
-    reader.close();
+    await reader.close();
     rows.push({
+      store: candidate.name,
       links: count,
       "filled/s": Math.round(filled),
       "changed/s": Math.round(changed),
@@ -61,7 +69,7 @@ function measure(count: number): void {
       "cold worst ms": dropped ? round(cold.worst / 1_000) : "-",
       "RSS of reads MiB": round(rssMiB),
     });
-    const name = `${count / MILLION} million links`;
+    const name = `${candidate.name}, ${count / MILLION} million links`;
     targets.push(
       { name: `${name}: bytes a link`, value: bytes, target: "<= 250", met: bytes <= 250 },
       { name: `${name}: changes/s`, value: changed, target: ">= 30000", met: changed >= 30_000 },
@@ -74,19 +82,20 @@ function measure(count: number): void {
 }
 
 /** Writes the first links in their random order; returns links per second. */
-function fill(
+async function fill(
+  candidate: Candidate,
   dir: string,
   links: ReturnType<typeof createLinks>,
   count: number,
   version: number,
-): number {
+): Promise<number> {
   const startedAt = performance.now();
-  using store = openWriter(dir);
+  await using store = candidate.openWriter(dir);
   for (let start = 0; start < count; start += TRANSACTION) {
     const changes = Array.from({ length: Math.min(TRANSACTION, count - start) }, (_, i) =>
       links.changeOf(start + i, version),
     );
-    store.write(changes, { ...EMPTY_FEED, stream: "bench", sequence: start, complete: true });
+    store.write(changes, start);
   }
   return (count / (performance.now() - startedAt)) * 1_000;
 }

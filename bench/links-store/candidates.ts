@@ -1,0 +1,100 @@
+/** What the links store was compared with: the store itself, and LMDB with the same rows in the same transactions. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+
+import { open } from "lmdb";
+
+import { openReader, openWriter, storePath } from "../../redirector/links/store.ts";
+import { type Change, EMPTY_FEED } from "../../shared/links-store/schema.ts";
+import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
+
+type Writer = { write: (changes: readonly Change[], sequence: number) => void } & AsyncDisposable;
+type Reader = { find: (alias: string) => unknown; close: () => Promise<void> };
+
+export type Candidate = {
+  name: string;
+  openWriter: (dir: string) => Writer;
+  openReader: (dir: string) => Reader;
+  /** Its size on disk. */
+  bytes: (dir: string) => number;
+};
+
+const feedAt = (sequence: number) => ({
+  ...EMPTY_FEED,
+  stream: "bench",
+  sequence,
+  complete: true,
+});
+
+const SQLITE: Candidate = {
+  name: "bun:sqlite",
+  openWriter(dir) {
+    const store = openWriter(dir);
+    return {
+      write: (changes, sequence) => void store.write(changes, feedAt(sequence)),
+      [Symbol.asyncDispose]: async () => store[Symbol.dispose](),
+    };
+  },
+  openReader(dir) {
+    const store = openReader(dir);
+    return { find: (alias) => store.find("", alias), close: async () => store.close() };
+  },
+  bytes: (dir) => statSync(storePath(dir)).size,
+};
+
+const lmdbPath = (dir: string): string => join(dir, "links.mdb");
+
+/** A version and the row's length: under Bun what is read is longer than what was written. */
+const HEADER_BYTES = 12;
+const LENGTH = 8;
+
+/** The list of changes has numbers for keys, which sort before texts, and as many entries as the store's. */
+const CHANGES_KEPT = 100_000;
+
+const LMDB: Candidate = {
+  name: "lmdb",
+  openWriter(dir) {
+    // The system writes it later, as with the store: after a power failure the last transactions may be missing.
+    const db = open<Buffer | string, string | number>({
+      path: lmdbPath(dir),
+      encoding: "binary",
+      noSync: true,
+    });
+    let number = 0;
+    return {
+      write(changes, sequence) {
+        db.transactionSync(() => {
+          for (const { key, version, row } of changes) {
+            const old = db.getBinaryFast(key);
+            if (old !== undefined && Number(old.readBigInt64LE()) >= version) continue;
+            const value = Buffer.allocUnsafe(HEADER_BYTES + row.length);
+            value.writeBigInt64LE(BigInt(version));
+            value.writeUInt32LE(row.length, LENGTH);
+            row.copy(value, HEADER_BYTES);
+            void db.put(key, value);
+            void db.put(number, Buffer.from(key));
+            if (number >= CHANGES_KEPT) void db.remove(number - CHANGES_KEPT);
+            number++;
+          }
+          void db.put("@feed", Buffer.from(JSON.stringify(feedAt(sequence))));
+        });
+      },
+      [Symbol.asyncDispose]: () => db.close(),
+    };
+  },
+  openReader(dir) {
+    const db = open<Buffer, string>({ path: lmdbPath(dir), encoding: "binary", readOnly: true });
+    return {
+      find(alias) {
+        const value = db.getBinaryFast(`/${alias}`);
+        if (value === undefined) return undefined;
+        const end = HEADER_BYTES + value.readUInt32LE(LENGTH);
+        return decodeStoredRecord(value.subarray(HEADER_BYTES, end));
+      },
+      close: () => db.close(),
+    };
+  },
+  bytes: (dir) => statSync(lmdbPath(dir)).size,
+};
+
+export const CANDIDATES: readonly Candidate[] = [SQLITE, LMDB];
