@@ -321,7 +321,7 @@ describe("a database that was restored", () => {
   });
 });
 
-test("is filled once for a loss, though checks that began before its end saw it incomplete", async () => {
+test("a stream is filled once for a loss, though checks that began before its end saw it incomplete", async () => {
   const fillings: number[] = [];
   const watches = [1, 2].map(() =>
     startFeedWatch({

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { open } from "lmdb";
 
-import { openReader, openWriter, storePath } from "../../redirector/links/store.ts";
+import { CHANGES_KEPT, openReader, openWriter, storePath } from "../../redirector/links/store.ts";
 import { type Change, EMPTY_FEED } from "../../shared/links-store/schema.ts";
 import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 
@@ -48,18 +48,16 @@ const lmdbPath = (dir: string): string => join(dir, "links.mdb");
 const HEADER_BYTES = 12;
 const LENGTH = 8;
 
-/** The list of changes has numbers for keys, which sort before texts, and as many entries as the store's. */
-const CHANGES_KEPT = 100_000;
-
 const LMDB: Candidate = {
   name: "lmdb",
   openWriter(dir) {
-    // The system writes it later, as with the store: after a power failure the last transactions may be missing.
+    // The store does not sync each transaction either. A power failure may damage this file, which is in LMDB's favour.
     const db = open<Buffer | string, string | number>({
       path: lmdbPath(dir),
       encoding: "binary",
       noSync: true,
     });
+    /** Of an entry in the list of changes: numbers are other keys than texts. */
     let number = 0;
     return {
       write(changes, sequence) {
