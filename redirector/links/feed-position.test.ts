@@ -1,8 +1,12 @@
 import { describe, expect, mock, test } from "bun:test";
 
-import { type Position, resume } from "./feed-position.ts";
+import { NUMBERING_DIFFERENCE_MAX, type Position, resume, toNanos } from "./feed-position.ts";
 
-const stream = (created: string, last_seq: number) => ({ created, state: { last_seq } });
+const stream = (created: string, last_seq: number, num_replicas = 1) => ({
+  created,
+  state: { last_seq },
+  config: { num_replicas },
+});
 
 /** Resumes on a stream that is in these positions, one after the other; the last one stays. */
 async function resumeOn(position: Position, positions: ReturnType<typeof stream>[]) {
@@ -35,5 +39,26 @@ describe("the position in the links feed", () => {
     const cursor = { stream: "a", sequence: 9 };
     const catchingUp = [stream("a", 4), stream("a", 7), stream("a", 9)];
     expect(await resumeOn(cursor, catchingUp)).toEqual({ resumed: cursor, isLost: false });
+  });
+
+  test.each([
+    ["the end of a new leader that numbers its messages differently", 1, 10, false],
+    ["lost when the difference is larger than that", 2, 0, true],
+  ])("in a replicated stream is %s", async (_name, more, sequence, isLost) => {
+    const position = { stream: "a", sequence: 9 + NUMBERING_DIFFERENCE_MAX + more };
+    expect(await resumeOn(position, [stream("a", 10, 3)])).toEqual({
+      resumed: { stream: "a", sequence },
+      isLost,
+    });
+  });
+});
+
+describe("the time of a message", () => {
+  test.each([
+    ["2026-11-24T03:46:03.664703404Z", 1_795_491_963_664_703_404n],
+    ["2026-11-24T03:46:03.6647Z", 1_795_491_963_664_700_000n],
+    ["2026-11-24T03:46:03Z", 1_795_491_963_000_000_000n],
+  ])("%s is rounded as the client rounds it", (time, nanos) => {
+    expect(toNanos(time)).toBe(Number(nanos));
   });
 });

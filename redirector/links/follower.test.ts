@@ -278,6 +278,28 @@ describe("a store", () => {
     rmSync(dir, { recursive: true });
   });
 
+  test("that gets no consumer has changes one by one, and its position does not count them", async () => {
+    const { config } = await manager.streams.info(LINKS_STREAM);
+    await manager.streams.delete(LINKS_STREAM);
+    const { created } = await manager.streams.add({ ...config, max_consumers: 1 });
+    const { name } = await manager.consumers.add(LINKS_STREAM, { mem_storage: true });
+    await publish(activeLink("first", 1));
+    const position = { ...EMPTY_FEED, stream: created, sequence: 1, complete: true, epoch: 1 };
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+    const writer = openWriter(dir);
+    writer.write([], position);
+    writer.close();
+    await using store = follow({ dir });
+    await publish(activeLink("second", 2));
+    await publishHeartbeat({ complete: true, epoch: 1, version: 3 });
+    await eventually(async () => expect(store.find("second")?.version).toBe(2), WITHIN_MS);
+    await eventually(async () => expect(store.feed().confirmed_at).not.toBe(0), WITHIN_MS);
+    expect(store.feed().sequence).toBe(1);
+    await manager.consumers.delete(LINKS_STREAM, name);
+    await eventually(async () => expect(store.feed().sequence).toBe(3), WITHIN_MS);
+    rmSync(dir, { recursive: true });
+  });
+
   test("that cannot be written ends its follower, and the position stays behind what is written", async () => {
     await publish(activeLink("a", 1));
     let isFull = true;

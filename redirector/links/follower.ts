@@ -29,7 +29,14 @@ import {
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { type FeedMessage, readNextMessage } from "./feed-message.ts";
-import { continues, isOutdated, resume } from "./feed-position.ts";
+import {
+  continues,
+  isOutdated,
+  isReplicated,
+  NUMBERING_DIFFERENCE_MAX,
+  resume,
+  toNanos,
+} from "./feed-position.ts";
 import type { FeedRecords } from "./feed-records.ts";
 import type { StoreWriter } from "./store.ts";
 
@@ -62,11 +69,8 @@ const RETRY_MS = 100;
 /** The server deletes a consumer that has not pulled for this long; a new one resumes from the position. */
 const CONSUMER_INACTIVE_NS = 30_000_000_000;
 
-/**
- * A new consumer begins so many messages before the position, as its server may number them differently (decision 17).
- * Writing a change again does nothing.
- */
-const OVERLAP_MESSAGES = 1_000;
+/** How long changes are read without a consumer before one is asked for again. */
+const WITHOUT_CONSUMER_MS = 1_000;
 
 type FollowerDeps = {
   nats: Pick<Nats, "connection" | "connected">;
@@ -77,7 +81,10 @@ type FollowerDeps = {
   /** Throws when the store must not be written any more; asked at least once a second. */
   checkStore?: () => void;
   log: Log;
-  /** {@link PULL_BATCH} and {@link OVERLAP_MESSAGES}, unless a test varies them. */
+  /**
+   * {@link PULL_BATCH}, and how many messages before the position a new consumer begins, as its server may number them
+   * differently; unless a test varies them. Writing a change again does nothing.
+   */
   pullBatch?: number;
   overlapMessages?: number;
 };
@@ -102,7 +109,7 @@ export function startFollower({
   checkStore = () => undefined,
   log,
   pullBatch = PULL_BATCH,
-  overlapMessages = OVERLAP_MESSAGES,
+  overlapMessages = NUMBERING_DIFFERENCE_MAX,
 }: FollowerDeps): Follower {
   let feed = store.feed();
   /** The epoch that the last heartbeat named, if it also said that the stream has every link. */
@@ -115,6 +122,8 @@ export function startFollower({
   const unwritten: Change[] = [];
   /** The position behind what is unwritten, and what heartbeats said. */
   let next: FeedState = feed;
+  /** The last message that was read without a consumer, since there was none. */
+  let readAlone = 0;
 
   function save(state: FeedState): void {
     try {
@@ -189,16 +198,21 @@ export function startFollower({
     const readInfo = () => manager.streams.info(LINKS_STREAM);
     await ensureLinksStream(manager, streamReplicas);
     const resumed = await resume(feed, readInfo, onLost);
-    if (resumed !== feed) save({ ...feed, ...resumed, complete: false });
+    if (resumed !== feed)
+      save({ ...feed, ...resumed, complete: feed.complete && resumed.sequence > 0 });
     // Also for a filling that was read in part: nobody knows what the stream was like while there was no consumer.
     if (feed.sequence > 0 && isOutdated(feed, await readHeartbeat(manager))) {
       onLost();
       save({ ...feed, sequence: 0, complete: false });
     }
     const added = await addConsumer(manager, Math.max(1, feed.sequence + 1 - overlapMessages));
+    readAlone = 0;
     const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
     const consumer = stream.getConsumerFromInfo(added);
     let delivered = 0;
+    let last = { sequence: 0, at: 0 };
+    /** What the leader adds to the numbers of the consumer's server. */
+    let offset = 0;
     while (!stopped && nats.connected()) {
       checkStore();
       const before = delivered;
@@ -214,7 +228,8 @@ export function startFollower({
         for await (const { subject, seq: sequence, data, info } of messages) {
           // Messages were lost with a connection or a pull: another consumer begins behind the last one written.
           if (info.deliverySequence !== ++delivered) return;
-          collect({ subject, sequence, data });
+          collect({ subject, sequence: sequence + offset, data });
+          last = { sequence, at: info.timestampNanos };
           pending = info.pending;
           if (pending === 0 || unwritten.length >= TRANSACTION_CHANGES_MAX) flush(pending);
         }
@@ -226,7 +241,11 @@ export function startFollower({
       // No message does not mean no change: only the stream's own state shows whether the position is at its end.
       const info = await readInfo();
       if (!continues(feed, info)) return;
-      const left = info.state.last_seq - feed.sequence;
+      if (isReplicated(info) && last.at === toNanos(info.state.last_ts)) {
+        offset = info.state.last_seq - last.sequence;
+        if (feed.sequence !== info.state.last_seq) save({ ...feed, sequence: info.state.last_seq });
+      }
+      const left = Math.max(0, info.state.last_seq - feed.sequence);
       interrupted = false;
       flush(left);
       // The stream has more, and the consumer delivered nothing: it is gone. What it delivered says so, and not the
@@ -235,14 +254,24 @@ export function startFollower({
     }
   }
 
-  /** Writes what the replicas have, message by message, while no consumer can be had: elections take seconds. */
+  /**
+   * Writes what the replicas have, message by message, while no consumer can be had: elections take seconds. As any of
+   * them answers, and they may number messages differently, some may be missed: the position stays where it is, and the
+   * next consumer reads all of them again.
+   */
   async function applyWithoutConsumer(connection: NatsConnection): Promise<void> {
     if (feed.stream === null) return;
-    for (let i = 0; i < pullBatch; i++) {
-      const message = await readNextMessage(connection, feed.sequence, REQUEST_TIMEOUT_MS);
+    const deadline = performance.now() + WITHOUT_CONSUMER_MS;
+    while (!stopped && performance.now() < deadline) {
+      readAlone = Math.max(readAlone, feed.sequence);
+      const message = await readNextMessage(connection, readAlone, REQUEST_TIMEOUT_MS);
       if (message === undefined) return;
-      collect(message);
-      flush(feed.pending);
+      readAlone = message.sequence;
+      const change = toChangeOf(message);
+      if (change !== undefined) unwritten.push(change);
+      // What it says of the stream counts only when all before it is in the store.
+      const isHeartbeat = message.subject === HEARTBEAT_SUBJECT;
+      save(isHeartbeat ? { ...feed, confirmed_at: Date.now() } : feed);
     }
   }
 

@@ -37,7 +37,7 @@ export type Fleet = {
   nats: NatsCluster;
   postgres: PostgresPair;
   clickhouseUrl: string;
-  redirectors: Member[];
+  redirectors: (Member & { linksDir: string })[];
   workers: Member[];
   apis: Member[];
   /** An API key of an account without tight limits. */
@@ -80,11 +80,14 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
       return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
     }),
     two(() => add(() => startWorker(services, settingsOf("worker")))),
-    two((i) => {
+    two(async (i) => {
       const JOURNAL_DIR = join(dataDir, `journal-${i}`);
       mkdirSync(JOURNAL_DIR);
       const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
-      return add(() => startRedirector(services, { ...settingsOf("redirector"), ...own }));
+      const member = await add(() =>
+        startRedirector(services, { ...settingsOf("redirector"), ...own }),
+      );
+      return { ...member, linksDir: join(JOURNAL_DIR, "links") };
     }),
     run(["api/cli/main.ts", ...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"], env),
   ]);
@@ -122,7 +125,7 @@ async function addMember(
   };
 }
 
-const two = (start: (i: number) => Promise<Member>): Promise<Member[]> =>
+const two = <T>(start: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all([start(1), start(2)]);
 
 /** Runs a command of the product; returns what it printed. */

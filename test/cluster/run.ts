@@ -8,6 +8,7 @@ import type { NatsProgram } from "../harness/nats-versions.ts";
 import { faultsOf } from "./faults.ts";
 import { type Fleet, type Member, startFleet } from "./fleet.ts";
 import { prepareLinks, startLoad, versionOf } from "./load.ts";
+import { describePositions } from "./positions.ts";
 
 /** Links are added during one fault of so many. */
 const MORE_LINKS_EVERY = 10;
@@ -91,7 +92,10 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       log(
         `${round}. ${fault.name}: no redirect for ${redirects} ms, no write for ${writes} ms, none published for ${published} ms, a target outdated by ${staleness} ms`,
       );
-      await bulk.expectCurrent(fault.name);
+      await bulk.expectCurrent(fault.name).catch(async (cause) => {
+        throw new Error(await describePositions(fleet), { cause });
+      });
+      log(await describePositions(fleet));
     }
   } finally {
     await load.stop();

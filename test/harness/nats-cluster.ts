@@ -57,6 +57,7 @@ export type NatsServer = {
   port: number;
   /** Where servers of far regions connect, in a hub. */
   leafPort: number;
+  monitoringPort: number;
   /** Starts it on the same ports and store; `file` is the configuration, by default as before. */
   start(file?: ConfigFile): void;
   kill(signal?: NodeJS.Signals): Promise<void>;
@@ -241,7 +242,7 @@ function prepareServer(
   command: readonly string[],
   home: string,
   name: string,
-  { client, leaf }: Ports,
+  { client, leaf, monitoring }: Ports,
 ): NatsServer {
   let child: Bun.Subprocess | undefined;
   let config: ConfigFile = "nats.conf";
@@ -249,6 +250,7 @@ function prepareServer(
     name,
     port: client,
     leafPort: leaf,
+    monitoringPort: monitoring,
     running: () => child?.exitCode === null && child.signalCode === null,
     start(file) {
       config = file ?? config;

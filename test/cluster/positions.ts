@@ -1,0 +1,44 @@
+/** How far each server and each redirector of a fleet is in the links feed, to explain a link that is outdated. */
+import * as z from "zod";
+
+import { openReader } from "../../redirector/links/store.ts";
+import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import type { Fleet } from "./fleet.ts";
+
+const jetStreamSchema = z.object({
+  account_details: z.array(
+    z.object({
+      stream_detail: z.array(
+        z.object({
+          name: z.string(),
+          state: z.object({ messages: z.int(), last_seq: z.int() }),
+        }),
+      ),
+    }),
+  ),
+});
+
+/** One line: the last message of the stream on each server, and in the store of each redirector. */
+export async function describePositions({ nats, redirectors }: Fleet): Promise<string> {
+  const servers = nats.servers.map(async ({ name, monitoringPort }) => {
+    const response = await fetch(`http://127.0.0.1:${monitoringPort}/jsz?streams=true`);
+    const streams = jetStreamSchema
+      .parse(await response.json())
+      .account_details.flatMap(({ stream_detail }) => stream_detail);
+    const { messages, last_seq } =
+      streams.find((stream) => stream.name === LINKS_STREAM)?.state ?? {};
+    return `${name}: ${messages} up to ${last_seq}`;
+  });
+  const stores = redirectors.map(async ({ url, linksDir }) => {
+    const store = openReader(linksDir);
+    try {
+      return `${url}: ${JSON.stringify(store.feed())}`;
+    } finally {
+      store.close();
+    }
+  });
+  const lines = await Promise.allSettled([...servers, ...stores]);
+  return lines
+    .map((line) => (line.status === "fulfilled" ? line.value : String(line.reason)))
+    .join("; ");
+}
