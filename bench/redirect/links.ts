@@ -9,12 +9,15 @@ import { natsLogin } from "../../shared/nats.ts";
 
 export type Links = readonly { alias: string; destination: string }[];
 
-/** `count` links: `/link000001` and so on, with destinations of realistic length. */
-export const generateLinks = (count: number): Links =>
-  Array.from({ length: count }, (_, i) => ({
-    alias: `link${String(i + 1).padStart(6, "0")}`,
-    destination: `https://shop-${i % 4_096}.example.com/campaign/${i}?ref=newsletter&id=${i * 7_919}`,
-  }));
+/** `count` links: `/link000001` and so on after `from`, with destinations of realistic length. */
+export const generateLinks = (count: number, from = 0): Links =>
+  Array.from({ length: count }, (_, offset) => {
+    const i = from + offset;
+    return {
+      alias: `link${String(i + 1).padStart(6, "0")}`,
+      destination: `https://shop-${i % 4_096}.example.com/campaign/${i}?ref=newsletter&id=${i * 7_919}`,
+    };
+  });
 
 /** The environment of a redirector on loopback. */
 export const redirectorEnv = (natsUrl: string, port: number, journalDir: string) => ({

@@ -1,0 +1,290 @@
+/**
+ * `bun run bench:links-host [MILLIONS]`: a host with so many million links (10): how long a redirector takes to have them
+ * from the feed and from an image, how long it takes to start when it has them, its memory and its disk; and how fast
+ * it takes over changes while it redirects, and how long a link leads to its old destination.
+ */
+import { Database } from "bun:sqlite";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { encodeHeartbeat } from "../shared/contracts/feed-notices.ts";
+import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
+import { HEARTBEAT_SUBJECT, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
+import { newUuid } from "../shared/ids.ts";
+import { openImages } from "../shared/links-store/images.ts";
+import { readFeed, STORE_NAME } from "../shared/links-store/schema.ts";
+import { startNats } from "../test/harness/nats.ts";
+import { generateLinks, publishLinks, redirectorEnv, toLinkRecord } from "./redirect/links.ts";
+import { residentBytes } from "./redirect/server.ts";
+import { publish, round, type Target } from "./report.ts";
+
+const MILLION = 1_000_000;
+const MIB = 1024 ** 2;
+const [millions = 10] = process.argv.slice(2).map(Number);
+const COUNT = millions * MILLION;
+
+/** Links that are made at once. */
+const PART = Math.min(COUNT, 100_000);
+const CACHE_BYTES = 64 * MIB;
+
+const PORT = 18_430;
+const METRICS_PORT = 18_431;
+const START_TIMEOUT_MS = 1_800_000;
+const POLL_MS = 20;
+
+/** Redirects per second, to so many links, while others change at this rate. */
+const REDIRECTS = 10_000;
+const REQUESTED = Math.min(COUNT, 100_000);
+const CHANGES = 40_000;
+const CHANGING_SECONDS = 20;
+
+/** A link changes so often beside these, and is followed until it leads to its new destination. */
+const PROBES = 100;
+const PROBE_PAUSE_MS = 150;
+const PROBE = "probe";
+
+const dir = mkdtempSync(join(process.env["BENCH_DIR"] ?? tmpdir(), "shorthop-bench-"));
+const rows: Record<string, string | number>[] = [];
+const targets: Target[] = [];
+
+await using nats = await startNats();
+await using connection = await openConnection();
+const manager = await connection.jetstreamManager();
+try {
+  await fillStream();
+  const first = newJournal();
+  await measureStart("filled from the feed", first, 180);
+  await measureStart("started again", first, 3);
+  await measureImage(first);
+  await measureChanges(first);
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}
+publish({ name: "links-host", versions: { bun: Bun.version }, rows, targets });
+
+async function openConnection() {
+  const opened = await nats.connect();
+  return Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
+}
+
+/** Publishes the links, no faster than the server stores them, and says that those are all. */
+async function fillStream(): Promise<void> {
+  const startedAt = performance.now();
+  for (let from = 0; from < COUNT; from += PART) {
+    await publishLinks(nats.url, generateLinks(PART, from), from);
+    await waitUntil(async () => {
+      const { state } = await manager.streams.info(LINKS_STREAM);
+      return state.last_seq >= from + PART;
+    });
+  }
+  await connection
+    .jetstream()
+    .publish(HEARTBEAT_SUBJECT, encodeHeartbeat({ complete: true, epoch: 1, version: COUNT }));
+  const { state } = await manager.streams.info(LINKS_STREAM);
+  rows.push({
+    measured: "published",
+    links: COUNT,
+    s: secondsSince(startedAt),
+    "disk MiB": round(state.bytes / MIB),
+  });
+}
+
+/** Starts a redirector and waits until it is ready, with all links. */
+async function measureStart(
+  name: string,
+  journal: string,
+  targetSeconds: number,
+  env: Record<string, string> = {},
+): Promise<void> {
+  const startedAt = performance.now();
+  await using redirector = await startRedirector(journal, env);
+  const seconds = secondsSince(startedAt);
+  const disk = diskBytes(journal);
+  rows.push({
+    measured: name,
+    links: COUNT,
+    s: seconds,
+    "links/s": Math.round(COUNT / seconds),
+    "RSS MiB": round(residentBytes(redirector.pid) / MIB),
+    "disk MiB": round(disk / MIB),
+    "bytes/link": Math.round(disk / COUNT),
+  });
+  targets.push({
+    name: `${name}: s until ready`,
+    value: seconds,
+    target: `<= ${targetSeconds}`,
+    met: seconds <= targetSeconds,
+  });
+}
+
+/** Makes an image of a store, and starts a host that has none from it. */
+async function measureImage(journal: string): Promise<void> {
+  const place = join(dir, "images");
+  mkdirSync(place);
+  const images = openImages({ LINKS_IMAGES: place });
+  if (images === undefined) throw new Error("There is no place for images.");
+  const copy = join(place, "copy.sqlite");
+  const startedAt = performance.now();
+  const db = new Database(join(journal, "links", STORE_NAME), { readonly: true });
+  const { epoch, sequence } = readFeed(db);
+  db.run("VACUUM INTO ?", [copy]);
+  db.close();
+  const name = await images.add(copy, { epoch, sequence });
+  rmSync(copy);
+  rows.push({
+    measured: "image made of the store",
+    links: COUNT,
+    s: secondsSince(startedAt),
+    "disk MiB": round(statSync(join(place, name)).size / MIB),
+  });
+  await measureStart("filled from an image", newJournal(), 180, { LINKS_IMAGES: place });
+}
+
+async function measureChanges(journal: string): Promise<void> {
+  await using redirector = await startRedirector(journal);
+  const before = await lastSequence();
+  const startedAt = performance.now();
+  const count = CHANGES * CHANGING_SECONDS;
+  const changing = run(
+    ["bench/redirect/change-links.ts", Math.min(COUNT, MILLION), COUNT, count, CHANGES],
+    { NATS_URL: nats.url },
+  );
+  const load = run(["bench/redirect/open-loop.ts", PORT, REDIRECTS, CHANGING_SECONDS, REQUESTED]);
+  const staleness = await probe();
+  await changing;
+  const { completed, p99 } = z
+    .object({ completed: z.number(), p99: z.number() })
+    .parse(JSON.parse(await load));
+  await waitUntil(() => Promise.resolve(feedOf(journal).sequence >= before + count));
+  const perSecond = Math.round(count / secondsSince(startedAt));
+  const rss = residentBytes(redirector.pid) / MIB;
+  const p99Staleness = round(staleness[Math.floor((staleness.length - 1) * 0.99)] ?? Number.NaN);
+  rows.push({
+    measured: `changes beside ${completed / CHANGING_SECONDS} redirects/s`,
+    links: count,
+    "links/s": perSecond,
+    "RSS MiB": round(rss),
+    "redirect p99 ms": round(p99),
+    "outdated p50 ms": round(staleness[Math.floor(staleness.length / 2)] ?? Number.NaN),
+    "outdated p99 ms": p99Staleness,
+  });
+  const rssMax = CACHE_BYTES / MIB + 150;
+  targets.push(
+    { name: "changes/s", value: perSecond, target: ">= 30000", met: perSecond >= 30_000 },
+    {
+      name: "outdated p99 ms",
+      value: p99Staleness,
+      target: "<= 1000",
+      met: p99Staleness <= 1_000,
+    },
+    {
+      name: `RSS MiB, with a cache of ${CACHE_BYTES / MIB}`,
+      value: round(rss),
+      target: `<= ${rssMax}`,
+      met: rss <= rssMax,
+    },
+  );
+}
+
+/** Changes a link again and again; returns how long it led elsewhere after each acknowledgement, sorted, in ms. */
+async function probe(): Promise<number[]> {
+  const account = newUuid();
+  const times: number[] = [];
+  for (let i = 1; i <= PROBES; i++) {
+    const destination = `https://example.com/${i}`;
+    const record = toLinkRecord({ alias: PROBE, destination }, COUNT + i, account);
+    await connection.jetstream().publish(linkSubject("", PROBE), encodeLinkRecord(record));
+    const acknowledgedAt = performance.now();
+    await waitUntil(async () => {
+      const response = await fetch(`http://127.0.0.1:${PORT}/${PROBE}`, { redirect: "manual" });
+      return response.headers.get("location") === destination;
+    }, 1);
+    times.push(performance.now() - acknowledgedAt);
+    await Bun.sleep(PROBE_PAUSE_MS);
+  }
+  return times.toSorted((a, b) => a - b);
+}
+
+/** Starts a redirector; resolves when it is ready. */
+async function startRedirector(journal: string, env: Record<string, string> = {}) {
+  const child = Bun.spawn([process.execPath, "redirector/main.ts"], {
+    env: {
+      ...process.env,
+      ...redirectorEnv(nats.url, PORT, journal),
+      REDIRECTOR_METRICS_PORT: String(METRICS_PORT),
+      CACHE_BYTES_MAX: String(CACHE_BYTES),
+      ...env,
+    },
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  await waitUntil(async () => {
+    const url = `http://127.0.0.1:${METRICS_PORT}/readyz`;
+    return await fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  });
+  return {
+    pid: child.pid,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+}
+
+/** Runs a program of the benchmarks; returns what it printed. */
+async function run(
+  args: readonly (string | number)[],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const child = Bun.spawn([process.execPath, ...args.map(String)], {
+    env: { ...process.env, ...env },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`${args[0]} failed.`);
+  return text;
+}
+
+function newJournal(): string {
+  return mkdtempSync(join(dir, "journal-"));
+}
+
+function feedOf(journal: string) {
+  const db = new Database(join(journal, "links", STORE_NAME), { readonly: true });
+  try {
+    return readFeed(db);
+  } finally {
+    db.close();
+  }
+}
+
+async function lastSequence(): Promise<number> {
+  const { state } = await manager.streams.info(LINKS_STREAM);
+  return state.last_seq;
+}
+
+function diskBytes(journal: string): number {
+  const links = join(journal, "links");
+  return readdirSync(links)
+    .filter((name) => name.startsWith(STORE_NAME))
+    .reduce((sum, name) => sum + statSync(join(links, name)).size, 0);
+}
+
+function secondsSince(startedAt: number): number {
+  return round((performance.now() - startedAt) / 1_000);
+}
+
+async function waitUntil(isSo: () => Promise<boolean>, pauseMs = POLL_MS): Promise<void> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error("It takes too long.");
+    await Bun.sleep(pauseMs);
+  }
+}
