@@ -78,6 +78,18 @@ async function createStream(): Promise<void> {
   await ensureLinksStream(manager, 1);
 }
 
+/** Makes a store that has links and a position in the feed; returns its folder. */
+function storeAt(position: FeedState, links: readonly LinkRecord[] = []): string {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  const writer = openWriter(dir);
+  writer.write(
+    links.map((link) => toChange(link, encodeLinkRecord(link))),
+    position,
+  );
+  writer.close();
+  return dir;
+}
+
 type Options = {
   dir?: string;
   overlapMessages?: number;
@@ -144,10 +156,7 @@ describe("a store that resumes", () => {
         for (const pullBatch of [1, 499, 500, 501]) {
           // One message at a time takes long.
           if (pullBatch === 1 && overlapMessages > 1) continue;
-          const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-          const writer = openWriter(dir);
-          writer.write([], position);
-          writer.close();
+          const dir = storeAt(position);
           const before = new Set(await listConsumers());
           await using store = follow({ dir, overlapMessages, pullBatch });
           await eventually(async () => {
@@ -241,13 +250,9 @@ describe("a store", () => {
     for (let i = 0; i < 5; i++) await publish(activeLink(`link-${i}`, 1));
     await publishHeartbeat({ complete: true, epoch: 1, version: 2 });
     const { created } = await manager.streams.info(LINKS_STREAM);
-    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-    const writer = openWriter(dir);
     // It is ahead of the stream, and has an older version of a link.
-    const old = activeLink("link-2", 0);
     const ahead = { ...EMPTY_FEED, stream: created, sequence: 100, complete: true };
-    writer.write([toChange(old, encodeLinkRecord(old))], ahead);
-    writer.close();
+    const dir = storeAt(ahead, [activeLink("link-2", 0)]);
     await using store = follow({ dir });
     await eventually(async () => expect(store.find("link-2")?.version).toBe(1), WITHIN_MS);
     await eventually(async () => {
@@ -261,16 +266,10 @@ describe("a store", () => {
     for (const alias of ["early", "late"]) await publish(activeLink(alias, 20));
     await publishHeartbeat({ complete: true, epoch: 20, version: 21 });
     const { created } = await manager.streams.info(LINKS_STREAM);
-    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-    const writer = openWriter(dir);
     // Of the stream as it was before: its position comes again, in the midst of what was published since.
     const before = { ...EMPTY_FEED, stream: created, sequence: 2, complete: true, epoch: 3 };
     const old = ["early", "late", "deleted"].map((alias) => activeLink(alias, 5));
-    writer.write(
-      old.map((link) => toChange(link, encodeLinkRecord(link))),
-      before,
-    );
-    writer.close();
+    const dir = storeAt(before, old);
     await using store = follow({ dir, overlapMessages: 0 });
     await eventually(async () => expect(store.feed().epoch).toBe(20), WITHIN_MS);
     const versions = ["early", "late", "deleted"].map((alias) => store.find(alias)?.version);
@@ -285,10 +284,7 @@ describe("a store", () => {
     const { name } = await manager.consumers.add(LINKS_STREAM, { mem_storage: true });
     await publish(activeLink("first", 1));
     const position = { ...EMPTY_FEED, stream: created, sequence: 1, complete: true, epoch: 1 };
-    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-    const writer = openWriter(dir);
-    writer.write([], position);
-    writer.close();
+    const dir = storeAt(position);
     await using store = follow({ dir });
     await publish(activeLink("second", 2));
     await publishHeartbeat({ complete: true, epoch: 1, version: 3 });
