@@ -46,8 +46,9 @@ function buildExecutable(dir: string): void {
     "deploy/executable.ts",
     "redirector/journal/publisher.worker.ts",
     "redirector/links/links.worker.ts",
+    "redirector/links/slow-reads.worker.ts",
   ];
-  // The redirector names its worker's module relative to this root.
+  // The redirector names its workers' modules relative to this root.
   const options = ["--compile", ...PRODUCTION, "--root", "redirector"];
   const outfile = join(dir, "shorthop");
   run([process.execPath, "build", ...options, ...entries, "--outfile", outfile], ROOT);

@@ -37,6 +37,7 @@ import { openLimits } from "./limits/open-limits.ts";
 import { createFeedHealth } from "./links/feed-health.ts";
 import { startHostLinks } from "./links/host-links.ts";
 import { startLinksThread } from "./links/links-thread.ts";
+import { createSlowReads } from "./links/slow-reads.ts";
 import { markDamaged, storeWarning } from "./links/store.ts";
 import { createLookups } from "./lookups.ts";
 import { createMetrics } from "./metrics.ts";
@@ -86,6 +87,13 @@ async function serve(): Promise<void> {
       throw new Error("The links thread failed.", { cause: error });
     },
   });
+  const slowReads = createSlowReads({
+    workerUrl: new URL("./links/slow-reads.worker.ts", import.meta.url),
+    dir: linksDir,
+    onError: (error) => {
+      throw new Error("The thread of slow reads failed.", { cause: error });
+    },
+  });
   const feed = createFeedHealth();
   const links = startHostLinks({
     dir: linksDir,
@@ -93,7 +101,7 @@ async function serve(): Promise<void> {
     cache,
     takedowns,
     domains,
-    prefetch: linksThread.prefetch,
+    prefetch: slowReads.prefetch,
     onFeed: feed.onFeed,
     onDamaged(error) {
       log.error({ error }, "links_store_damaged");
@@ -103,6 +111,7 @@ async function serve(): Promise<void> {
   });
   lifecycle.onStop("links", async () => {
     links.stop();
+    slowReads.stop();
     await linksThread.stop();
   });
   const replicas = watchReplicas({

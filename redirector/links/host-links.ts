@@ -32,7 +32,7 @@ const FILE_CHECK_MS = 100;
 /** A read that takes longer waited for the disk. */
 const SLOW_READ_MS = 2;
 
-/** How long reads are then left to the thread, so that other requests do not wait for the disk. */
+/** How long reads are then left to a thread, so that other requests do not wait for the disk. */
 const SLOW_READS_MS = 500;
 
 /** How long NATS may take to say where the feed ends, and how long the store may take to get there. */
@@ -63,7 +63,7 @@ export type HostLinks = {
   waitUntilCurrent(): Promise<void>;
   /** Changes that could not be taken over since the start. */
   failed(): number;
-  /** Requests' reads of the store since the start: in their turn of the event loop, or slowly, in the thread. */
+  /** Requests' reads of the store since the start: in their turn of the event loop, or slowly, in a thread. */
   reads(): Readonly<Record<"direct" | "slow", number>>;
   stop(): void;
 };
@@ -238,13 +238,13 @@ export function startHostLinks({
     return found;
   }
 
-  /** Reads a link, in the thread if that could take long. Throws when there may be a link all the same. */
+  /** Reads a link, in a thread if that could take long. Throws when there may be a link all the same. */
   async function read(domain: string, alias: string): Promise<LinkRecord | undefined> {
     if (store === undefined || !isReadable()) throw new Error("There is no links store yet.");
     const isSlow = performance.now() < slowUntil;
     reads[isSlow ? "slow" : "direct"]++;
     if (isSlow) await prefetch(domain, alias);
-    // Here, and not in the thread: a change that is taken over meanwhile must not be replaced by what was read before it.
+    // Here, and not in that thread: a change that is taken over meanwhile must not be replaced by what was read before it.
     const row = onStore((reader) => ({ record: reader.find(domain, alias) }));
     if (row === undefined) throw new Error("The link is malformed, or the store cannot be read.");
     const { record } = row;

@@ -1,6 +1,6 @@
 /**
  * The thread of a redirector for the host's links: it waits until it may write the store, and then fills it from the
- * feed. It also has links read from the disk for requests that must not wait for that themselves.
+ * feed.
  */
 import { existsSync, rmSync } from "node:fs";
 
@@ -17,12 +17,10 @@ import {
   isDamage,
   makeFolder,
   memoryDir,
-  openReader,
   openWriter,
   releaseReserve,
   setAside,
   storePath,
-  type StoreReader,
   type StoreWriter,
 } from "./store.ts";
 
@@ -35,17 +33,10 @@ export type LinksOptions = {
 };
 
 /** Messages to the thread. */
-export type LinksCommand =
-  | { kind: "start"; options: LinksOptions }
-  | { kind: "prefetch"; id: number; domain: string; alias: string }
-  | { kind: "stop" };
+export type LinksCommand = { kind: "start"; options: LinksOptions } | { kind: "stop" };
 
 /** Messages from the thread. */
-export type LinksEvent =
-  | { kind: "prefetched"; id: number }
-  | { kind: "changed" }
-  | { kind: "skipped" }
-  | { kind: "stopped" };
+export type LinksEvent = { kind: "changed" } | { kind: "skipped" } | { kind: "stopped" };
 
 /** How often a thread that does not write tries to. */
 const LOCK_POLL_MS = 250;
@@ -75,7 +66,6 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
   let stopped = false;
   let follower: Follower | undefined;
   let nats: Nats | undefined;
-  let reader: StoreReader | undefined;
 
   /** Opens the store to write; in memory while the disk has no room for one. */
   function open(): StoreWriter {
@@ -154,23 +144,11 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
 
   const ended = main();
   return {
-    /** Reads a link, however long the disk takes. What fails here fails again where the link is needed. */
-    prefetch(domain: string, alias: string): void {
-      try {
-        reader ??= openReader(findStore(dir)?.dir ?? dir);
-        reader.find(domain, alias);
-      } catch {
-        // Another file may have taken its place.
-        reader?.close();
-        reader = undefined;
-      }
-    },
     async stop(): Promise<void> {
       stopped = true;
       stopping.abort();
       await follower?.stop();
       await ended.catch(() => undefined);
-      reader?.close();
     },
   };
 }
@@ -190,10 +168,6 @@ self.addEventListener("message", ({ data }: MessageEvent<LinksCommand>): void =>
   switch (data.kind) {
     case "start":
       running = run(data.options);
-      return;
-    case "prefetch":
-      running?.prefetch(data.domain, data.alias);
-      send({ kind: "prefetched", id: data.id });
       return;
     case "stop":
       void running?.stop().finally(() => send({ kind: "stopped" }));

@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { EMPTY_FEED, toChange } from "../../shared/links-store/schema.ts";
+import { activeLink } from "../../test/harness/link-record.ts";
+import { createSlowReads, type SlowReads } from "./slow-reads.ts";
+import { openWriter, storeFiles } from "./store.ts";
+
+let dir: string;
+let slowReads: SlowReads;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-slow-reads-"));
+  slowReads = createSlowReads({
+    workerUrl: new URL("./slow-reads.worker.ts", import.meta.url),
+    dir,
+    onError: (error) => {
+      throw error;
+    },
+  });
+});
+afterEach(() => {
+  slowReads.stop();
+  rmSync(dir, { recursive: true });
+});
+
+test("a read ends when there is no store, when there is one, and when another one took its place", async () => {
+  await slowReads.prefetch("", "link");
+  for (let i = 0; i < 2; i++) {
+    using store = openWriter(dir);
+    const link = activeLink("link", 1);
+    store.write([toChange(link, encodeLinkRecord(link))], EMPTY_FEED);
+    await slowReads.prefetch("", "link");
+    await slowReads.prefetch("", "unknown");
+    for (const path of storeFiles(dir)) rmSync(path, { force: true });
+  }
+});
+
+test("more reads than the thread may have waiting fail at once", async () => {
+  const reads = Array.from({ length: 513 }, (_, i) => slowReads.prefetch("", `link-${i}`));
+  const results = await Promise.allSettled(reads);
+  expect(results.filter(({ status }) => status === "rejected")).toHaveLength(1);
+  await slowReads.prefetch("", "link");
+});

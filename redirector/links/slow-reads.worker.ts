@@ -1,0 +1,36 @@
+/** The thread that reads links from the disk for requests that must not wait for that themselves. */
+import { findStore, openReader, type StoreReader } from "./store.ts";
+
+/** A message to the thread: the link to read, and the folder of the store. */
+export type SlowRead = { id: number; dir: string; domain: string; alias: string };
+
+/** A message from the thread: the pages of the link are in memory, if they could be read. */
+export type SlowReadEnd = { id: number };
+
+declare const self: Worker;
+
+let reader: StoreReader | undefined;
+let inode: number | undefined;
+
+/** Reads a link, however long the disk takes. What fails here fails again where the link is needed. */
+function read({ dir, domain, alias }: SlowRead): void {
+  try {
+    const present = findStore(dir);
+    if (present === undefined) return;
+    if (reader === undefined || present.inode !== inode) {
+      reader?.close();
+      reader = openReader(present.dir);
+      ({ inode } = present);
+    }
+    reader.find(domain, alias);
+  } catch {
+    reader?.close();
+    reader = undefined;
+  }
+}
+
+self.addEventListener("message", ({ data }: MessageEvent<SlowRead>): void => {
+  read(data);
+  const end: SlowReadEnd = { id: data.id };
+  self.postMessage(end);
+});
