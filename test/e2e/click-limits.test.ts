@@ -13,8 +13,9 @@ import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer } from "../harness/nats-versions.ts";
 import { startNats } from "../harness/nats.ts";
+import { withOwnDatabase } from "../harness/own-database.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { type SharedStack, type Stack, startStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
@@ -72,22 +73,27 @@ const linkSchema = z.looseObject({ id: z.string(), alias: z.string() });
 
 type Json = Record<string, unknown>;
 
-const send = (path: string, method: string, body?: Json, origin = stack.info().api_url) =>
-  call(`${origin}${path}`, { key, method, ...(body === undefined ? {} : { body }) });
+/** An API process, and a key of an account on its database. */
+type Api = { url: string; key: string };
+
+const stacksApi = (): Api => ({ url: stack.info().api_url, key });
+
+const send = (path: string, method: string, body?: Json, api = stacksApi()) =>
+  call(`${api.url}${path}`, { key: api.key, method, ...(body === undefined ? {} : { body }) });
 
 const DESTINATION = "https://example.com/limited";
 
-async function create(body: Json, origin?: string) {
-  const response = await send("/v1/links", "POST", { url: DESTINATION, ...body }, origin);
+async function create(body: Json, api?: Api) {
+  const response = await send("/v1/links", "POST", { url: DESTINATION, ...body }, api);
   expect([response.status, response.body]).toEqual([201, expect.anything()]);
   return linkSchema.parse(response.body);
 }
 
-const read = async (id: string, origin?: string) =>
-  linkSchema.parse((await send(`/v1/links/${id}`, "GET", undefined, origin)).body);
+const read = async (id: string, api?: Api) =>
+  linkSchema.parse((await send(`/v1/links/${id}`, "GET", undefined, api)).body);
 
-async function change(id: string, body: Json, origin?: string) {
-  const response = await send(`/v1/links/${id}`, "PATCH", body, origin);
+async function change(id: string, body: Json) {
+  const response = await send(`/v1/links/${id}`, "PATCH", body);
   expect([response.status, response.body]).toEqual([200, expect.anything()]);
   return linkSchema.parse(response.body);
 }
@@ -430,14 +436,23 @@ describe("many redirectors and clients", () => {
 });
 
 describe("NATS", () => {
+  // Another NATS has another database: two feeds cannot follow one.
+  let services: SharedStack;
+  let otherKey: string;
+  beforeAll(async () => {
+    services = await withOwnDatabase(stack, "other_nats");
+    ({ key: otherKey } = await createAccount(services, "enterprise", UNLIMITED));
+  });
+
   test("that lost everything grants no click again", async () => {
     await using nats = await startNats();
     const env = { NATS_URL: nats.url };
     await using cleanup = new AsyncDisposableStack();
-    const api = await startApi(stack, env);
-    cleanup.defer(() => api.stop());
+    const process = await startApi(services, env);
+    cleanup.defer(() => process.stop());
+    const api: Api = { url: process.url, key: otherKey };
     const fleet = cleanup.use(await createFleet(3, env));
-    const { id, alias } = await create({ max_clicks: 60 }, api.url);
+    const { id, alias } = await create({ max_clicks: 60 }, api);
     const urls = fleet.redirectors.map(({ url }) => url());
     let led = 0;
     for (let i = 0; i < 45; i++) {
@@ -446,10 +461,9 @@ describe("NATS", () => {
     expect(led).toBe(45);
     await nats.kill();
     await nats.start("lost");
-    // Published anew by this API: the stack's own has another NATS, and might take it from the outbox.
     await eventually(async () => {
       const body = { title: `resync ${Math.random()}` };
-      const { headers } = await send(`/v1/links/${id}`, "PATCH", body, api.url);
+      const { headers } = await send(`/v1/links/${id}`, "PATCH", body, api);
       expect(headers.get("x-propagation")).toBeNull();
     }, RECOVERY_MS);
     // Also through the one that has not used a click.
@@ -458,7 +472,7 @@ describe("NATS", () => {
     await clients.untilRefused();
     await clients.stop();
     expect(led + clients.led).toBe(60);
-    expect(await read(id, api.url)).toMatchObject({ status: "limit_reached", clicks_left: 0 });
+    expect(await read(id, api)).toMatchObject({ status: "limit_reached", clicks_left: 0 });
   }, 240_000);
 
   test("whose leader is killed grants no click twice", async () => {
@@ -470,11 +484,12 @@ describe("NATS", () => {
       NATS_REPLICAS: "3",
     });
     await using cleanup = new AsyncDisposableStack();
-    const api = await startApi(stack, env("api"));
-    cleanup.defer(() => api.stop());
+    const process = await startApi(services, env("api"));
+    cleanup.defer(() => process.stop());
+    const api: Api = { url: process.url, key: otherKey };
     const fleet = cleanup.use(await createFleet(2, env("redirector")));
     const max = 3_000;
-    const { alias } = await create({ max_clicks: max }, api.url);
+    const { alias } = await create({ max_clicks: max }, api);
     const clients = storm(alias, () => fleet.redirectors.map(({ url }) => url()));
     for (let round = 0; round < 2; round++) {
       // None is left if the clients were fast.

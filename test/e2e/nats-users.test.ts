@@ -12,6 +12,7 @@ import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
+import { withOwnDatabase } from "../harness/own-database.ts";
 import { startApi, startRedirector, startWorker } from "../harness/processes.ts";
 import { startStack } from "../harness/stack.ts";
 
@@ -27,7 +28,8 @@ const OTHER_INBOXES = {
 type NatsUser = "api" | "redirector" | "worker";
 
 test("links and clicks flow with the users of deploy/nats, and no user may do more than its process needs", async () => {
-  await using stack = await startStack();
+  await using started = await startStack();
+  const stack = await withOwnDatabase(started, "users");
   await using cleanup = new AsyncDisposableStack();
   await using nats = await startNatsCluster(await ownNatsServer(), { count: 1 });
   const environment = (user: NatsUser) => ({

@@ -1,9 +1,10 @@
 /** Additional processes of the product beside those of a stack. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
 import { PROJECT_DIR } from "./stack.ts";
+import { createTemporaryDir } from "./templates.ts";
 
 /** Ends the processes if the test runner is killed. */
 let watchdog: Watchdog | undefined;
@@ -103,6 +104,8 @@ async function start(
 ): Promise<ExtraProcess> {
   const { nats_url, short_url } = stack.info();
   const program = join(stack.root ?? PROJECT_DIR, `${name}/main.ts`);
+  // What the process says does not depend on how soon this one reads it.
+  const outputPath = join(createTemporaryDir("shorthop-output-"), "stdout");
   const child = Bun.spawn([...within, process.execPath, program], {
     env: {
       ...process.env,
@@ -112,32 +115,35 @@ async function start(
       ...env,
     },
     stdin: "ignore",
-    stdout: "pipe",
+    stdout: Bun.file(outputPath),
     stderr: "inherit",
   });
   watchdog ??= startWatchdog();
   watchdog.watch(name, child.pid);
-  let output = "";
-  const listening = Promise.withResolvers<{ url: string; metricsUrl: string }>();
-  void (async () => {
-    const decoder = new TextDecoder();
-    for await (const chunk of child.stdout) {
-      output += decoder.decode(chunk, { stream: true });
-      const found = /(?:"url":"([^"]+)",)?"internal_url":"([^"]+)"/.exec(output);
-      // A worker has only an internal address.
-      if (found?.[2] !== undefined)
-        listening.resolve({ url: found[1] ?? "", metricsUrl: found[2] });
-    }
-    listening.reject(new Error(`The ${name} did not start:\n${output}`));
-  })();
-  const urls = await listening.promise;
+  const output = (): string => readFileSync(outputPath, "utf8");
   return {
-    ...urls,
+    ...(await addressesOf(name, child, output)),
     pid: child.pid,
-    output: () => output,
+    output,
     async stop() {
       child.kill("SIGTERM");
       await child.exited;
     },
   };
+}
+
+/** Waits until a process says where it listens; throws what it said when it ends before. */
+async function addressesOf(
+  name: string,
+  child: Bun.Subprocess,
+  output: () => string,
+): Promise<{ url: string; metricsUrl: string }> {
+  for (;;) {
+    const hasEnded = child.exitCode !== null || child.signalCode !== null;
+    const found = /(?:"url":"([^"]+)",)?"internal_url":"([^"]+)"/.exec(output());
+    // A worker has only an internal address.
+    if (found?.[2] !== undefined) return { url: found[1] ?? "", metricsUrl: found[2] };
+    if (hasEnded) throw new Error(`The ${name} did not start:\n${output()}`);
+    await Bun.sleep(20);
+  }
 }
