@@ -59,6 +59,13 @@ const FILL_MS = 60_000;
 /** How long it waits when there are no more to come; without NATS, old links are better than none. */
 const CATCH_UP_MS = 3_000;
 
+/** Ends the process with a message, as it must not go on without one of its threads. */
+const failWith =
+  (message: string) =>
+  (error: unknown): never => {
+    throw new Error(message, { cause: error });
+  };
+
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("redirector", config.LOG_LEVEL);
@@ -83,16 +90,12 @@ async function serve(): Promise<void> {
     logLevel: config.LOG_LEVEL,
     images: imagesPlaceOf(config),
     onChanged: () => links.poll(),
-    onError: (error) => {
-      throw new Error("The links thread failed.", { cause: error });
-    },
+    onError: failWith("The links thread failed."),
   });
   const slowReads = createSlowReads({
     workerUrl: new URL("./links/slow-reads.worker.ts", import.meta.url),
     dir: linksDir,
-    onError: (error) => {
-      throw new Error("The thread of slow reads failed.", { cause: error });
-    },
+    onError: failWith("The thread of slow reads failed."),
   });
   const feed = createFeedHealth();
   const links = startHostLinks({
@@ -128,9 +131,7 @@ async function serve(): Promise<void> {
     streamReplicas: config.NATS_REPLICAS,
     logLevel: config.LOG_LEVEL,
     onReleased: (segment) => journal.recycle(segment),
-    onError: (error) => {
-      throw new Error("The publisher's thread failed.", { cause: error });
-    },
+    onError: failWith("The publisher's thread failed."),
   });
   const journal = openJournal({
     dir: config.JOURNAL_DIR,

@@ -21,6 +21,7 @@ import {
   startRedirector,
   startWorker,
 } from "../harness/processes.ts";
+import { runProgram } from "../harness/run-program.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const START_TIMEOUT_MS = 60_000;
@@ -55,8 +56,8 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
     startClickHouse(dataDir).then((started) => cleanup.use(started)),
   ]);
   const env = { DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
-  await run(["api/main.ts", "migrate"], env);
-  await run(["worker/main.ts", "migrate"], env);
+  await runProgram(["api/main.ts", "migrate"], env);
+  await runProgram(["worker/main.ts", "migrate"], env);
 
   const services: Services = {
     dataDir,
@@ -89,7 +90,10 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
       );
       return { ...member, linksDir: join(JOURNAL_DIR, "links") };
     }),
-    run(["api/cli/main.ts", ...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"], env),
+    runProgram(
+      ["api/cli/main.ts", ...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"],
+      env,
+    ),
   ]);
   const kept = cleanup.move();
   return {
@@ -129,18 +133,6 @@ const two = <T>(start: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all([start(1), start(2)]);
 
 /** Runs a command of the product; returns what it printed. */
-async function run(command: string[], env: Record<string, string>): Promise<string> {
-  const child = Bun.spawn([process.execPath, ...command], {
-    cwd: PROJECT_DIR,
-    env: { ...process.env, ...env },
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const stdout = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed:\n${stdout}`);
-  return stdout;
-}
-
 async function startClickHouse(dataDir: string) {
   const port = freePort();
   const { command, env, isReady } = clickhouseService(dataDir, port, CLICKHOUSE_PASSWORD);

@@ -444,13 +444,21 @@ describe("NATS", () => {
     ({ key: otherKey } = await createAccount(services, "enterprise", UNLIMITED));
   });
 
+  /** Starts an API process on that database, which ends with the test. */
+  async function startOtherApi(
+    env: Record<string, string>,
+    cleanup: AsyncDisposableStack,
+  ): Promise<Api> {
+    const { url, stop } = await startApi(services, env);
+    cleanup.defer(stop);
+    return { url, key: otherKey };
+  }
+
   test("that lost everything grants no click again", async () => {
     await using nats = await startNats();
     const env = { NATS_URL: nats.url };
     await using cleanup = new AsyncDisposableStack();
-    const process = await startApi(services, env);
-    cleanup.defer(() => process.stop());
-    const api: Api = { url: process.url, key: otherKey };
+    const api = await startOtherApi(env, cleanup);
     const fleet = cleanup.use(await createFleet(3, env));
     const { id, alias } = await create({ max_clicks: 60 }, api);
     const urls = fleet.redirectors.map(({ url }) => url());
@@ -484,9 +492,7 @@ describe("NATS", () => {
       NATS_REPLICAS: "3",
     });
     await using cleanup = new AsyncDisposableStack();
-    const process = await startApi(services, env("api"));
-    cleanup.defer(() => process.stop());
-    const api: Api = { url: process.url, key: otherKey };
+    const api = await startOtherApi(env("api"), cleanup);
     const fleet = cleanup.use(await createFleet(2, env("redirector")));
     const max = 3_000;
     const { alias } = await create({ max_clicks: max }, api);

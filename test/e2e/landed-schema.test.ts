@@ -11,8 +11,10 @@ import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { createLog } from "../../shared/log.ts";
 import { callOnce } from "../harness/api.ts";
-import { type ExtraProcess, type Services, startApi } from "../harness/processes.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { onDatabase } from "../harness/own-database.ts";
+import { type ExtraProcess, startApi } from "../harness/processes.ts";
+import { runProgram } from "../harness/run-program.ts";
+import { PROJECT_DIR, type SharedStack, type Stack, startStack } from "../harness/stack.ts";
 import { extractProgramBefore } from "../upgrade/old-program.ts";
 
 /** What the last released version had not. */
@@ -65,6 +67,7 @@ async function listColumns(sql: Sql): Promise<Map<string, string[]>> {
 
 describe.skipIf(old === undefined)("the schema of the last released version", () => {
   let stack: Stack;
+  let services: SharedStack;
   let sql: Sql;
   let key: string;
   let oldApi: ExtraProcess;
@@ -74,43 +77,26 @@ describe.skipIf(old === undefined)("the schema of the last released version", ()
   let after: typeof before;
 
   /** Runs a program of the old version to its end. */
-  async function runOld(args: readonly string[]): Promise<string> {
-    const child = Bun.spawn([process.execPath, ...args], {
-      cwd: old?.root ?? "",
-      env: { ...process.env, DATABASE_URL: databaseUrl() },
-      stdout: "pipe",
-    });
-    const output = await new Response(child.stdout).text();
-    expect([args, await child.exited]).toEqual([args, 0]);
-    return output;
-  }
-
-  const databaseUrl = (): string => {
-    const url = new URL(stack.info().database_url);
-    url.pathname = "/landed";
-    return url.href;
-  };
-  const services = (): Services => ({
-    dataDir: stack.dataDir,
-    info: () => ({ ...stack.info(), database_url: databaseUrl() }),
-  });
+  const runOld = (args: readonly string[]): Promise<string> =>
+    runProgram(args, { DATABASE_URL: services.info().database_url }, old?.root ?? "");
 
   beforeAll(async () => {
     stack = await startStack();
+    services = onDatabase(stack, "landed");
     await runOld(["api/main.ts", "migrate"]);
     const create = ["accounts", "create", "--name", "Landed", "--plan", "enterprise"];
     const limits = ["--limits", JSON.stringify(LIMITS)];
     const account = await runOld(["api/cli/main.ts", ...create, ...limits, "--key", "--json"]);
     key = z.object({ key: z.string() }).parse(JSON.parse(account)).key;
-    oldApi = await startApi({ ...services(), root: old?.root ?? "" });
+    oldApi = await startApi({ ...services, root: old?.root ?? "" });
     await fill();
 
-    sql = openPostgres(databaseUrl(), 2);
+    sql = openPostgres(services.info().database_url, 2);
     const columns = await listColumns(sql);
     before = await dump(sql, columns);
     await migratePostgres(sql, createLog("test", "fatal"));
     after = await dump(sql, columns);
-    newApi = await startApi(services());
+    newApi = await startApi(services);
   });
   afterAll(async () => {
     await Promise.all([oldApi.stop(), newApi.stop()]);

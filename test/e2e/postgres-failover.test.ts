@@ -7,22 +7,10 @@ import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startPostgresPair } from "../harness/postgres-pair.ts";
 import { startApi } from "../harness/processes.ts";
-import { PROJECT_DIR, startStack } from "../harness/stack.ts";
+import { runProgram } from "../harness/run-program.ts";
+import { startStack } from "../harness/stack.ts";
 
 const RECOVERY_MS = 30_000;
-
-/** Runs a command of the product on the pair. */
-async function run(command: string[], url: string): Promise<string> {
-  const child = Bun.spawn([process.execPath, ...command], {
-    cwd: PROJECT_DIR,
-    env: { ...process.env, DATABASE_URL: url },
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const stdout = await new Response(child.stdout).text();
-  expect(await child.exited).toBe(0);
-  return stdout;
-}
 
 const OUTPUT_CHARACTERS = 4_000;
 
@@ -34,7 +22,7 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
   const sql = openPostgres(pair.url, 2);
   cleanup.defer(() => sql.end({ timeout: 1 }));
   expect(sql`select 1`).rejects.toThrow("does not exist");
-  await run(["api/main.ts", "migrate"], pair.url);
+  await runProgram(["api/main.ts", "migrate"], { DATABASE_URL: pair.url });
   const [row] = await sql<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`;
   expect(row.standby).toBe(false);
   expect(await schemaState(sql)).toBe("ok");
@@ -43,7 +31,7 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
   cleanup.defer(() => api.stop());
   const create = ["accounts", "create", "--name", "Pair", "--plan", "enterprise"];
   const { key } = JSON.parse(
-    await run(["api/cli/main.ts", ...create, "--key", "--json"], pair.url),
+    await runProgram(["api/cli/main.ts", ...create, "--key", "--json"], { DATABASE_URL: pair.url }),
   );
   /** Sends a request once; a process that ended has said why. */
   const send: typeof callOnce = (url, options) =>

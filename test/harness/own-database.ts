@@ -1,16 +1,20 @@
-/** A database of its own beside a stack's: two feeds on different NATS servers cannot follow one PostgreSQL. */
+/** A database of its own beside a stack's: two feeds on different NATS servers cannot follow one. */
 import { withDatabase } from "../../shared/postgres.ts";
+import { runProgram } from "./run-program.ts";
 import type { SharedStack } from "./stack.ts";
 
-/** Makes another database in the stack's PostgreSQL, with the schema; returns the stack with it in place of its own. */
+/** A stack with another database of its PostgreSQL in place of its own. */
+export const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
+  ...stack,
+  info() {
+    const info = stack.info();
+    return { ...info, database_url: withDatabase(info.database_url, name) };
+  },
+});
+
+/** Makes such a database, with the schema. */
 export async function withOwnDatabase(stack: SharedStack, name: string): Promise<SharedStack> {
-  const database_url = withDatabase(stack.info().database_url, name);
-  const child = Bun.spawn([process.execPath, "api/main.ts", "migrate"], {
-    cwd: stack.root,
-    env: { ...process.env, DATABASE_URL: database_url },
-    stdout: "ignore",
-    stderr: "inherit",
-  });
-  if ((await child.exited) !== 0) throw new Error(`The database ${name} was not made.`);
-  return { ...stack, info: () => ({ ...stack.info(), database_url }) };
+  const own = onDatabase(stack, name);
+  await runProgram(["api/main.ts", "migrate"], { DATABASE_URL: own.info().database_url }, own.root);
+  return own;
 }

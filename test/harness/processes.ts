@@ -4,7 +4,6 @@ import { join } from "node:path";
 
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
 import { PROJECT_DIR } from "./stack.ts";
-import { createTemporaryDir } from "./templates.ts";
 
 /** Ends the processes if the test runner is killed. */
 let watchdog: Watchdog | undefined;
@@ -75,10 +74,12 @@ export async function startRedirector(
 /** How long a redirector may read links before tests go on nevertheless. */
 const READY_MS = 20_000;
 
+const POLL_MS = 20;
+
 async function waitUntilReady({ metricsUrl }: ExtraProcess): Promise<void> {
   const isReady = async (): Promise<boolean> => (await fetch(`${metricsUrl}/readyz`)).ok;
   const deadline = Date.now() + READY_MS;
-  while (Date.now() < deadline && !(await isReady().catch(() => false))) await Bun.sleep(20);
+  while (Date.now() < deadline && !(await isReady().catch(() => false))) await Bun.sleep(POLL_MS);
 }
 
 /** Starts an additional worker on the stack's services; `env` overrides its settings. */
@@ -105,7 +106,7 @@ async function start(
   const { nats_url, short_url } = stack.info();
   const program = join(stack.root ?? PROJECT_DIR, `${name}/main.ts`);
   // What the process says does not depend on how soon this one reads it.
-  const outputPath = join(createTemporaryDir("shorthop-output-"), "stdout");
+  const outputPath = join(mkdtempSync(join(stack.dataDir, "output-")), "stdout");
   const child = Bun.spawn([...within, process.execPath, program], {
     env: {
       ...process.env,
@@ -144,6 +145,6 @@ async function addressesOf(
     // A worker has only an internal address.
     if (found?.[2] !== undefined) return { url: found[1] ?? "", metricsUrl: found[2] };
     if (hasEnded) throw new Error(`The ${name} did not start:\n${output()}`);
-    await Bun.sleep(20);
+    await Bun.sleep(POLL_MS);
   }
 }
