@@ -1,7 +1,7 @@
 /**
  * Runs before `npm start` and `npm test`, on a machine with only Node 20 and npm: installs the locked
- * dependencies if they are missing or outdated, and runs the install scripts that npm may have blocked.
- * Does nothing if everything is in place.
+ * dependencies if they are missing or outdated, runs the install scripts that npm may have blocked, and applies
+ * the patches. Does nothing if everything is in place.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -29,10 +29,15 @@ const LOCK_POLL_MS = 500;
 /** The `bun` package ships a small placeholder that its install script replaces with the executable. */
 const PLACEHOLDER_BYTES_MAX = 1_000_000;
 
-const lockfileHash = createHash("sha256")
-  .update(readFileSync(join(root, "package-lock.json")))
-  .digest("hex");
-const installed = () => existsSync(stamp) && readFileSync(stamp, "utf8") === lockfileHash;
+/** Patches of dependencies, `PACKAGE+VERSION.patch` or `@SCOPE+PACKAGE+VERSION.patch`; docs/dependencies.md has the reasons. */
+const patches = join("deploy", "patches");
+const patchFiles = readdirSync(join(root, patches));
+
+const wanted = createHash("sha256");
+for (const file of ["package-lock.json", ...patchFiles.map((name) => join(patches, name))])
+  wanted.update(readFileSync(join(root, file)));
+const wantedHash = wanted.digest("hex");
+const installed = () => existsSync(stamp) && readFileSync(stamp, "utf8") === wantedHash;
 
 if (!installed()) {
   await takeLock();
@@ -81,13 +86,20 @@ function install() {
   const started = Date.now();
   // Interrupted, an installation must not count as complete.
   rmSync(stamp, { force: true });
+  // A package that has an older patch could not take another.
+  for (const file of patchFiles) {
+    const name = file.slice(0, file.lastIndexOf("+")).replace("+", "/");
+    rmSync(join(modules, name), { recursive: true, force: true });
+  }
   // Not `npm ci`: it rejects a lock file that lacks entries for other platforms' optional packages, and
   // not every registry has those. The lock file's versions and checksums still apply.
   const options = ["--no-save", "--include=dev", "--include=optional", "--no-audit", "--no-fund"];
   run("npm", ["install", ...options, "--loglevel=error"], root);
   finishBun();
   finishPostgres();
-  writeFileSync(stamp, lockfileHash);
+  const patchPackage = join(modules, "patch-package", "index.js");
+  run(process.execPath, [patchPackage, "--patch-dir", patches, "--error-on-fail"], root);
+  writeFileSync(stamp, wantedHash);
   console.log(`Dependencies installed in ${Math.round((Date.now() - started) / 1000)} s.`);
 }
 

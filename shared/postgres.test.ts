@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
 
 import type postgres from "postgres";
 import * as z from "zod";
@@ -93,3 +94,67 @@ describe("a transaction whose connection is lost", () => {
     },
   );
 });
+
+/** More than any statement or end of a transaction needs from its call until it is sent. */
+const MICROTASKS = 20;
+
+/** What may be under way while a connection closes. */
+const UNDER_WAY: [name: string, (sql: postgres.Sql, close: () => void) => Promise<unknown>][] = [
+  ["a statement", (sql, close) => (close(), sql`select 2`)],
+  ["the end of a transaction", (sql, close) => sql.begin(() => close())],
+  ["a statement of a transaction", (sql, close) => sql.begin((own) => (close(), own`select 2`))],
+  [
+    "the failure of a transaction",
+    (sql, close) => sql.begin(() => (close(), Promise.reject(new Error("Not now.")))),
+  ],
+  [
+    "a statement of a reserved connection",
+    async (sql, close) => {
+      const reserved = await sql.reserve();
+      close();
+      await reserved`select 2`.finally(() => reserved.release());
+    },
+  ],
+  [
+    "the release of a reserved connection",
+    async (sql, close) => {
+      const reserved = await sql.reserve();
+      close();
+      reserved.release();
+    },
+  ],
+];
+
+describe("a connection that closes", () => {
+  test.each(UNDER_WAY)(
+    "in whichever step of %s neither ends the process nor is lost to the pool",
+    async (_, work) => {
+      await using database = await startPostgres();
+      const { hostname, port } = new URL(database.url);
+      let socket: Socket | undefined;
+      // Untyped by the library: a function that returns a socket.
+      const options = { max: 1, socket: () => (socket = connect(Number(port), hostname)) };
+      const sql = openPrimary(database.url, options);
+      for (let step = 0; step < MICROTASKS; step++) {
+        await sql`select 1`;
+        const close = () => void closeAfter(step, socket);
+        const outcome = await work(sql, close).then(
+          () => "done",
+          (error: Error) => error.message,
+        );
+        expect(outcome).toMatch(/^done$|CONNECTION_CLOSED|Not now/);
+        // Also the next statement may be sent just before the connection closes.
+        const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`, 5_000);
+        expect(row.one).toBe(1);
+      }
+      await sql.end({ timeout: 1 });
+    },
+  );
+});
+
+/** Closes a socket after some microtasks, and says so at once. */
+async function closeAfter(microtasks: number, socket: Socket | undefined): Promise<void> {
+  for (let i = 0; i < microtasks; i++) await Promise.resolve();
+  socket?.emit("close", false);
+  socket?.destroy();
+}

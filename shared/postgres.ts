@@ -62,62 +62,12 @@ export const databaseOf = (url: string): string =>
 export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
   const { base, hosts } = hostsOf(url);
   const settings = { ...options, target_session_attrs: "primary" as const };
-  if (hosts.length === 1) return abandonLostTransactions(postgres(base.href, settings));
+  if (hosts.length === 1) return postgres(base.href, settings);
   const findPrimary = createPrimaryFinder(base, hosts);
   // Untyped by the library: a function that returns a connected socket.
   const socket = () => connectTo(findPrimary);
-  return abandonLostTransactions(postgres(base.href, { ...settings, socket } as PoolOptions));
+  return postgres(base.href, { ...settings, socket } as PoolOptions);
 }
-
-/** How a query fails whose connection is lost. */
-const LOST = new Set(["CONNECTION_CLOSED", "ECONNRESET", "EPIPE"]);
-
-const isLost = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && LOST.has(String(error.code));
-
-/**
- * Keeps the library from writing on a transaction's connection after it is lost: a statement, `commit` or `rollback` would go
- * to a socket that is gone, in an event of its own, and the exception would end the process (postgres 3.4.9, `nextWrite`
- * in connection.js). Statements throw instead, and work that ends is left unsettled, as the library itself rejects the
- * transaction when the connection closes.
- */
-function abandonLostTransactions(sql: postgres.Sql): postgres.Sql {
-  type Work = (transaction: postgres.TransactionSql) => unknown;
-  const begin = sql.begin.bind(sql);
-  async function guarded(first: string | Work, second?: Work): Promise<unknown> {
-    const work = typeof first === "string" ? second : first;
-    /** Also before the work has ended: its connection was idle when it was lost. */
-    let isOver = false;
-    const guard: Work = async (transaction) => {
-      try {
-        const result = await work?.(failAfter(transaction, () => isOver));
-        if (!isOver) return result;
-      } catch (error) {
-        if (!isOver && !isLost(error)) throw error;
-      }
-      return await new Promise(() => undefined);
-    };
-    try {
-      return await (typeof first === "string" ? begin(first, guard) : begin(guard));
-    } finally {
-      isOver = true;
-    }
-  }
-  return Object.assign(sql, { begin: guarded as typeof sql.begin });
-}
-
-/** The same transaction, whose statements throw once it is over. */
-const failAfter = (
-  transaction: postgres.TransactionSql,
-  isOver: () => boolean,
-): postgres.TransactionSql =>
-  new Proxy(transaction, {
-    apply(target, self, statement) {
-      if (isOver())
-        throw Object.assign(new Error("The transaction is over."), { code: "CONNECTION_CLOSED" });
-      return Reflect.apply(target, self, statement);
-    },
-  });
 
 /**
  * Returns a function that asks all hosts at once which of them is primary. Concurrent calls share one question, as all
