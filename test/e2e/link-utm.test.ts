@@ -84,6 +84,11 @@ test("the short URL's own parameters win, the link's at the time of the click co
     ]);
   }, 10_000);
   await call(api(`/v1/links/${id}`), { key, method: "PATCH", body: { utm_source: "later" } });
+  // Crawlers are not among the clicks that are counted.
+  await eventually(async () => {
+    const { headers } = await call(short_url, { headers: { "user-agent": "Googlebot/2.1" } });
+    expect(headers.get("location")).toContain("utm_source=later");
+  }, 10_000);
   await click(short_url);
   await eventually(async () => {
     expect(await countBy(id, "utm_source")).toEqual({ "Brief März & mehr": 3, own: 1, later: 1 });
