@@ -289,6 +289,11 @@ withBrowser("the analytics of the dashboard", () => {
     const own = await seed();
     const { id, short_url } = await own.client.links.create({ url: "https://example.com/" });
     await own.client.links.update(id, { disabled: true });
+    // A HEAD request is not counted.
+    await eventually(
+      async () => expect((await fetch(short_url, { method: "HEAD" })).status).toBe(404),
+      TIMEOUT_MS,
+    );
     for (let i = 0; i < 3; i++)
       expect((await fetch(short_url, { redirect: "manual" })).status).toBe(404);
     await eventually(async () => {
@@ -307,7 +312,10 @@ withBrowser("the analytics of the dashboard", () => {
       await page.getByText("None in this period.").waitFor();
       await tabs.getByRole("button", { name: "Over time" }).click();
       const table = page.getByRole("table", { name: "What did not work over time" });
-      expect(await table.locator("tbody tr").count()).toBe(1);
+      await eventually(
+        async () => expect(await table.locator("tbody tr").count()).toBe(1),
+        SHOWN_MS,
+      );
       await tabs.getByRole("button", { name: "Links" }).click();
       const links = page.getByRole("list", { name: "Links that failed" });
       await links.getByRole("link", { name: new URL(short_url).pathname }).click();

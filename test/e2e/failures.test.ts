@@ -157,6 +157,10 @@ describe("requests that lead nowhere", () => {
         expect(await follow(links.expired.alias, "go.example.com", { method: "HEAD" })).toBe(410),
       TIMEOUT_MS,
     );
+    await eventually(
+      async () => expect(await follow(links.disabled.alias, own(), { method: "HEAD" })).toBe(404),
+      TIMEOUT_MS,
+    );
     for (let i = 0; i < 2; i++) {
       expect(await follow(links.expired.alias, "go.example.com")).toBe(410);
       expect(await follow(links.disabled.alias, own())).toBe(404);

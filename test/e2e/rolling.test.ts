@@ -71,10 +71,10 @@ type Connections = "kept" | "new";
 
 type SendOptions = { headers?: Record<string, string>; connections?: Connections };
 
-/** Sends requests continuously, at a limited total rate, until `work` is done. */
+/** Sends requests continuously, at a limited total rate, until `work` is done; it is given the results so far. */
 async function sendDuring(
   urls: readonly string[],
-  work: () => Promise<void>,
+  work: (results: Results) => Promise<void>,
   { headers = {}, connections = "kept" }: SendOptions = {},
 ): Promise<Results> {
   const results: Results = { statuses: new Map(), failures: [] };
@@ -99,7 +99,7 @@ async function sendDuring(
     }
     for (const agent of agents.values()) agent.destroy();
   });
-  await work();
+  await work(results);
   working = false;
   await Promise.all(clients);
   return results;
@@ -120,10 +120,15 @@ test.each<Connections>(["kept", "new"])(
     };
     const running = await Promise.all(Array.from({ length: REDIRECTORS }, (_, i) => start(i)));
 
-    const replaceAll = async () => {
+    const enough = connections === "kept" ? 5_000 : 1_000;
+    const replaceAll = async ({ statuses }: Results) => {
       for (let i = 0; i < REDIRECTORS; i++) {
         await running[i]?.stop();
         running[i] = await start(i);
+        await eventually(async () => {
+          const share = (enough * (i + 1)) / REDIRECTORS;
+          expect(statuses.get(302) ?? 0).toBeGreaterThan(share);
+        }, 10_000);
       }
     };
     const url = `http://127.0.0.1:${port}/${link.alias}`;
@@ -132,7 +137,7 @@ test.each<Connections>(["kept", "new"])(
     console.log(`${redirects} redirects`);
     expect(results.failures).toEqual([]);
     expect([...results.statuses.keys()]).toEqual([302]);
-    expect(redirects).toBeGreaterThan(connections === "kept" ? 5_000 : 1_000);
+    expect(redirects).toBeGreaterThan(enough);
     await eventually(async () => {
       const { body: updated } = await call(`${stack.info().api_url}/v1/links/${link.id}`, { key });
       expect(linkSchema.parse(updated).clicks).toBe(redirects);
