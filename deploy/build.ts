@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } fr
 import { join } from "node:path";
 
 import { version } from "../shared/version.ts";
+import { buildExecutable } from "./build-executable.ts";
 import { createManPage } from "./packages/man-page.ts";
 import { buildPackages } from "./packages/packages.ts";
 import { run } from "./packages/run.ts";
@@ -27,31 +28,14 @@ const SHIPPED = [
   "deploy/monitoring",
 ];
 
-/**
- * Some libraries put more details into their errors unless NODE_ENV is "production". Some read it at build
- * time, which needs the definition; others read it at run time, which needs the banner.
- */
-const PRODUCTION = [
-  "--define=process.env.NODE_ENV='production'",
-  '--banner=process.env["NODE_" + "ENV"] ??= "production";',
-];
-
 rmSync(DIST, { recursive: true, force: true });
-buildExecutable(join(DIST, "bin"));
+buildBinaries(join(DIST, "bin"));
 run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")], ROOT);
 if (!process.argv.includes("--only-binaries")) pack();
 
-function buildExecutable(dir: string): void {
-  const entries = [
-    "deploy/executable.ts",
-    "redirector/journal/publisher.worker.ts",
-    "redirector/links/links.worker.ts",
-    "redirector/links/slow-reads.worker.ts",
-  ];
-  // The redirector names its workers' modules relative to this root.
-  const options = ["--compile", ...PRODUCTION, "--root", "redirector"];
-  const outfile = join(dir, "shorthop");
-  run([process.execPath, "build", ...options, ...entries, "--outfile", outfile], ROOT);
+/** Builds the executable, with its other names and scripts beside it. */
+function buildBinaries(dir: string): void {
+  buildExecutable(join(dir, "shorthop"));
   for (const name of LINKS) symlinkSync("shorthop", join(dir, name));
   for (const name of ["shorthop-restart", "shorthop-tls-restart"])
     cpSync(join(ROOT, "deploy/packages", name), join(dir, name));

@@ -13,21 +13,28 @@ import { collectStarts, sum, writeTiming } from "./runner/timing.ts";
 const UNIT_TIMEOUT_MS = 600_000;
 
 /**
- * Files of end-to-end tests, and processes of unit tests, that run at a time for each core. They wait half of the time: for
- * elections, leases, time-outs. With these, two cores have no more to give.
+ * Files of end-to-end tests, and processes of unit tests, that run at a time for each core. They wait half of the time and
+ * two thirds of it: for elections, leases, time-outs. With these, two cores have no more to give.
  */
-const AT_ONCE_PER_CORE = 2;
+const FILES_PER_CORE = 2;
+const UNIT_PROCESSES_PER_CORE = 3;
 
-/** More would share memory and a disk, whatever the number of cores. */
-const AT_ONCE_MAX = 4;
+/** For more cores than this, no more at a time: they would share memory and a disk. */
+const CORES_MAX = 2;
 
-const AT_ONCE = Math.min(AT_ONCE_MAX, Math.ceil(AT_ONCE_PER_CORE * countCores()));
+const CORES = Math.min(CORES_MAX, countCores());
 
 /**
  * Files with failed tests that are run once more, alone, when all others have ended: on a busy machine a test may fail
  * for want of time. One that passes then is listed as flaky, which is a fault to mend; more of them are no coincidence.
  */
 const RERUN_FILES_MAX = 3;
+
+/**
+ * The slowest files of unit tests, which start first: with the slowest last, one process works on it while the others have
+ * nothing to do. `bun test --update-timings` writes it.
+ */
+const UNIT_TIMINGS = "test/runner/unit-timings.json";
 
 const UNIT_PATHS = [
   "shared",
@@ -101,14 +108,19 @@ function selectAffected(): Selection {
 async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
   console.log("\n== unit tests ==");
   // Files of a process share globals, as they would in a single one.
-  const flags = [`--parallel=${AT_ONCE}`, "--no-isolate", `--timeout=${UNIT_TIMEOUT_MS}`];
+  const flags = [
+    `--parallel=${Math.ceil(UNIT_PROCESSES_PER_CORE * CORES)}`,
+    "--no-isolate",
+    `--timeout=${UNIT_TIMEOUT_MS}`,
+    `--timings=${UNIT_TIMINGS}`,
+  ];
   return await runBunTest({ paths, flags, output: "inherit" });
 }
 
 async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> {
   if (selected.length === 0) return [];
   console.log("\n== end-to-end tests ==");
-  return await runFiles(selected, AT_ONCE);
+  return await runFiles(selected, Math.ceil(FILES_PER_CORE * CORES));
 }
 
 /** Runs the files of failed tests again, alone, unless they are too many; finds the failures that did not come again. */

@@ -88,6 +88,14 @@ const publish = (record: LinkRecord) =>
     .jetstream()
     .publish(linkSubject(record.domain, record.alias), encodeLinkMessage(record));
 
+/** Publishes that so many links were deleted, under the lowest versions. */
+const publishDeleted = (count: number) =>
+  Promise.all(
+    Array.from({ length: count }, (_, i) =>
+      publish({ state: "deleted", version: i + 1, domain: "", alias: `link-${i + 1}` }),
+    ),
+  );
+
 async function readRecord(domain: string, alias: string): Promise<LinkRecord | undefined> {
   const message = { last_by_subj: linkSubject(domain, alias) };
   return decodeLinkRecord((await manager.streams.getMessage(LINKS_STREAM, message)).data);
@@ -129,8 +137,8 @@ const expectFilled = (after: number) =>
 /** Every link of PostgreSQL is in the stream, under one version or a later one. */
 async function expectAllPublished(epoch: number): Promise<void> {
   const rows = await postgres.sql<{ alias: string }[]>`select alias from links`;
-  for (const { alias } of rows) {
-    const record = await readRecord("", alias);
+  const records = await Promise.all(rows.map(({ alias }) => readRecord("", alias)));
+  for (const record of records) {
     expect(record).toMatchObject({ state: "active" });
     expect(record?.version).toBeGreaterThanOrEqual(epoch);
   }
@@ -149,8 +157,7 @@ describe("a stream", () => {
     await postgres.sql`insert into link_feed default values`;
     await ensureLinksStream(manager, 1);
     // As processes published them that knew no epoch: hosts would remove links that are older than one.
-    for (let i = 1; i <= LINKS; i++)
-      await publish({ state: "deleted", version: i, domain: "", alias: `link-${i}` });
+    await publishDeleted(LINKS);
     await using _ = startWatch();
     await expectAllPublished(await expectFilled(0));
   });
@@ -273,8 +280,7 @@ describe("a stream", () => {
   test("in which replaced messages stay, as after a disk error, is made again and filled", async () => {
     // With more than one message a subject, a message does not replace the one before.
     await manager.streams.add({ name: LINKS_STREAM, subjects: ["links.>"], allow_direct: true });
-    for (let i = 1; i <= 1_000; i++)
-      await publish({ state: "deleted", version: i, domain: "", alias: `link-${i}` });
+    await publishDeleted(1_000);
     const { created } = await manager.streams.info(LINKS_STREAM);
     const before = await epochOf();
     // Not before, as it would fill the stream while these are published, and delete it.

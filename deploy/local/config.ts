@@ -16,6 +16,8 @@ export const configSchema = z.object({
     .default(join(PROJECT_DIR, ".local"))
     .transform((path) => resolve(path)),
   LOG_LEVEL: z.string().default("info"),
+  /** The executable whose processes run, in place of the sources. */
+  SHORTHOP_EXECUTABLE: z.string().optional(),
   /** Services that run elsewhere; those not set are started here. */
   DATABASE_URL: envPostgresUrl.optional(),
   NATS_URL: envNatsUrl.optional(),

@@ -169,6 +169,7 @@ async function run(): Promise<void> {
       logLevel: config.LOG_LEVEL,
       secrets,
       dashboardDir: dashboard.folder,
+      executable: config.SHORTHOP_EXECUTABLE,
     });
     const needs: Record<string, Promise<unknown>> = {
       api: Promise.all([postgresSchema, nats, dashboard.built]),

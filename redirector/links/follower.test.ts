@@ -81,7 +81,7 @@ async function createStream(): Promise<void> {
 /** Makes a store that has links and a position in the feed; returns its folder. */
 function storeAt(position: FeedState, links: readonly LinkRecord[] = []): string {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-  const writer = openWriter(dir);
+  const writer = openWriter(dir, { reserveBytes: 0 });
   writer.write(
     links.map((link) => toChange(link, encodeLinkRecord(link))),
     position,
@@ -101,7 +101,7 @@ type Options = {
 function follow({ dir: given, wrap = (store) => store, ...options }: Options = {}) {
   const dir = given ?? mkdtempSync(join(tmpdir(), "shorthop-links-"));
   const nats = openNats({ url: server.url, name: "redirector", log });
-  const store = openWriter(dir);
+  const store = openWriter(dir, { reserveBytes: 0 });
   const reader = openReader(dir);
   const records = createFeedRecords(log);
   const follower = startFollower({

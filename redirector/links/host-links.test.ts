@@ -86,7 +86,7 @@ const write = (store: StoreWriter, records: readonly LinkRecord[], feed = comple
 
 describe("the links of a host", () => {
   test("are found in a store that another process writes, and changes reach memory", async () => {
-    const store = openWriter(dir);
+    const store = openWriter(dir, { reserveBytes: 0 });
     write(store, [activeLink("a", 1), activeLink("b", 1)]);
     using process = startProcess();
     expect(await process.links.fetch("", "a")).toMatchObject({ version: 1 });
@@ -108,7 +108,7 @@ describe("the links of a host", () => {
     using process = startProcess();
     expect(process.links.find("", "a")).toBeUndefined();
     expect(process.links.fetch("", "a")).rejects.toThrow("no links store");
-    const store = openWriter(dir);
+    const store = openWriter(dir, { reserveBytes: 0 });
     const takedowns = takedownNotice(1, { accounts: [], hosts: [] });
     write(store, [activeLink("a", 1), takedowns], { ...complete, complete: false });
     await eventually(async () => expect(process.links.find("", "a")).toBeTruthy(), WITHIN_MS);
@@ -126,7 +126,7 @@ describe("the links of a host", () => {
   });
 
   test("are not read before the takedowns are known", async () => {
-    const store = openWriter(dir);
+    const store = openWriter(dir, { reserveBytes: 0 });
     const evil = { ...activeLink("evil", 1), destination: "https://evil.example/" };
     write(store, [evil], { ...complete, complete: false });
     using process = startProcess();
@@ -142,7 +142,7 @@ describe("the links of a host", () => {
   });
 
   test("take over takedowns and the settings of domains, and forget domains that are no more", async () => {
-    const store = openWriter(dir);
+    const store = openWriter(dir, { reserveBytes: 0 });
     write(store, []);
     using process = startProcess();
     const isCovered = () =>
@@ -162,7 +162,7 @@ describe("the links of a host", () => {
   });
 
   test("are forgotten in memory by a process that is too far behind, and read again", async () => {
-    const store = openWriter(dir);
+    const store = openWriter(dir, { reserveBytes: 0 });
     write(store, [activeLink("a", 1)]);
     using process = startProcess();
     await process.links.fetch("", "a");
@@ -174,7 +174,7 @@ describe("the links of a host", () => {
   });
 
   test("stay in memory when the store is damaged, and come from the next one", async () => {
-    const store = openWriter(dir);
+    const store = openWriter(dir, { reserveBytes: 0 });
     write(store, [activeLink("a", 1), activeLink("b", 1)]);
     store.close();
     using process = startProcess();
@@ -186,7 +186,7 @@ describe("the links of a host", () => {
     expect(process.damages).toHaveLength(1);
     expect(process.cached("a")).toBe("https://example.com/1");
     renameSync(storePath(dir), join(dir, "damaged"));
-    const next = openWriter(dir);
+    const next = openWriter(dir, { reserveBytes: 0 });
     write(next, [activeLink("b", 2)], { ...complete, complete: false });
     await Bun.sleep(1_000);
     // The next store lacks links: it is no reason to forget any.
@@ -209,7 +209,7 @@ describe("an alias that the store does not have", () => {
     const { created } = await manager.streams.info(LINKS_STREAM);
     const nats = openNats({ url: server.url, name: "redirector", log });
     await nats.connection;
-    const store = openWriter(dir);
+    const store = openWriter(dir, { reserveBytes: 0 });
     write(store, [], { ...complete, stream: created, sequence: 0 });
     using process = startProcess(nats);
     expect(await process.links.fetch("", "new")).toBeUndefined();

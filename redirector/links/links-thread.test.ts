@@ -201,6 +201,9 @@ test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the rese
     await thread.stop();
   } finally {
     unmountDisk(disk);
+    // The other tests would read them all.
+    const manager = await connection.jetstreamManager();
+    await manager.streams.purge(LINKS_STREAM);
   }
 });
 

@@ -29,7 +29,7 @@ afterEach(() => {
 test("a read ends when there is no store, when there is one, and when another one took its place", async () => {
   await slowReads.prefetch("", "link");
   for (let i = 0; i < 2; i++) {
-    using store = openWriter(dir);
+    using store = openWriter(dir, { reserveBytes: 0 });
     const link = activeLink("link", 1);
     store.write([toChange(link, encodeLinkRecord(link))], EMPTY_FEED);
     await slowReads.prefetch("", "link");

@@ -31,7 +31,7 @@ const isKept = (key: string): boolean => key === "/kept";
 
 describe("the links store", () => {
   test("has what was written, with the position behind it, when it is opened again", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     const settings = domainNotice(3, "go.example.com", { fold: "all" });
     const link = { ...activeLink("a", 1), title: "Title", host_changed_at: 5 };
     const written = [link, { ...activeLink("b", 2), state: "deleted" as const }, settings];
@@ -47,7 +47,7 @@ describe("the links store", () => {
   });
 
   test("keeps the newest version, in whatever order they come, and counts only those", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     const versions = [
       activeLink("a", 2),
       activeLink("a", 1),
@@ -63,7 +63,7 @@ describe("the links store", () => {
   });
 
   test("writes the changes of a transaction and its position, or neither", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     writer.write([change(activeLink("a", 1))], at(1));
     const broken = change(activeLink("b", Number.NaN));
     expect(() => writer.write([change(activeLink("a", 2)), broken], at(2))).toThrow();
@@ -75,7 +75,7 @@ describe("the links store", () => {
   });
 
   test("tells readers what changed, part by part, and that they are too far behind", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     const reader = openReader(dir);
     const before = reader.dataVersion();
     const links = Array.from({ length: CHANGES_KEPT + 1 }, (_, i) => activeLink(`link-${i}`, 1));
@@ -92,7 +92,7 @@ describe("the links store", () => {
   });
 
   test("removes what is older than an epoch, in parts, and tells readers", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     const links = Array.from({ length: 10 }, (_, i) => activeLink(`link-${i}`, i));
     writer.write([...links, { ...activeLink("kept", 0) }].map(change), at(1));
     let removed = 0;
@@ -115,7 +115,7 @@ describe("the links store", () => {
   });
 
   test("never returns a row that is not what was written", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     writer.write([change(activeLink("a", 1))], at(1));
     writer.close();
     const db = new Database(storePath(dir));
@@ -134,7 +134,7 @@ describe("the links store", () => {
   });
 
   test("knows of a link whose record is malformed only that it may exist, until there is a good one", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     const [a, b] = [activeLink("a", 1), activeLink("b", 1)];
     writer.write([change(a), toMalformed(a), toMalformed(b)], at(1));
     const reader = openReader(dir);
@@ -153,7 +153,7 @@ describe("the links store", () => {
 
   test("can be read by nobody else, in whatever folder it is", () => {
     chmodSync(dir, 0o755);
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     writer.write([change(activeLink("a", 1))], at(1));
     for (const name of readdirSync(dir).filter((file) => !file.endsWith(".reserve")))
       expect([name, statSync(join(dir, name)).mode & 0o777]).toEqual([name, 0o600]);
@@ -161,7 +161,7 @@ describe("the links store", () => {
   });
 
   test("takes less than 250 bytes a link", () => {
-    const writer = openWriter(dir);
+    const writer = openWriter(dir, { reserveBytes: 0 });
     const links = Array.from({ length: 20_000 }, (_, i) => ({
       ...activeLink(Bun.hash(String(i)).toString(36).slice(0, 8), i),
       destination: `https://www.example.com/articles/${i}?source=newsletter`,

@@ -14,6 +14,7 @@ import {
   statfsSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
 
@@ -109,14 +110,22 @@ const reservePath = (dir: string): string => `${storePath(dir)}.reserve`;
 /** A disk with less room than so many reserves is nearly full: the room is the store's. */
 const RESERVE_SHARE = 4;
 
+/** Written at a time: the whole reserve at once would take as much memory. */
+const RESERVE_PART = Buffer.alloc(1024 * 1024);
+
 /** Takes room on the disk that {@link releaseReserve} gives back; returns whether there is such room. */
-function keepReserve(dir: string): boolean {
+function keepReserve(dir: string, bytes: number): boolean {
   const path = reservePath(dir);
   if (existsSync(path)) return true;
   try {
     const { bavail, bsize } = statfsSync(dir);
-    if (bavail * bsize < RESERVE_SHARE * RESERVE_BYTES) return false;
-    writeFileSync(path, Buffer.alloc(RESERVE_BYTES));
+    if (bavail * bsize < RESERVE_SHARE * bytes) return false;
+    const file = openSync(path, "w");
+    try {
+      for (let at = 0; at < bytes; at += RESERVE_PART.length) writeSync(file, RESERVE_PART);
+    } finally {
+      closeSync(file);
+    }
     return true;
   } catch {
     rmSync(path, { force: true });
@@ -157,9 +166,9 @@ export type StoreWriter = ReturnType<typeof openWriter>;
 
 /**
  * Opens the store to write, and creates it; throws when the file is damaged or the disk is full. Only the process that
- * holds the folder's lock may do this.
+ * holds the folder's lock may do this. Tests that open many keep no room.
  */
-export function openWriter(dir: string) {
+export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   makeFolder(dir);
   // It has hashes of passwords. What SQLite makes beside it has the same permissions.
   closeSync(openSync(storePath(dir), "a", 0o600));
@@ -171,7 +180,7 @@ export function openWriter(dir: string) {
   db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`);
   db.run(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
   db.run(SCHEMA);
-  const hasRoom = keepReserve(dir);
+  const hasRoom = keepReserve(dir, reserveBytes);
   const logBytes = hasRoom ? WAL_BYTES : WAL_BYTES_SCARCE;
   db.run(`PRAGMA wal_autocheckpoint = ${logBytes / PAGE_BYTES}`);
   // What a larger log takes is needed for changes.

@@ -17,7 +17,7 @@ import { openNats } from "../../shared/nats.ts";
 export function startTestHost(url: string, { replicas = 1, log }: { replicas?: number; log: Log }) {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
   const nats = openNats({ url, name: "redirector", log });
-  const store = openWriter(dir);
+  const store = openWriter(dir, { reserveBytes: 0 });
   const reader = openReader(dir);
   let skipped = 0;
   const records = createFeedRecords(log, () => skipped++);

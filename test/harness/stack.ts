@@ -7,6 +7,7 @@ import * as z from "zod";
 import { findNatsServer } from "../../deploy/local/nats.ts";
 import { removeInstallation } from "../../deploy/local/postgres-installation.ts";
 import { eventually } from "./eventually.ts";
+import { findExecutable } from "./executable.ts";
 import { copyTemplate, type MakeDataDir } from "./stack-template.ts";
 import { noteStart } from "./start-times.ts";
 import { createTemporaryDir } from "./templates.ts";
@@ -61,8 +62,9 @@ type StackOptions = {
   env?: Record<string, string>;
   dataDir?: string;
   /**
-   * Starts without any data, as on a new machine, and with a PostgreSQL that waits for its disk, as benchmarks need it.
-   * Else a data directory that does not exist yet has all schemas and the demo account.
+   * Starts from the sources, without any data, as on a new machine, and with a PostgreSQL that waits for its disk, as
+   * benchmarks need it. Else the executable runs, and a data directory that does not exist yet has all schemas and the demo
+   * account.
    */
   empty?: boolean;
   args?: string[];
@@ -126,13 +128,17 @@ export async function spawnSupervisor({
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const dataDir = options.dataDir ?? createDataDir();
   const { empty = false, root = PROJECT_DIR } = options;
-  if (!empty && root === PROJECT_DIR && !existsSync(dataDir))
-    await copyTemplate(dataDir, makeDataDir);
+  const isPrepared = !empty && root === PROJECT_DIR;
+  if (isPrepared && !existsSync(dataDir)) await copyTemplate(dataDir, makeDataDir);
+  const env = {
+    ...(isPrepared ? { SHORTHOP_EXECUTABLE: await findExecutable() } : {}),
+    ...options.env,
+  };
   const path = join(dataDir, "stack.json");
   // A file left by a killed supervisor would look like readiness.
   rmSync(path, { force: true });
   const startedAt = performance.now();
-  const { supervisor, output } = await spawnSupervisor({ ...options, dataDir });
+  const { supervisor, output } = await spawnSupervisor({ ...options, env, dataDir });
   await eventually(async () => {
     if (supervisor.exitCode === null && !existsSync(path))
       throw new Error(`Not ready:\n${output()}`);

@@ -1,0 +1,32 @@
+/** Builds the one executable of an installation: the processes and the command line, with the runtime. */
+import { join } from "node:path";
+
+import { run } from "./packages/run.ts";
+
+const ROOT = join(import.meta.dir, "..");
+
+/**
+ * Some libraries put more details into their errors unless NODE_ENV is "production". Some read it at build
+ * time, which needs the definition; others read it at run time, which needs the banner.
+ */
+const PRODUCTION = [
+  "--define=process.env.NODE_ENV='production'",
+  '--banner=process.env["NODE_" + "ENV"] ??= "production";',
+];
+
+const ENTRIES = [
+  "deploy/executable.ts",
+  "redirector/journal/publisher.worker.ts",
+  "redirector/links/links.worker.ts",
+  "redirector/links/slow-reads.worker.ts",
+];
+
+/**
+ * Writes the executable to `outfile`. With `bytecode` it is a third larger, and its processes start in half of the time.
+ */
+export function buildExecutable(outfile: string, { bytecode = false } = {}): void {
+  // The redirector names its workers' modules relative to this root.
+  const options = ["--compile", ...PRODUCTION, "--root", "redirector"];
+  if (bytecode) options.push("--bytecode", "--format=esm");
+  run([process.execPath, "build", ...options, ...ENTRIES, "--outfile", outfile], ROOT);
+}
