@@ -15,6 +15,7 @@ import type { LinkCache } from "../cache/link-cache.ts";
 import type { DomainAnswersCache } from "../domain-settings.ts";
 import type { Takedowns } from "../takedowns.ts";
 import { createCoalesced } from "./coalesced.ts";
+import { createDiskSpeed } from "./disk-speed.ts";
 import { findStore, isDamage, openReader, type StoreReader } from "./store.ts";
 
 /** Whether a record says that there is no link. */
@@ -28,12 +29,6 @@ const CHANGES_PER_TURN = 200;
 
 /** How often the file is looked for: another one may have taken the place of a damaged one. */
 const FILE_CHECK_MS = 100;
-
-/** A read that takes longer waited for the disk. */
-const SLOW_READ_MS = 2;
-
-/** How long reads are then left to a thread, so that other requests do not wait for the disk. */
-const SLOW_READS_MS = 500;
 
 /** How long NATS may take to say where the feed ends, and how long the store may take to get there. */
 const QUESTION_TIMEOUT_MS = 500;
@@ -103,7 +98,7 @@ export function startHostLinks({
   /** The number of the last change that was taken over. */
   let number = 0;
   let failed = 0;
-  let slowUntil = 0;
+  const disk = createDiskSpeed();
   const reads = { direct: 0, slow: 0 };
   let checkedAt = -Infinity;
   /** What is in memory may be older than the store. */
@@ -221,11 +216,10 @@ export function startHostLinks({
 
   function find(domain: string, alias: string): LinkRecord | null | undefined {
     const startedAt = performance.now();
-    if (startedAt < slowUntil || !isReadable()) return undefined;
+    if (disk.isSlow(startedAt) || !isReadable()) return undefined;
     reads.direct++;
     const found = onStore((reader) => reader.find(domain, alias) ?? null);
-    const now = performance.now();
-    if (now - startedAt > SLOW_READ_MS) slowUntil = now + SLOW_READS_MS;
+    disk.note(startedAt, performance.now());
     if (found === null) return feed.complete ? null : undefined;
     return found === undefined || isDeleted(found) ? undefined : keep(found);
   }
@@ -241,7 +235,7 @@ export function startHostLinks({
   /** Reads a link, in a thread if that could take long. Throws when there may be a link all the same. */
   async function read(domain: string, alias: string): Promise<LinkRecord | undefined> {
     if (store === undefined || !isReadable()) throw new Error("There is no links store yet.");
-    const isSlow = performance.now() < slowUntil;
+    const isSlow = disk.isSlow(performance.now());
     reads[isSlow ? "slow" : "direct"]++;
     if (isSlow) await prefetch(domain, alias);
     // Here, and not in that thread: a change that is taken over meanwhile must not be replaced by what was read before it.
