@@ -128,6 +128,7 @@ async function serve(): Promise<void> {
     workerUrl: new URL("./journal/publisher.worker.ts", import.meta.url),
     natsUrl: config.NATS_URL,
     streamBytesMax: config.CLICKS_BYTES_MAX,
+    journalBytesMax: config.JOURNAL_BYTES_MAX,
     streamReplicas: config.NATS_REPLICAS,
     logLevel: config.LOG_LEVEL,
     onReleased: (segment) => journal.recycle(segment),

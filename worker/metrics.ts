@@ -30,7 +30,7 @@ export function createMetrics() {
   let torn = 0;
   counterBy("outcome", "segments_total", "Segments, by outcome", () => segments);
   counterBy("outcome", "clicks_total", "Clicks, by outcome", () => clicks);
-  const tornHelp = "Stored segments that a crash had cut short";
+  const tornHelp = "Stored segments that a crash had cut short, or a disk damaged";
   counter("segments_torn_total", tornHelp, () => torn);
   const inserts = metrics.histogram(
     "insert_duration_seconds",

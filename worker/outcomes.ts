@@ -54,7 +54,10 @@ export function createOutcomes({ connection, log, count, retry }: OutcomesDeps):
 
   return {
     stored(messages, whole, clicks) {
-      if (!whole) count("torn", 1, 0);
+      if (!whole) {
+        count("torn", 1, 0);
+        log.warn({ sequences: messages.map(({ seq }) => seq), clicks }, "segment_not_whole");
+      }
       count("stored", 1, clicks);
       respond(messages, "ack");
     },

@@ -12,7 +12,7 @@ import {
 } from "../../shared/clicks/quarantine.ts";
 import { type BucketRange, type Difference, findDifferences } from "../../shared/clicks/rollups.ts";
 import { readWholeFrom } from "../../shared/clicks/whole-clicks.ts";
-import { scanSegment } from "../../shared/contracts/click-segment.ts";
+import { isWhole, scanSegment } from "../../shared/contracts/click-segment.ts";
 import { parseCount } from "./arguments.ts";
 import { print, printList, type WithClickHouse, type WithNats } from "./context.ts";
 import { readReconciliation, readRedirectors } from "./reconciliation.ts";
@@ -174,7 +174,7 @@ function describeFile(path: string, file: string, state: string): Record<string,
   const scan = scanSegment(bytes);
   if (scan === undefined)
     return { file, state: state === "quarantined" ? state : "invalid", bytes: bytes.length };
-  const complete = scan.end === bytes.length;
+  const complete = isWhole(scan, bytes);
   const { segment, count: clicks } = scan;
   return { file, state, segment, clicks, bytes: bytes.length, complete };
 }

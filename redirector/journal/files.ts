@@ -76,7 +76,8 @@ export function recoverSegments(dir: string): {
       renameSync(path, sealedPath);
       segments.push({ ...scan, path: sealedPath, bytes: scan.end, clicks: scan.count });
     } else {
-      segments.push({ ...scan, path, bytes: scan.end, clicks: scan.count });
+      // Whole, also where it is damaged: the worker leaves out what is, and counts it.
+      segments.push({ ...scan, path, bytes: bytes.length, clicks: scan.count });
     }
   }
   return { segments, unknown, unreadable };

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import {
   copyFileSync,
   mkdirSync,
@@ -104,6 +104,17 @@ describe("the click journal", () => {
     journal.append(toRawClick(click()));
     journal.commit();
     await eventually(async () => expect(sealed).toHaveLength(1), 2_000);
+    journal.close();
+  });
+
+  test("a segment is sealed soon, also when the clock has been set back by an hour", async () => {
+    const { journal, sealed } = open();
+    journal.append(toRawClick(click()));
+    journal.commit();
+    const hourAgo = Date.now() - 3_600_000;
+    using _ = spyOn(Date, "now").mockReturnValue(hourAgo);
+    for (let polls = 0; polls < 500 && sealed.length === 0; polls++) await Bun.sleep(20);
+    expect(sealed).toHaveLength(1);
     journal.close();
   });
 
@@ -275,6 +286,30 @@ describe("the click journal", () => {
     expect(journal.stats().dropped.journal_full).toBe(1);
     journal.close();
   });
+
+  test.each(["open", "sealed"])(
+    "of a segment that is %s, and has a damaged record, every other click is recovered",
+    (state) => {
+      const { journal } = open();
+      for (let i = 0; i < 5; i++) journal.append(toRawClick(click({ time: i })));
+      journal.commit();
+      const [openName = ""] = readdirSync(dir);
+      const bytes = readFileSync(join(dir, openName));
+      journal.close();
+      const [sealedName = ""] = readdirSync(dir);
+      const name = state === "open" ? openName : sealedName;
+      const at = Math.floor(bytes.length / 2);
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      rmSync(join(dir, sealedName));
+      writeFileSync(join(dir, name), bytes);
+      const next = open();
+      expect(next.clicks().map(({ time }) => time)).toEqual([0, 1, 3, 4]);
+      expect(next.sealed.map((segment) => [segment.bytes, segment.clicks])).toEqual([
+        [bytes.length, 4],
+      ]);
+      next.journal.close();
+    },
+  );
 
   test("a segment in a file named after another is not published under that name", () => {
     const { journal, sealed } = open();

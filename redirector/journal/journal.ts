@@ -51,7 +51,7 @@ type JournalStats = {
   /** Clicks written, and clicks dropped by reason, since the start. */
   recorded: number;
   dropped: Record<DropReason, number>;
-  /** Bytes on disk that JetStream has not acknowledged, including those in quarantine. */
+  /** Bytes on disk: of segments that JetStream has not acknowledged, that are retained, or in quarantine. */
   pendingBytes: number;
   /** Files quarantined at the start because they could not be read. */
   quarantined: number;
@@ -134,7 +134,7 @@ export function openJournal({
     }
     nextSegment++;
     stats.pendingBytes += SEGMENT_HEADER_BYTES;
-    return { ...id, fd, end: SEGMENT_HEADER_BYTES, clicks: 0, openedAt: Date.now() };
+    return { ...id, fd, end: SEGMENT_HEADER_BYTES, clicks: 0, openedAt: performance.now() };
   }
 
   function createFile(path: string): number {
@@ -217,7 +217,8 @@ export function openJournal({
   }
 
   const timer = setInterval(() => {
-    if (open !== undefined && Date.now() - open.openedAt >= SEGMENT_AGE_MAX_MS) sealSegment();
+    if (open !== undefined && performance.now() - open.openedAt >= SEGMENT_AGE_MAX_MS)
+      sealSegment();
   }, SEGMENT_AGE_MAX_MS / 5);
 
   return {

@@ -85,11 +85,12 @@ function writeSealed(segment: number): SealedSegment {
   return { journalId, segment, path, bytes: bytes.length, clicks: 1 };
 }
 
-function start() {
-  const counts = { delivered: 0, quarantined: 0, stillPending: 0 };
+function start({ journalBytesMax = 1024 ** 3 } = {}) {
+  const counts = { delivered: 0, quarantined: 0, stillPending: 0, released: 0 };
   const publisher = startPublisher({
     nats: Promise.resolve(nats),
     streamBytesMax: STREAM_BYTES_MAX,
+    journalBytesMax,
     streamReplicas: 1,
     log: createLog("test", "silent"),
     onDelivered: () => counts.delivered++,
@@ -97,7 +98,7 @@ function start() {
       counts.quarantined++;
       if (pending) counts.stillPending++;
     },
-    onReleased: () => undefined,
+    onReleased: () => counts.released++,
   });
   return { publisher, counts };
 }
@@ -135,6 +136,22 @@ describe("the publisher", () => {
     await publisher.stop();
     publisher.add(unpublished);
     expect(readdirSync(dir)).toEqual([basename(unpublished.path)]);
+  });
+
+  test("retains acknowledged segments in half of the journal at most, less what waits", async () => {
+    const segments = Array.from({ length: 10 }, (_, i) => writeSealed(i));
+    const size = segments[0]?.bytes ?? 0;
+    const { publisher, counts } = start({ journalBytesMax: 12 * size });
+    for (const segment of segments) publisher.add(segment);
+    // Six are half of the journal.
+    await eventually(async () => expect(counts.released).toBe(4), 5_000);
+    await server.kill();
+    const waiting = Array.from({ length: 4 }, (_, i) => writeSealed(100 + i));
+    for (const segment of waiting) publisher.add(segment);
+    await eventually(async () => expect(counts.released).toBe(8), 5_000);
+    await server.start("retained");
+    await eventually(async () => expect(counts.delivered).toBe(14), 15_000);
+    await publisher.stop();
   });
 
   test("republishes segments that a NATS server acknowledged and lost", async () => {
@@ -189,7 +206,7 @@ describe("segments that cannot be read", () => {
     expect(counts.quarantined).toBe(0);
 
     await eventually(async () => expect(counts.quarantined).toBe(bad.length), QUARANTINED_MS);
-    expect(counts).toEqual({ delivered: 30, quarantined: 9, stillPending: 9 });
+    expect(counts).toEqual({ delivered: 30, quarantined: 9, stillPending: 9, released: 0 });
     expect(await readStream()).toEqual(good.map(({ segment }) => segment));
     const quarantine = join(dir, "quarantine");
     expect(readdirSync(quarantine).toSorted()).toEqual(quarantined);

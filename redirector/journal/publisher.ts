@@ -31,6 +31,12 @@ const ACKED_RETENTION_MS = 150_000;
 const ACKED_RETENTION_BYTES_MAX = 256 * 1024 ** 2;
 
 /**
+ * And where they and what waits would fill more than this share of the journal: clicks that are new must not be dropped for
+ * room that acknowledged ones have. The other half is for what is recorded before the next sweep.
+ */
+const RETENTION_SHARE = 0.5;
+
+/**
  * How often segments that JetStream has not acknowledged are synced to disk. Together with the age of an open
  * segment this bounds what a power failure loses. Segments that are acknowledged sooner cost no `fsync`.
  */
@@ -59,6 +65,8 @@ export type Publisher = {
 type PublisherDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
+  /** The maximum size of the journal. */
+  journalBytesMax: number;
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
   log: Log;
@@ -73,6 +81,7 @@ type PublisherDeps = {
 export function startPublisher({
   nats,
   streamBytesMax,
+  journalBytesMax,
   streamReplicas,
   log,
   onDelivered,
@@ -89,6 +98,8 @@ export function startPublisher({
   /** Buffers that segments are read into, reused. */
   const bufferPool: Buffer[] = [];
   let ackedBytes = 0;
+  /** Bytes of segments that are to be published, for the first time or again. */
+  let waitingBytes = 0;
   let inFlight = 0;
   let stopped = false;
   let sweeping = Promise.resolve();
@@ -144,6 +155,7 @@ export function startPublisher({
     }
     readFailures.delete(path);
     unsynced.delete(path);
+    waitingBytes -= segment.bytes;
     const pending = !retained.delete(path);
     try {
       log.error({ error, segment: id, path: quarantineSegment(path) }, "segment_quarantined");
@@ -158,9 +170,14 @@ export function startPublisher({
     readFailures.delete(segment.path);
     unsynced.delete(segment.path);
     if (!retained.has(segment.path)) onDelivered();
-    retained.set(segment.path, { segment, until: Date.now() + ACKED_RETENTION_MS });
+    retained.set(segment.path, { segment, until: performance.now() + ACKED_RETENTION_MS });
     ackedBytes += segment.bytes;
+    waitingBytes -= segment.bytes;
   }
+
+  /** Bytes of acknowledged segments that may be retained now. */
+  const retainableBytes = (): number =>
+    Math.min(ACKED_RETENTION_BYTES_MAX, journalBytesMax * RETENTION_SHARE - waitingBytes);
 
   /** Also syncs the directory, or the files' entries in it may be lost. */
   async function sync(): Promise<void> {
@@ -184,7 +201,7 @@ export function startPublisher({
   /** Releases retained segments that have expired or exceed the bound of bytes, the oldest first. */
   async function sweep(now: number, removeFile: (path: string) => Promise<void>): Promise<void> {
     for (const { segment, until } of retained.values()) {
-      if (until > now && ackedBytes <= ACKED_RETENTION_BYTES_MAX) return;
+      if (until > now && (ackedBytes === 0 || ackedBytes <= retainableBytes())) return;
       if (until === REPUBLISHING) continue;
       retained.delete(segment.path);
       ackedBytes -= segment.bytes;
@@ -199,6 +216,7 @@ export function startPublisher({
       if (until === REPUBLISHING) continue;
       retained.set(path, { segment, until: REPUBLISHING });
       ackedBytes -= segment.bytes;
+      waitingBytes += segment.bytes;
       queue.push(segment);
     }
     pump();
@@ -230,7 +248,7 @@ export function startPublisher({
   void watchConnection().catch((error: unknown) => log.warn({ error }, "connection_not_watched"));
   const timer = setInterval(() => {
     sweeping = sweeping
-      .then(() => sweep(Date.now(), truncate))
+      .then(() => sweep(performance.now(), truncate))
       .then(sync)
       .catch((error: unknown) => log.error({ error }, "journal_sync_failed"));
   }, SWEEP_MS);
@@ -238,6 +256,7 @@ export function startPublisher({
   return {
     add(segment) {
       queue.push(segment);
+      waitingBytes += segment.bytes;
       unsynced.add(segment.path);
       pump();
     },

@@ -7,6 +7,7 @@ import { startPublisher } from "./publisher.ts";
 export type PublisherOptions = {
   natsUrl: string;
   streamBytesMax: number;
+  journalBytesMax: number;
   streamReplicas: number;
   logLevel: string;
 };
@@ -30,13 +31,12 @@ const send = (event: PublisherEvent): void => self.postMessage(event);
 
 let running: ReturnType<typeof run> | undefined;
 
-function run({ natsUrl, streamBytesMax, streamReplicas, logLevel }: PublisherOptions) {
+function run({ natsUrl, logLevel, ...options }: PublisherOptions) {
   const log = createLog("redirector", logLevel);
   const nats = openNats({ url: natsUrl, name: "redirector clicks", log });
   const publisher = startPublisher({
     nats: nats.connection,
-    streamBytesMax,
-    streamReplicas,
+    ...options,
     log,
     onDelivered: () => send({ kind: "delivered" }),
     onQuarantined: ({ pending }) => send({ kind: "quarantined", pending }),

@@ -74,7 +74,7 @@ describe("a segment", () => {
     );
   });
 
-  test("decodes no clicks from a damaged record or from what follows it", () => {
+  test("whose records are damaged decodes to whole clicks alone, and is marked", () => {
     fc.assert(
       fc.property(anySegment, fc.nat(), fc.integer({ min: 1, max: 255 }), (segment, at, flip) => {
         const bytes = encodeSegment(segment);
@@ -83,7 +83,31 @@ describe("a segment", () => {
         bytes.writeUInt8(bytes.readUInt8(position) ^ flip, position);
         const decoded = decodeSegment(bytes);
         expect(decoded?.whole).toBe(false);
-        expect(decoded?.clicks).toEqual(segment.clicks.slice(0, decoded?.clicks.length ?? 0));
+        const clicks = segment.clicks.map((click) => JSON.stringify(click));
+        const left = (decoded?.clicks ?? []).map((click) => clicks.indexOf(JSON.stringify(click)));
+        expect(left).not.toContain(-1);
+        expect(left.length).toBeLessThan(clicks.length);
+      }),
+    );
+  });
+
+  test("of which one record is damaged decodes to all other clicks", () => {
+    const twoOrMore = fc.array(anyClick, { minLength: 2, maxLength: 5 });
+    fc.assert(
+      fc.property(anySegment, twoOrMore, fc.nat(), fc.nat(), (segment, clicks, which, bit) => {
+        const starts = clicks.map(
+          (_, i) => encodeSegment({ ...segment, clicks: clicks.slice(0, i) }).length,
+        );
+        const bytes = encodeSegment({ ...segment, clicks });
+        const damaged = which % clicks.length;
+        // A bit of the payload or of its checksum, behind the length.
+        const from = (starts[damaged] ?? 0) + 4;
+        const to = starts[damaged + 1] ?? bytes.length;
+        const position = from + (bit % (to - from));
+        bytes.writeUInt8(bytes.readUInt8(position) ^ (1 << (bit % 8)), position);
+        const decoded = decodeSegment(bytes);
+        expect(decoded?.whole).toBe(false);
+        expect(decoded?.clicks).toEqual(clicks.filter((_, i) => i !== damaged));
       }),
     );
   });

@@ -6,7 +6,8 @@
  * Format, little-endian: a 32-byte header, then records.
  *   header: "SHCP", u8 version, 3 zero bytes, 16-byte journal UUID, u32 segment number, 4 zero bytes
  *   record: u32 payload length, u32 CRC-32 of the payload, payload
- * A record torn by a crash has a wrong length or checksum; the segment ends before it.
+ * A record torn by a crash has a wrong length or checksum; the segment ends before it. One that a disk has damaged is left
+ * out, and those behind it count: its length leads to them.
  */
 import { type ByteRange, type ByteSlice, emptySlice, toSlice } from "../bytes.ts";
 import type { Uuid } from "../ids.ts";
@@ -81,7 +82,7 @@ export type SegmentId = { journalId: Uuid; segment: number };
 
 export type ClickSegment = SegmentId & {
   clicks: Click[];
-  /** False when bytes that are not a valid record follow the last valid one: the tail is torn or damaged. */
+  /** False when there are bytes that are not a valid record: a crash has torn the tail, or a disk has damaged a part. */
   whole: boolean;
 };
 
@@ -244,19 +245,49 @@ const targetKindOf = (flags: number): ClickTarget["kind"] | undefined => {
   return (flags & FLAG_ARM) === 0 ? undefined : "arm";
 };
 
-/** Verifies a segment: returns its id, the end of its last valid record and their count; undefined for other bytes. */
-export function scanSegment(
-  bytes: Buffer,
-): (SegmentId & { end: number; count: number }) | undefined {
+/** What a segment consists of: its id, the end of its last valid record, and the number of valid records. */
+type SegmentScan = SegmentId & {
+  end: number;
+  count: number;
+  /** Where records begin that are damaged, before the last valid one. */
+  damaged: readonly number[];
+};
+
+/** Verifies a segment; undefined for other bytes. */
+export function scanSegment(bytes: Buffer): SegmentScan | undefined {
   const id = readSegmentId(bytes);
   if (id === undefined) return undefined;
   let end = SEGMENT_HEADER_BYTES;
   let count = 0;
-  for (let next = recordEnd(bytes, end); next !== undefined; next = recordEnd(bytes, end)) {
-    end = next;
-    count++;
+  const damaged: number[] = [];
+  /** Invalid records behind the last valid one: the torn tail, unless another valid one follows. */
+  let invalid: number[] = [];
+  for (let offset = end; ;) {
+    const next = payloadEnd(bytes, offset);
+    if (next === undefined) return { ...id, end, count, damaged };
+    if (hasValidChecksum(bytes, offset, next)) {
+      damaged.push(...invalid);
+      invalid = [];
+      end = next;
+      count++;
+    } else {
+      invalid.push(offset);
+    }
+    offset = next;
   }
-  return { ...id, end, count };
+}
+
+/** Whether all bytes of a segment that was scanned are valid records. */
+export const isWhole = ({ end, damaged }: SegmentScan, bytes: Buffer): boolean =>
+  end === bytes.length && damaged.length === 0;
+
+/** Where the valid records of a segment begin that was scanned, in order. */
+export function* recordOffsets(scan: SegmentScan, bytes: Buffer): Generator<number> {
+  const damaged = new Set(scan.damaged);
+  for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
+    if (!damaged.has(offset)) yield offset;
+    offset += RECORD_HEADER_BYTES + bytes.readUInt32LE(offset);
+  }
 }
 
 /** Reads the id from a header without checking the records; undefined when the bytes do not begin with a header. */
@@ -271,17 +302,15 @@ export function decodeSegment(bytes: Buffer): ClickSegment | undefined {
   const scan = scanSegment(bytes);
   if (scan === undefined) return undefined;
   const clicks: Click[] = [];
-  for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
-    const length = bytes.readUInt32LE(offset);
+  for (const offset of recordOffsets(scan, bytes)) {
     const start = offset + RECORD_HEADER_BYTES;
-    clicks.push(decodeClick(bytes.subarray(start, start + length)));
-    offset = start + length;
+    clicks.push(decodeClick(bytes.subarray(start, start + bytes.readUInt32LE(offset))));
   }
   return {
     journalId: scan.journalId,
     segment: scan.segment,
     clicks,
-    whole: scan.end === bytes.length,
+    whole: isWhole(scan, bytes),
   };
 }
 
@@ -328,14 +357,8 @@ export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "privacy">
 /** Bytes of a record's payload before its texts. */
 const FIXED_BYTES = 8 + 2 * ID_BYTES + 1;
 
-/**
- * Reads the record at `offset` of a segment that {@link scanSegment} has verified. Returns the click and the record's
- * end; undefined when the record is too short for a click.
- */
-export function readEncodedClick(
-  segment: Buffer,
-  offset: number,
-): { click: EncodedClick; end: number } | undefined {
+/** Reads a valid record of a segment at its offset; undefined when it is too short for a click. */
+export function readEncodedClick(segment: Buffer, offset: number): EncodedClick | undefined {
   const start = offset + RECORD_HEADER_BYTES;
   const end = start + segment.readUInt32LE(offset);
   if (end - start < FIXED_BYTES) return undefined;
@@ -349,21 +372,18 @@ export function readEncodedClick(
     return textStart === from ? "" : segment.toString("latin1", from, Math.min(textStart, end));
   };
   return {
-    click: {
-      time: segment.readDoubleLE(start),
-      ids: segment.toString("latin1", start + 8, start + 8 + 2 * ID_BYTES),
-      mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
-      prefetch: (flags & FLAG_PREFETCH) !== 0,
-      privacy: (flags & FLAG_PRIVACY) !== 0,
-      address: nextText(),
-      host: nextText(),
-      userAgent: nextText(),
-      referrer: nextText(),
-      language: nextText(),
-      query: nextText(),
-      target: kind === undefined ? "" : `${kind}:${segment.toString("hex", end - ID_BYTES, end)}`,
-    },
-    end,
+    time: segment.readDoubleLE(start),
+    ids: segment.toString("latin1", start + 8, start + 8 + 2 * ID_BYTES),
+    mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
+    prefetch: (flags & FLAG_PREFETCH) !== 0,
+    privacy: (flags & FLAG_PRIVACY) !== 0,
+    address: nextText(),
+    host: nextText(),
+    userAgent: nextText(),
+    referrer: nextText(),
+    language: nextText(),
+    query: nextText(),
+    target: kind === undefined ? "" : `${kind}:${segment.toString("hex", end - ID_BYTES, end)}`,
   };
 }
 
@@ -374,14 +394,17 @@ export const decodeText = (latin1: string): string =>
 // oxlint-disable-next-line no-control-regex -- ASCII includes control characters.
 const ASCII = /^[\x00-\x7f]*$/;
 
-function recordEnd(bytes: Buffer, offset: number): number | undefined {
+/** Where the record at `offset` ends by its length; undefined when that is none. */
+function payloadEnd(bytes: Buffer, offset: number): number | undefined {
   if (bytes.length - offset < RECORD_HEADER_BYTES) return undefined;
-  const start = offset + RECORD_HEADER_BYTES;
   const length = bytes.readUInt32LE(offset);
-  if (length === 0 || length > RECORD_BYTES_MAX || start + length > bytes.length) return undefined;
-  const crc = Bun.hash.crc32(bytes.subarray(start, start + length));
-  return crc === bytes.readUInt32LE(offset + 4) ? start + length : undefined;
+  const end = offset + RECORD_HEADER_BYTES + length;
+  return length === 0 || length > RECORD_BYTES_MAX || end > bytes.length ? undefined : end;
 }
+
+const hasValidChecksum = (bytes: Buffer, offset: number, end: number): boolean =>
+  Bun.hash.crc32(bytes.subarray(offset + RECORD_HEADER_BYTES, end)) ===
+  bytes.readUInt32LE(offset + 4);
 
 /**
  * Writes a text's length and UTF-8 bytes; `Buffer.write` truncates to `max` without splitting a character. For short

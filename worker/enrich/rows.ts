@@ -9,9 +9,10 @@ import {
   formatSegmentId,
   formatUuid,
   ID_BYTES,
+  isWhole,
   readEncodedClick,
+  recordOffsets,
   scanSegment,
-  SEGMENT_HEADER_BYTES,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -65,7 +66,7 @@ export type SegmentRows = SegmentId & {
   /** Times of the earliest and the latest click, in Unix milliseconds; infinite without clicks. */
   firstClick: number;
   lastClick: number;
-  /** False when bytes that are not a valid record follow the last valid one. */
+  /** False when there are bytes that are not a valid record. */
   whole: boolean;
 };
 
@@ -111,11 +112,9 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
     let clicks = 0;
     let [firstClick, lastClick] = [Infinity, -Infinity];
     let turnEnd = performance.now() + TURN_MS;
-    for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
-      const read = readEncodedClick(segment, offset);
-      if (read === undefined || !isTime(read.click.time)) return undefined;
-      const { click, end } = read;
-      offset = end;
+    for (const offset of recordOffsets(scan, segment)) {
+      const click = readEncodedClick(segment, offset);
+      if (click === undefined || !isTime(click.time)) return undefined;
       if (click.time < firstClick) firstClick = click.time;
       if (click.time > lastClick) lastClick = click.time;
       let subject = subjects.get(click.ids);
@@ -138,7 +137,7 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
       links: new Set([...subjects.values()].map(({ linkId }) => linkId)),
       firstClick,
       lastClick,
-      whole: scan.end === segment.length,
+      whole: isWhole(scan, segment),
     };
   };
 }
