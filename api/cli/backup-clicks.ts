@@ -2,19 +2,30 @@
  * Backups of clicks: a file for each month, packed text with the names of the columns in its first line. Rollups are
  * not in them, as they can be rebuilt from clicks.
  */
-import { createReadStream, createWriteStream, existsSync, readdirSync, statSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 
 import type { ClickHouseClient } from "@clickhouse/client";
+import * as z from "zod";
 
 import { queryRows } from "../../shared/clicks/rollups.ts";
 
-/** A month may still get clicks for so long after its end: those that waited in journals and in NATS. */
+/** A month gets clicks for so long after its end, as a rule: those that waited in journals and in NATS. */
 const LATE_DAYS = 4;
+
+/** How many clicks the file of each month has, as JSON. */
+const COUNTS = "counts.json";
 
 /** Text of one insert when restoring. */
 const INSERT_BYTES = 8 * 1024 ** 2;
@@ -30,32 +41,56 @@ type Month = { month: number; clicks: number };
 
 type ClicksFile = Month & { path: string };
 
+/** The first line has the names of the columns. */
+const NAMES_LINES = 1;
+
 const NEWLINE = "\n".charCodeAt(0);
 
-/** Writes the months that have changed since they were written, or are not there; returns those. */
+/** Writes the months that may have changed since they were written, or are not there; returns those. */
 export async function dumpClicks(clickhouse: ClickHouseClient, dir: string): Promise<Month[]> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const months = await queryRows<Month>(
     clickhouse,
     "SELECT toYYYYMM(ts) AS month, toUInt32(count()) AS clicks FROM clicks GROUP BY month ORDER BY month",
   );
+  const counts = readCounts(dir);
   const dumped: Month[] = [];
   for (const { month, clicks } of months) {
     const path = join(dir, `${month}.tsv.gz`);
-    if (isFinal(path, month)) continue;
-    dumped.push({ month, clicks: await dumpMonth(clickhouse, month, path) });
+    if (isOver(path, month)) {
+      counts[month] ??= await countClicks(path);
+      // Fewer are what retention has left of the month: the file has all.
+      if (clicks <= counts[month]) continue;
+    }
+    const written = await dumpMonth(clickhouse, month, path);
     // The server can only break off a response that it has begun.
-    const written = dumped.at(-1)?.clicks ?? 0;
     if (written < clicks) throw new Error(`${path} has ${written} of ${clicks} clicks`);
+    dumped.push({ month, clicks: written });
+    counts[month] = written;
+    await writeFile(join(dir, COUNTS), JSON.stringify(counts), { mode: 0o600 });
   }
   return dumped;
 }
 
-/** Whether a file was written when its month could get no more clicks. */
-function isFinal(path: string, month: number): boolean {
+/** Whether a file was written when its month got no more clicks, unless they came very late. */
+function isOver(path: string, month: number): boolean {
   if (!existsSync(path)) return false;
   const end = Date.UTC(Math.floor(month / 100), month % 100, 1 + LATE_DAYS);
   return statSync(path).mtimeMs > end;
+}
+
+/** How many clicks the files have, by month; of files of earlier versions it is not known. */
+function readCounts(dir: string): Record<string, number> {
+  const path = join(dir, COUNTS);
+  if (!existsSync(path)) return {};
+  return z.record(z.string(), z.number()).parse(JSON.parse(readFileSync(path, "utf8")));
+}
+
+/** Reads a file to its end, and counts its clicks. */
+async function countClicks(path: string): Promise<number> {
+  let lines = 0;
+  for await (const batch of readBatches(path)) lines += countLines(batch);
+  return lines - NAMES_LINES;
 }
 
 /** Returns the number of clicks. */
@@ -81,8 +116,7 @@ async function dumpMonth(
   } finally {
     await rm(unfinished, { force: true });
   }
-  // The first line has the names.
-  return lines - 1;
+  return lines - NAMES_LINES;
 }
 
 /** Restores all months into the table `clicks`, which must be empty. */
