@@ -1,10 +1,17 @@
 /** The consumers of the links feed, one for each redirector. */
-import { nanos, type NatsConnection } from "nats";
+import { type ClusterInfo, nanos, type NatsConnection } from "nats";
 
 import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 
 /** After this time without a redirector the server removes a consumer. */
 const IDLE_MS_MAX = 30_000;
+
+/**
+ * Whether no server that runs has a consumer: those of a machine that is lost stay listed until it comes back, as nobody
+ * can tell whether they are in use there, and cost nothing meanwhile.
+ */
+const isLost = ({ leader, replicas = [] }: ClusterInfo): boolean =>
+  leader === undefined && replicas.length > 0 && replicas.every(({ offline }) => offline);
 
 /** The names of consumers by whether a redirector waits for changes there, as it does at nearly all times. */
 export type FeedConsumers = { used: string[]; unused: string[] };
@@ -14,7 +21,8 @@ export async function findFeedConsumers(nats: NatsConnection): Promise<FeedConsu
   try {
     const { consumers } = await nats.jetstreamManager();
     const found: FeedConsumers = { used: [], unused: [] };
-    for await (const { name, config, num_waiting } of consumers.list(LINKS_STREAM)) {
+    for await (const { name, config, num_waiting, cluster = {} } of consumers.list(LINKS_STREAM)) {
+      if (isLost(cluster)) continue;
       if ((config.inactive_threshold ?? Infinity) > nanos(IDLE_MS_MAX))
         throw new Error(`Consumer ${name} stays without a redirector.`);
       found[num_waiting > 0 ? "used" : "unused"].push(name);
