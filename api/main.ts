@@ -195,6 +195,7 @@ async function serve(): Promise<void> {
     }),
     warnings: () => ({
       links_feed: watch.problem(),
+      postgres: watch.databaseProblem(),
       links_images: images?.problem(),
       replicas: replicas.warning(),
     }),

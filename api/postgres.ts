@@ -92,12 +92,19 @@ export async function readTime(sql: Sql): Promise<number> {
   return row.ms;
 }
 
+/** The SQLSTATE of a server whose disk is full. */
+const DISK_FULL = "53100";
+
+/** Whether PostgreSQL could not write because its disk is full. */
+export const isDiskFull = (error: unknown): boolean => errorCode(error) === DISK_FULL;
+
 /**
  * SQLSTATEs and system errors of a database that is away, overloaded or no longer the primary. 08, connection
  * exceptions, and 57P01 to 57P05, shutting down or starting up, are tested as prefixes. 0A000 also means other things.
  */
 const UNAVAILABLE = new Set([
   "25006", // read-only: it has become a standby
+  DISK_FULL,
   "53300", // too many clients
   "57014", // the statement took too long
   "ECONNREFUSED",

@@ -37,6 +37,7 @@ import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { checkFeed } from "../checks.ts";
 import { createFillStream } from "../links/republish/fill.ts";
+import { isUnavailable } from "../postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { startFeedWatch } from "./feed-watch.ts";
 import { startLinkPublisher } from "./link-publisher.ts";
@@ -303,6 +304,24 @@ describe("a stream", () => {
   });
 });
 
+test("a database whose disk is full is named, until there is room, and the heartbeat goes on", async () => {
+  await using api = startWatch();
+  await expectFilled(0);
+  const { sql } = postgres;
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$
+      begin raise exception 'No space left on device' using errcode = 'disk_full'; end $$`;
+  await sql`create trigger refuse before update on link_feed for each row execute function refuse()`;
+  await eventually(
+    async () => expect(api.watch.databaseProblem()).toContain("disk is full"),
+    WITHIN_MS,
+  );
+  expect(await readHeartbeat()).toMatchObject({ complete: true });
+  expect(await sql`update link_feed set version = version`.catch(isUnavailable)).toBe(true);
+  await sql`drop function refuse cascade`;
+  await eventually(async () => expect(api.watch.databaseProblem()).toBeUndefined(), WITHIN_MS);
+});
+
 describe("a database that was restored", () => {
   test("draws versions above all that were published, and publishes everything anew", async () => {
     await using _ = startWatch();
@@ -345,14 +364,16 @@ test("a stream is filled once for a loss, though checks that began before its en
       intervalMs: 1,
     }),
   );
+  // The stream was made again before this test.
+  let epoch = await expectFilled(await epochOf());
+  expect(fillings).toHaveLength(1);
   const LOSSES = 50;
-  let epoch = await epochOf();
   for (let i = 0; i < LOSSES; i++) {
     await recordIncomplete(postgres.sql, 0);
     epoch = await expectFilled(epoch);
   }
   await Promise.all(watches.map((watch) => watch.stop()));
-  expect(fillings).toHaveLength(LOSSES);
+  expect(fillings).toHaveLength(1 + LOSSES);
 });
 
 test("a database that is restored during a check keeps its old version, so that the next check notices", async () => {

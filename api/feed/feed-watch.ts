@@ -14,7 +14,7 @@ import {
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
-import type { Sql, Transaction } from "../postgres.ts";
+import { isDiskFull, type Sql, type Transaction } from "../postgres.ts";
 import {
   drawEpoch,
   findRunning,
@@ -23,7 +23,7 @@ import {
   isNew,
   lockFilling,
   recordFilled,
-  recordIncomplete,
+  recordLoss,
   recordPosition,
   selectFeed,
   type StreamPosition,
@@ -78,6 +78,8 @@ export type FeedWatch = {
   filledLinks(): number;
   /** What is wrong with the stream and what is done about it; undefined when nothing is. */
   problem(): string | undefined;
+  /** Why PostgreSQL cannot be written to, which every check does; undefined when it can, or is away. */
+  databaseProblem(): string | undefined;
   stop(): Promise<void>;
 };
 
@@ -92,6 +94,9 @@ type FeedWatchDeps = {
   log: Log;
   intervalMs?: number;
 };
+
+const DATABASE_FULL =
+  "its disk is full: nothing can be created or changed until there is room; links go on redirecting";
 
 const describeIncompleteness = (filledLinks: number): string =>
   `the stream ${LINKS_STREAM} lacks links: ${filledLinks} have been published again so far`;
@@ -124,13 +129,18 @@ export function startFeedWatch({
   /** The highest sequence number given to this process, while PostgreSQL may not know of it. */
   let acknowledged = 0;
   let wake: (() => void) | undefined;
+  let isDatabaseFull = false;
 
-  /** Records a loss once it is certain; returns whether the stream is to be filled. */
-  async function onLoss(loss: StreamLoss, heartbeat: Heartbeat | undefined): Promise<boolean> {
+  /** Records a loss of a stream of an epoch once it is certain; returns whether the stream is to be filled. */
+  async function onLoss(
+    loss: StreamLoss,
+    heartbeat: Heartbeat | undefined,
+    epoch: number | null,
+  ): Promise<boolean> {
     if (loss === "incomplete") return true;
     losses++;
     if (PASSING.has(loss) && losses < CONFIRMATIONS) return false;
-    await recordIncomplete(sql, heartbeat?.version ?? 0);
+    await recordLoss(sql, heartbeat?.version ?? 0, epoch);
     if (loss !== "never_filled") log.error({ loss }, "links_feed_incomplete");
     return true;
   }
@@ -150,7 +160,7 @@ export function startFeedWatch({
       losses = 0;
       await recordPosition(sql, stream, after.version);
       acknowledged = 0;
-    } else if (await onLoss(loss, heartbeat)) {
+    } else if (await onLoss(loss, heartbeat, after.epoch)) {
       acknowledged = 0;
       isToBeFilled = true;
     }
@@ -254,7 +264,16 @@ export function startFeedWatch({
       // One that fails is not repeated: the next one says the same, and link changes have the outbox.
       isToBeFilled = false;
       try {
-        const heartbeat = await check(manager).catch(() => checkAlone(manager));
+        const heartbeat = await check(manager).then(
+          (checked) => {
+            isDatabaseFull = false;
+            return checked;
+          },
+          (error: unknown) => {
+            isDatabaseFull = isDiskFull(error);
+            return checkAlone(manager);
+          },
+        );
         if (heartbeat !== undefined) {
           const { seq } = await client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
           acknowledged = Math.max(acknowledged, seq);
@@ -277,6 +296,7 @@ export function startFeedWatch({
     filledLinks: () => filled,
     problem: () =>
       last === undefined || last.heartbeat.complete ? undefined : describeIncompleteness(filled),
+    databaseProblem: () => (isDatabaseFull ? DATABASE_FULL : undefined),
     async stop() {
       stopped = true;
       wake?.();

@@ -97,16 +97,28 @@ export async function recordPosition(
  * Records that the stream lacks links, and returns the version from which it does. `seen` is a version that was published: none is
  * drawn again up to it, and as many beyond it as may have been drawn after it.
  */
-export async function recordIncomplete(sql: Sql, seen: number): Promise<number> {
-  return await sql.begin(async (transaction) => {
-    await transaction`select skip_link_versions(${seen + UNSEEN_VERSIONS})`;
-    const [row] = await transaction<[{ since: number }]>`
-      update link_feed
-         set incomplete_since = next_link_version(), epoch = coalesce(epoch, 0), version = next_link_version(),
-             filled_links = 0
-      returning incomplete_since::float8 as since`;
-    return row.since;
+export const recordIncomplete = async (sql: Sql, seen: number): Promise<number> =>
+  await sql.begin(async (transaction) => await updateIncomplete(transaction, seen));
+
+/**
+ * As `recordIncomplete`, for a loss that was found when the stream had an epoch; does nothing when it has another one now,
+ * as it was filled meanwhile.
+ */
+export const recordLoss = async (sql: Sql, seen: number, epoch: number | null): Promise<void> =>
+  await sql.begin(async (transaction) => {
+    const [row] = await transaction<{ epoch: number | null }[]>`
+      select epoch::float8 as epoch from link_feed for update`;
+    if (row?.epoch === epoch) await updateIncomplete(transaction, seen);
   });
+
+async function updateIncomplete(transaction: Transaction, seen: number): Promise<number> {
+  await transaction`select skip_link_versions(${seen + UNSEEN_VERSIONS})`;
+  const [row] = await transaction<[{ since: number }]>`
+    update link_feed
+       set incomplete_since = next_link_version(), epoch = coalesce(epoch, 0), version = next_link_version(),
+           filled_links = 0
+    returning incomplete_since::float8 as since`;
+  return row.since;
 }
 
 /** Versions of a minute, in microseconds: a heartbeat says every few seconds which was the last. */
