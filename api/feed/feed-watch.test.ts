@@ -108,8 +108,8 @@ async function readHeartbeat() {
 }
 
 /** Starts a publisher with a watch, as an API process does. */
-function startWatch(sql = postgres.sql) {
-  const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, log };
+function startWatch(sql = postgres.sql, countIntervalMs = 0) {
+  const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, countIntervalMs, log };
   const feed = startLinkPublisher(deps);
   const watch = startFeedWatch({
     ...deps,
@@ -291,6 +291,26 @@ describe("a stream", () => {
     const info = await manager.streams.info(LINKS_STREAM);
     expect(info.created).not.toBe(created);
     expect(info.config.max_msgs_per_subject).toBe(1);
+  });
+
+  test("has a heartbeat that says how many links there are at least", async () => {
+    await using _ = startWatch();
+    await expectFilled(0);
+    const { sql } = postgres;
+    // Of a domain that is not verified, and one whose change may not be published yet.
+    await sql`insert into domains (id, account_id, mode, host, verification_value)
+              select gen_random_uuid(), ${owner.accountId}, 'live', 'unverified.example', 'proof'`;
+    await sql`update links set domain_id = (select id from domains where host = 'unverified.example')
+               where alias = 'link-7'`;
+    await sql`insert into link_outbox (version, record, created_at)
+              values (1, ${sql.json({ state: "deleted", version: 1, domain: "", alias: "none" })}, now() + interval '1 hour')`;
+    await eventually(
+      async () => expect(await readHeartbeat()).toMatchObject({ links: LINKS - 2 }),
+      WITHIN_MS,
+    );
+    await sql`delete from link_outbox`;
+    await sql`update links set domain_id = null where alias = 'link-7'`;
+    await sql`delete from domains where host = 'unverified.example'`;
   });
 
   test("that has lost messages is filled", async () => {

@@ -16,6 +16,7 @@ import {
 import type { Log } from "../../shared/log.ts";
 import { isDiskFull, type Sql, type Transaction } from "../postgres.ts";
 import {
+  countPublished,
   drawEpoch,
   findRunning,
   findWriters,
@@ -32,6 +33,9 @@ import { findLoss, PASSING, type StreamLoss } from "./stream-loss.ts";
 
 /** Each API process checks and publishes a heartbeat this often; the stream keeps only the last. */
 const INTERVAL_MS = 2_000;
+
+/** How often links are counted for the heartbeat, so that hosts can compare. */
+const COUNT_INTERVAL_MS = 30_000;
 
 /** Checks in a row that must show a loss which a new leader may show for a moment: four seconds. */
 const CONFIRMATIONS = 3;
@@ -93,6 +97,7 @@ type FeedWatchDeps = {
   takeAcknowledged: () => number;
   log: Log;
   intervalMs?: number;
+  countIntervalMs?: number;
 };
 
 const DATABASE_FULL =
@@ -116,6 +121,7 @@ export function startFeedWatch({
   takeAcknowledged,
   log,
   intervalMs = INTERVAL_MS,
+  countIntervalMs = COUNT_INTERVAL_MS,
 }: FeedWatchDeps): FeedWatch {
   /** What the last check found in which PostgreSQL took part. */
   let last: { heartbeat: Heartbeat; stream: StreamPosition } | undefined;
@@ -130,6 +136,7 @@ export function startFeedWatch({
   let acknowledged = 0;
   let wake: (() => void) | undefined;
   let isDatabaseFull = false;
+  let countedAt = -Infinity;
 
   /** Records a loss of a stream of an epoch once it is certain; returns whether the stream is to be filled. */
   async function onLoss(
@@ -169,7 +176,15 @@ export function startFeedWatch({
     const { epoch, version, incomplete_since } = now.version < after.version ? after : now;
     const complete = loss === undefined && incomplete_since === null;
     last = { heartbeat: { complete, epoch: epoch ?? 0, version }, stream };
-    return last.heartbeat;
+    return { ...last.heartbeat, ...(await count()) };
+  }
+
+  /** Counts the links for a heartbeat, now and then. */
+  async function count(): Promise<Pick<Heartbeat, "links">> {
+    const now = performance.now();
+    if (now - countedAt < countIntervalMs) return {};
+    countedAt = now;
+    return { links: await countPublished(sql) };
   }
 
   /** What can be said without PostgreSQL: the stream is complete if it was, and has lost nothing since. */

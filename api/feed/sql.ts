@@ -73,6 +73,19 @@ export async function selectFeed(sql: Sql | Transaction): Promise<FeedRow> {
   return row;
 }
 
+/**
+ * Counts the links that the stream has at least: those that redirect, less the changes that may not be published yet. Takes
+ * milliseconds, as totals are kept by account; links of domains that are not verified are the exception.
+ */
+export async function countPublished(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ links: number }]>`
+    select ((select coalesce(sum(links), 0) from link_totals)
+            - (select count(*) from links link join domains domain on domain.id = link.domain_id
+                where domain.verified_at is null)
+            - (select count(*) from link_outbox))::float8 as links`;
+  return row.links;
+}
+
 /** What a stream has at one moment. */
 export type StreamPosition = { created: string; last_sequence: number; messages: number };
 
@@ -101,14 +114,14 @@ export const recordIncomplete = async (sql: Sql, seen: number): Promise<number> 
   await sql.begin(async (transaction) => await updateIncomplete(transaction, seen));
 
 /**
- * As `recordIncomplete`, for a loss that was found when the stream had an epoch; does nothing when it has another one now,
- * as it was filled meanwhile.
+ * As `recordIncomplete`, for a loss that was found when the stream had an epoch; does nothing when another process has
+ * recorded one since, or the stream has another epoch, as it was filled meanwhile.
  */
 export const recordLoss = async (sql: Sql, seen: number, epoch: number | null): Promise<void> =>
   await sql.begin(async (transaction) => {
-    const [row] = await transaction<{ epoch: number | null }[]>`
-      select epoch::float8 as epoch from link_feed for update`;
-    if (row?.epoch === epoch) await updateIncomplete(transaction, seen);
+    const [row] = await transaction<[{ epoch: number | null; complete: boolean }]>`
+      select epoch::float8 as epoch, incomplete_since is null as complete from link_feed for update`;
+    if (row.epoch === epoch && row.complete) await updateIncomplete(transaction, seen);
   });
 
 async function updateIncomplete(transaction: Transaction, seen: number): Promise<number> {

@@ -53,7 +53,7 @@ export function createFeedHealth(now = () => performance.now()) {
     lag: (): number | undefined =>
       wasCurrent && ageSeconds() < SILENT_SECONDS ? feed.pending : undefined,
     /** Whether the store has every link. */
-    complete: (): boolean => feed.complete,
+    complete: (): boolean => feed.complete && feed.lacks === 0,
     /**
      * `ok` once the store had every link and was up to date with the feed, or could not be; else the reason why not. An
      * outage of NATS later on is none: the store can still answer.
@@ -78,6 +78,8 @@ export function createFeedHealth(now = () => performance.now()) {
     warning(): string | undefined {
       if (!feed.complete)
         return "the store of this host lacks links; it is being filled, and links that it does not have yet answer 503";
+      if (feed.lacks > 0)
+        return `the store of this host has ${feed.lacks} links fewer than PostgreSQL, also after reading the feed again`;
       const age = Math.round(ageSeconds());
       if (wasCurrent && age < AGE_WARNING_SECONDS) return undefined;
       return `${state()}; last confirmed ${age} s ago`;

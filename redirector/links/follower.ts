@@ -72,11 +72,17 @@ const CONSUMER_INACTIVE_NS = 30_000_000_000;
 /** How long changes are read without a consumer before one is asked for again. */
 const WITHOUT_CONSUMER_MS = 1_000;
 
+/**
+ * Counts of PostgreSQL in a row below which the store is before links are taken for missing: deletions that are published
+ * between a count and its heartbeat make it seem so for one.
+ */
+const LACKING_COUNTS = 4;
+
 type FollowerDeps = {
   nats: Pick<Nats, "connection" | "connected">;
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
-  store: Pick<StoreWriter, "feed" | "write" | "sweep">;
+  store: Pick<StoreWriter, "feed" | "write" | "sweep" | "links">;
   records: Pick<FeedRecords, "read">;
   /** Throws when the store must not be written any more; asked at least once a second. */
   checkStore?: () => void;
@@ -124,6 +130,12 @@ export function startFollower({
   let next: FeedState = feed;
   /** The last message that was read without a consumer, since there was none. */
   let readAlone = 0;
+  /** How many links there are by the last heartbeat that says so, until the store is compared with it. */
+  let counted: number | undefined;
+  /** Counts in a row of which the store had fewer. */
+  let lackingCounts = 0;
+  /** The epoch of which the stream was read again for links that the store lacked. */
+  let readAgain: number | undefined;
 
   function save(state: FeedState): void {
     try {
@@ -164,7 +176,28 @@ export function startFollower({
     } else {
       if (heartbeat !== undefined && heartbeat.epoch !== epoch) sweptTo = undefined;
       epoch = heartbeat?.epoch ?? 0;
+      counted = heartbeat?.links ?? counted;
     }
+  }
+
+  /**
+   * Compares the number of links with PostgreSQL's, once the store is at the end of the stream and has swept; returns whether
+   * the stream is to be read again, as links are missing.
+   */
+  function compareCounts(): boolean {
+    if (counted === undefined || epoch === undefined || feed.epoch !== epoch) return false;
+    const lacks = Math.max(0, counted - store.links());
+    counted = undefined;
+    lackingCounts = lacks === 0 ? 0 : lackingCounts + 1;
+    if (lacks === 0 && feed.lacks > 0) save({ ...feed, lacks });
+    if (lackingCounts < LACKING_COUNTS) return false;
+    log.error({ links: store.links(), lacks }, "links_store_lacks_links");
+    const isFirst = readAgain !== epoch;
+    readAgain = epoch;
+    lackingCounts = 0;
+    // What the stream does not have either, reading it once more does not bring.
+    save(isFirst ? { ...feed, lacks, sequence: 0, complete: false } : { ...feed, lacks });
+    return isFirst;
   }
 
   /** What a message changes; nothing if it is about no link, or is a malformed notice. */
@@ -248,6 +281,7 @@ export function startFollower({
       const left = Math.max(0, info.state.last_seq - feed.sequence);
       interrupted = false;
       flush(left);
+      if (left === 0 && compareCounts()) return;
       // The stream has more, and the consumer delivered nothing: it is gone. What it delivered says so, and not the
       // position, which does not move while it delivers the overlap.
       if (left !== 0 && delivered === before) return;

@@ -223,7 +223,7 @@ describe("an image", () => {
       const link = activeLink(alias, EPOCH);
       const { key, version, row } = toChange(link, encodeLinkRecord(link));
       db.run("INSERT INTO links VALUES (?, ?, ?)", [key, version, row]);
-      setFeed(db, { ...EMPTY_FEED, sequence, epoch, complete: true });
+      setFeed(db, { ...EMPTY_FEED, sequence, epoch, complete: true }, 1);
     }
     await openImages(place)?.add(path, { epoch, sequence });
     rmSync(path);

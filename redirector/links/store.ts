@@ -22,8 +22,10 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { keyOf } from "../../shared/links-store/record.ts";
 import {
   type Change,
+  countLinks,
   type FeedState,
   preparePut,
+  prepareRemove,
   readFeed,
   SCHEMA,
   setFeed,
@@ -187,6 +189,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   if (!hasRoom) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
 
   const put = preparePut(db);
+  const remove = prepareRemove(db);
   const note = db.prepare<undefined, [string]>("INSERT INTO changes (key) VALUES (?)");
   const trim = db.prepare<undefined, [number]>(
     "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
@@ -194,49 +197,63 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   const olderThan = db.prepare<{ key: string; version: number }, [string, number]>(
     "SELECT key, version FROM links WHERE key > ? ORDER BY key LIMIT ?",
   );
-  const remove = db.prepare<undefined, [string]>("DELETE FROM links WHERE key = ?");
+  let links = countLinks(db);
 
-  const write = db.transaction((changes: readonly Change[], feed: FeedState): number => {
-    let changed = 0;
+  const write = db.transaction((changes: readonly Change[], feed: FeedState) => {
+    let [changed, added] = [0, 0];
     for (const change of changes) {
-      if (put(change) === 0) continue;
+      const written = put(change);
+      if (!written.changed) continue;
       note.run(change.key);
       changed++;
+      added += written.links;
     }
     if (changed > 0) trim.run(CHANGES_KEPT);
-    setFeed(db, feed);
-    return changed;
+    setFeed(db, feed, links + added);
+    return { changed, added };
   });
 
   const sweep = db.transaction(
     (epoch: number, after: string, limit: number, kept: (key: string) => boolean) => {
       const rows = olderThan.all(after, limit);
-      let removed = 0;
+      let [removed, removedLinks] = [0, 0];
       for (const { key, version } of rows) {
         if (version >= epoch || kept(key)) continue;
-        remove.run(key);
+        removedLinks += remove(key);
         note.run(key);
         removed++;
       }
       if (removed > 0) trim.run(CHANGES_KEPT);
-      return { removed, next: rows.length < limit ? undefined : rows.at(-1)?.key };
+      if (removedLinks > 0) setFeed(db, readFeed(db), links - removedLinks);
+      const next = rows.length < limit ? undefined : rows.at(-1)?.key;
+      return { removed, removedLinks, next };
     },
   );
 
   return {
     feed: () => readFeed(db),
     /** Stores records that are newer than those it has, and the state of the feed; returns how many were newer. */
-    write: (changes: readonly Change[], feed: FeedState): number => write.immediate(changes, feed),
+    write(changes: readonly Change[], feed: FeedState): number {
+      const { changed, added } = write.immediate(changes, feed);
+      links += added;
+      return changed;
+    },
+    /** How many links the store has. */
+    links: (): number => links,
     /**
      * Removes links that are older than an epoch, of so many after a key. Returns the key to go on after; undefined at the
      * end.
      */
-    sweep: (
+    sweep(
       epoch: number,
       after: string,
       limit: number,
       kept: (key: string) => boolean = () => false,
-    ): { removed: number; next: string | undefined } => sweep.immediate(epoch, after, limit, kept),
+    ): { removed: number; next: string | undefined } {
+      const { removedLinks, ...swept } = sweep.immediate(epoch, after, limit, kept);
+      links -= removedLinks;
+      return swept;
+    },
     close: () => db.close(),
     [Symbol.dispose]: () => db.close(),
   };

@@ -38,6 +38,8 @@ export type Heartbeat = {
   epoch: number;
   /** Version of the database when it was published. */
   version: number;
+  /** How many links the stream has at least, as PostgreSQL counted a moment ago; in some of the heartbeats. */
+  links?: number;
 };
 
 export const encodeHeartbeat = (heartbeat: Heartbeat): Uint8Array =>
@@ -50,9 +52,16 @@ export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
     if (typeof value !== "object" || value === null) return undefined;
     if (!("complete" in value && "epoch" in value && "version" in value)) return undefined;
     const { complete, epoch, version } = value;
+    const links =
+      "links" in value && Number.isSafeInteger(value.links) ? Number(value.links) : undefined;
     if (typeof complete !== "boolean") return undefined;
     if (!Number.isSafeInteger(epoch) || !Number.isSafeInteger(version)) return undefined;
-    return { complete, epoch: Number(epoch), version: Number(version) };
+    return {
+      complete,
+      epoch: Number(epoch),
+      version: Number(version),
+      ...(links === undefined ? {} : { links }),
+    };
   } catch {
     return undefined;
   }

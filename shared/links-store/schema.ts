@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 
 import type { LinkRecord } from "../contracts/link-record.ts";
 import { keyOf } from "./record.ts";
-import { encodeMalformed, encodeStoredRecord } from "./stored-record.ts";
+import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
 
 /** The format of the file is part of its name: another version that has another format fills a file of its own. */
 export const STORE_NAME = "links-1.sqlite";
@@ -22,6 +22,13 @@ export type FeedState = {
   confirmed_at: number;
   /** Messages of the stream that are not in the store yet. */
   pending: number;
+  /** How many links the store has fewer than PostgreSQL; 0 when it has all, or when that is not known. */
+  lacks: number;
+  /**
+   * How many links the store has, as counted with every change, and the state at which it was: a version that does not count
+   * changes that state, but not this.
+   */
+  counted: { links: number; sequence: number; epoch: number } | null;
 };
 
 export const EMPTY_FEED: FeedState = {
@@ -31,6 +38,8 @@ export const EMPTY_FEED: FeedState = {
   epoch: 0,
   confirmed_at: 0,
   pending: 0,
+  lacks: 0,
+  counted: null,
 };
 
 /** A row to write, unless the store has one of the same or a higher version. */
@@ -58,13 +67,54 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS feed (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
 
-/** Prepares writing changes: each call writes one, and returns how many rows that has changed, 0 or 1. */
-export function preparePut(db: Database): (change: Change) => number {
-  const put = db.prepare<undefined, [string, number, Uint8Array]>(
-    `INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE
-     SET version = excluded.version, record = excluded.record WHERE excluded.version > version`,
+/** Whether a row is that of a link, in SQL: neither of a deleted one, nor of a notice (see `stored-record.ts`). */
+const IS_LINK = "substr(record, 5, 1) = x'00'";
+
+/** What writing a change did: whether it changed the row, and how many links there are more. */
+export type Written = { changed: boolean; links: number };
+
+const NOT_WRITTEN: Written = { changed: false, links: 0 };
+
+/** Prepares writing changes: each call writes one, unless the store has one of the same or a higher version. */
+export function preparePut(db: Database): (change: Change) => Written {
+  const find = db.prepare<{ version: number; is_link: number }, [string]>(
+    `SELECT version, ${IS_LINK} AS is_link FROM links WHERE key = ?`,
   );
-  return ({ key, version, row }) => put.run(key, version, row).changes;
+  const insert = db.prepare<undefined, [string, number, Uint8Array]>(
+    "INSERT INTO links VALUES (?, ?, ?)",
+  );
+  const update = db.prepare<undefined, [number, Uint8Array, string]>(
+    "UPDATE links SET version = ?, record = ? WHERE key = ?",
+  );
+  return ({ key, version, row }) => {
+    const before = find.get(key);
+    const isLink = Number(isLinkRow(row));
+    if (before === null) {
+      insert.run(key, version, row);
+      return { changed: true, links: isLink };
+    }
+    if (before.version >= version) return NOT_WRITTEN;
+    update.run(version, row, key);
+    return { changed: true, links: isLink - before.is_link };
+  };
+}
+
+/** Prepares removing rows: each call returns how many links there are fewer. */
+export function prepareRemove(db: Database): (key: string) => number {
+  const remove = db.prepare<{ is_link: number }, [string]>(
+    `DELETE FROM links WHERE key = ? RETURNING ${IS_LINK} AS is_link`,
+  );
+  return (key) => remove.get(key)?.is_link ?? 0;
+}
+
+/** How many links a store has: as counted, or counted anew, which takes seconds for ten millions. */
+export function countLinks(db: Database): number {
+  const { counted, sequence, epoch } = readFeed(db);
+  if (counted?.sequence === sequence && counted.epoch === epoch) return counted.links;
+  const row = db.query<{ links: number }, []>(
+    `SELECT count(*) AS links FROM links WHERE ${IS_LINK}`,
+  );
+  return row.get()?.links ?? 0;
 }
 
 /** Reads the state of the feed that a store has. */
@@ -73,9 +123,12 @@ export function readFeed(db: Database): FeedState {
   return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...JSON.parse(row.state) };
 }
 
-/** Writes the state of the feed that a store has. */
-export function setFeed(db: Database, state: FeedState): void {
+/** Writes the state of the feed that a store has, and how many links it has. */
+export function setFeed(db: Database, state: FeedState, links: number): void {
+  const { sequence, epoch } = state;
   const statement =
     "INSERT INTO feed VALUES (1, ?) ON CONFLICT DO UPDATE SET state = excluded.state";
-  db.query<undefined, [string]>(statement).run(JSON.stringify(state));
+  db.query<undefined, [string]>(statement).run(
+    JSON.stringify({ ...state, counted: { links, sequence, epoch } }),
+  );
 }

@@ -32,6 +32,9 @@ export function encodeStoredRecord(record: LinkRecord, message: Uint8Array): Buf
   return seal(record.state === "active" ? encodeLink(record) : encodeMessage(MESSAGE, message));
 }
 
+/** Whether a row is that of a link. */
+export const isLinkRow = (row: Buffer): boolean => row[FORM] === LINK;
+
 /** The row of a link whose record is malformed. */
 export const encodeMalformed = (): Buffer => seal(encodeMessage(MALFORMED, new Uint8Array()));
 

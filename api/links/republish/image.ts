@@ -54,7 +54,9 @@ export async function buildImage(
   db.run("PRAGMA journal_mode = OFF");
   db.run("PRAGMA synchronous = OFF");
   db.run(SCHEMA);
-  const put = preparePut(db);
+  const write = preparePut(db);
+  let written = 0;
+  const put = (change: Change): void => void (written += write(change).links);
   db.run("BEGIN");
   const { sql, manager, isStopped } = source;
   let count = 0;
@@ -73,7 +75,7 @@ export async function buildImage(
       count += links.length;
     }
   }
-  setFeed(db, { ...EMPTY_FEED, ...position, complete: true });
+  setFeed(db, { ...EMPTY_FEED, ...position, complete: true }, written);
   db.run("COMMIT");
   return { ...position, links: count };
 }
