@@ -22,11 +22,16 @@ const ENTRY_BYTES = 64;
 /** How long clients may keep a file for apps. */
 const APP_FILE_MAX_AGE_SECONDS = 300;
 
+/** Where a domain redirects. */
+type DomainRedirect = { url: string; response: PageResponse };
+
 /** What a domain answers; undefined for what it has not set. */
 export type DomainAnswers = {
-  root: PageResponse | undefined;
-  not_found: PageResponse | undefined;
-  expired: PageResponse | undefined;
+  /** The account of the domain; "" when its notice does not say. */
+  accountId: string;
+  root: DomainRedirect | undefined;
+  not_found: DomainRedirect | undefined;
+  expired: DomainRedirect | undefined;
   /** Files by their paths. */
   files: ReadonlyMap<string, PageResponse>;
   fold: DomainSettings["fold"];
@@ -54,7 +59,7 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
       if (known !== undefined && known.version >= version) return;
       const notice = record !== undefined && isDomainNotice(record) ? record : undefined;
       const isEmpty = notice === undefined || Object.keys(notice.settings).length === 0;
-      const answers = isEmpty ? null : toAnswers(notice.settings);
+      const answers = isEmpty ? null : toAnswers(notice);
       entries.set(domain, { version, notice, answers });
     },
     /** Forgets a domain that is no more. */
@@ -64,7 +69,7 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
   };
 }
 
-function toAnswers(settings: DomainSettings): DomainAnswers {
+function toAnswers({ settings, account_id = "" }: DomainNotice): DomainAnswers {
   const { root_url, not_found_url, expired_url, fold } = settings;
   const { apple_app_site_association, assetlinks } = settings;
   const files = new Map<string, PageResponse>();
@@ -72,6 +77,7 @@ function toAnswers(settings: DomainSettings): DomainAnswers {
     files.set("/.well-known/apple-app-site-association", fileResponse(apple_app_site_association));
   if (assetlinks !== undefined) files.set("/.well-known/assetlinks.json", fileResponse(assetlinks));
   return {
+    accountId: account_id,
     root: toRedirect(root_url),
     not_found: toRedirect(not_found_url),
     expired: toRedirect(expired_url),
@@ -80,8 +86,8 @@ function toAnswers(settings: DomainSettings): DomainAnswers {
   };
 }
 
-const toRedirect = (url: string | undefined): PageResponse | undefined =>
-  url === undefined ? undefined : redirectResponse(url);
+const toRedirect = (url: string | undefined): DomainRedirect | undefined =>
+  url === undefined ? undefined : { url, response: redirectResponse(url) };
 
 const fileResponse = (content: unknown): PageResponse => ({
   status: 200,

@@ -15,6 +15,8 @@ import {
   DOMAIN_ALIAS,
   domainNotice,
   type DomainSettings,
+  type TakedownList,
+  takedownNotice,
 } from "../shared/contracts/feed-notices.ts";
 import type { ActiveLink, LinkRecord } from "../shared/contracts/link-record.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
@@ -25,6 +27,7 @@ import { createRequestHeadParser } from "./http/request-head-parser.ts";
 import type { RedirectorResponse } from "./http/response-writer.ts";
 import type { Taken } from "./limits/click-limits.ts";
 import { createLookups } from "./lookups.ts";
+import { createTakedowns } from "./takedowns.ts";
 import { createUnlockCookies } from "./unlock-cookie.ts";
 
 const link: ActiveLink = {
@@ -54,11 +57,12 @@ let fetchGate: Promise<void>;
 let takeClick: (limit: string) => Taken | Promise<Taken> = () => "taken";
 let cache: ReturnType<typeof createLinkCache>;
 let settingsInStream: Map<string, DomainSettings>;
+let takedowns: ReturnType<typeof createTakedowns>;
 
 /** What the store has, links and notices. */
 function recordOf(domain: string, alias: string): LinkRecord | undefined {
   const settings = alias === DOMAIN_ALIAS ? settingsInStream.get(domain) : undefined;
-  if (settings !== undefined) return domainNotice(1, domain, settings);
+  if (settings !== undefined) return domainNotice(1, domain, settings, link.account_id);
   return inStream.find((known) => known.domain === domain && known.alias === alias);
 }
 
@@ -85,6 +89,7 @@ function createTestHandler() {
       },
     },
     domains,
+    takedowns,
     journal: {
       append(click) {
         const record = Buffer.alloc(RECORD_BYTES_MAX);
@@ -277,6 +282,7 @@ const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 beforeEach(() => {
   settingsInStream = new Map();
+  takedowns = createTakedowns();
   failures = [];
   clicks = [];
   takeClick = () => "taken";
@@ -573,6 +579,26 @@ describe("a custom domain", () => {
     expect(statusOf(await request("/nothing", { host: HOST, method: "POST" }))).toBe(404);
     expect(fetched.filter((name) => name.endsWith("@domain"))).toEqual([`${HOST}/@domain`]);
     expect(clicks).toEqual([]);
+  });
+
+  test.each<[string, Partial<TakedownList>, number[]]>([
+    ["another account", { accounts: ["another"] }, [302, 302, 302, 200]],
+    ["its account", { accounts: [link.account_id] }, [451, 451, 451, 451]],
+    ["a host it leads to", { hosts: ["evil.example"] }, [302, 451, 302, 200]],
+  ])("answers 451 in the place of what a takedown of %s covers", async (_, list, expected) => {
+    settingsInStream.set(HOST, {
+      root_url: "https://example.com/root",
+      not_found_url: "https://www.evil.example/",
+      expired_url: "https://example.com/over",
+      assetlinks: [1],
+    });
+    inStream = [{ ...own, expires_at: 1 }];
+    const request = createTestHandler();
+    takedowns.apply(takedownNotice(1, { accounts: [], hosts: [], ...list }));
+    const paths = ["/", "/nothing", "/own", "/.well-known/assetlinks.json"];
+    const statuses = [];
+    for (const path of paths) statuses.push(statusOf(await request(path, { host: HOST })));
+    expect(statuses).toEqual(expected);
   });
 
   test("without settings is asked for them once, and never for a link that is cached", async () => {

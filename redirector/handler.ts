@@ -45,6 +45,7 @@ import type { Lookups } from "./lookups.ts";
 import { type PasswordCheck, readFormField, readPassword } from "./password.ts";
 import { previewPage } from "./preview-page.ts";
 import { createRequestFacts, type Locate, type VisitorFacts } from "./request-facts.ts";
+import type { Takedowns } from "./takedowns.ts";
 import type { UnlockCookies } from "./unlock-cookie.ts";
 
 /** What a response is counted as: a decision, or why it could not be made or carried out. */
@@ -62,6 +63,7 @@ export type HandlerDeps = {
   cache: Pick<LinkCache, "get">;
   links: Pick<HostLinks, "find" | "fetch">;
   domains: Pick<DomainAnswersCache, "get" | "apply">;
+  takedowns: Pick<Takedowns, "covers">;
   journal: Pick<Journal, "append">;
   clientAddress: ClientAddress;
   checkPassword: PasswordCheck;
@@ -115,6 +117,7 @@ export function createHandler(deps: HandlerDeps) {
     cache,
     links,
     domains,
+    takedowns,
     journal,
     clientAddress,
     checkPassword,
@@ -428,18 +431,18 @@ export function createHandler(deps: HandlerDeps) {
     if (answers === null || (method !== "GET" && method !== "HEAD")) return respondPage(kind);
     const path = toLatin1(incoming.head, incoming.head.path);
     const file = answers.files.get(path);
-    if (file !== undefined) {
-      onResponse("app_file");
-      return file;
-    }
     const fallback = path === "/" ? (answers.root ?? answers.not_found) : answers[kind];
     // Programs that look for files there follow no redirect, or should not.
-    if (fallback === undefined || path.startsWith(WELL_KNOWN)) return respondPage(kind);
-    onResponse("domain_url");
-    return fallback;
+    const redirect = path.startsWith(WELL_KNOWN) ? undefined : fallback;
+    if (file === undefined && redirect === undefined) return respondPage(kind);
+    // As links do, the domain's own answers go with its account, and with the hosts they lead to.
+    const facts = { account_id: answers.accountId, destination: redirect?.url ?? "" };
+    if (takedowns.covers(facts)) return respondPage("taken_down");
+    onResponse(file === undefined ? "domain_url" : "app_file");
+    return file ?? redirect?.response ?? respondPage(kind);
   }
 
-  function respondPage(kind: "not_found" | "expired"): RedirectorResponse {
+  function respondPage(kind: "not_found" | "expired" | "taken_down"): RedirectorResponse {
     onResponse(kind);
     return pages.message(kind);
   }

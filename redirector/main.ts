@@ -183,6 +183,7 @@ async function serve(): Promise<void> {
     cache,
     links,
     domains,
+    takedowns,
     journal,
     clientAddress,
     checkPassword: createPasswordCheck(),

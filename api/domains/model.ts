@@ -59,6 +59,7 @@ export const domainListResponse = listOf(domainResponse).meta({ id: "DomainList"
 /** A domain as stored in PostgreSQL. */
 export type DomainRow = {
   id: Uuid;
+  account_id: Uuid;
   host: string;
   verification_value: string;
   created_at: Date;

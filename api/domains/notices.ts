@@ -13,6 +13,7 @@ import {
   drawVersions,
   insertNotice,
   lockNoticedDomains,
+  lockNoticedDomainsOf,
   lockNoticedHosts,
 } from "./sql.ts";
 
@@ -23,11 +24,7 @@ export async function enqueueNotice(
   transaction: Transaction,
   row: DomainRow,
 ): Promise<NoticeEntry> {
-  const message = domainNotice(
-    await drawVersion(transaction, row.id),
-    row.host,
-    toFeedSettings(row),
-  );
+  const message = noticeOf(row, await drawVersion(transaction, row.id));
   const { length } = encodeLinkMessage(message);
   if (length > ENCODED_LINK_BYTES_MAX)
     throw new ApiError(
@@ -66,15 +63,27 @@ type RenewedBatch = { rows: DomainRow[]; entries: NoticeEntry[] };
 
 async function renewBatch(transaction: Transaction, after: Uuid | null): Promise<RenewedBatch> {
   const rows = await lockNoticedDomains(transaction, after, BATCH);
+  return { rows, entries: await renew(transaction, rows) };
+}
+
+/** Adds the notices of an account's domains to the outbox again: those of earlier versions do not say whose they are. */
+export const renewNoticesOf = async (
+  transaction: Transaction,
+  accountId: Uuid,
+): Promise<NoticeEntry[]> =>
+  await renew(transaction, await lockNoticedDomainsOf(transaction, accountId));
+
+async function renew(transaction: Transaction, rows: readonly DomainRow[]): Promise<NoticeEntry[]> {
   const versions = await drawVersions(
     transaction,
     rows.map(({ id }) => id),
   );
-  const messages = rows.map((row, i) =>
-    domainNotice(versions[i] ?? 0, row.host, toFeedSettings(row)),
-  );
-  return { rows, entries: await addToOutbox(transaction, messages) };
+  const messages = rows.map((row, i) => noticeOf(row, versions[i] ?? 0));
+  return await addToOutbox(transaction, messages);
 }
+
+const noticeOf = (row: DomainRow, version: number): DomainNotice =>
+  domainNotice(version, row.host, toFeedSettings(row), row.account_id);
 
 /** Adds notices without settings to the outbox for those of the hosts that are no verified domain with settings. */
 export async function withdrawNotices(

@@ -13,7 +13,7 @@ import type { DomainRow } from "./model.ts";
 
 let api: FakeApi;
 let key: FakeKey;
-let rows: Map<Uuid, DomainRow & { accountId: Uuid }>;
+let rows: Map<Uuid, DomainRow>;
 /** Hosts whose TXT record exists. */
 let proved: Set<string>;
 /** Hosts that have links. */
@@ -21,7 +21,7 @@ let inUse: Set<string>;
 
 async function get({ accountId }: { accountId: Uuid }, id: Uuid | undefined) {
   const row = id === undefined ? undefined : rows.get(id);
-  if (row?.accountId !== accountId) throw notFound("domain");
+  if (row?.account_id !== accountId) throw notFound("domain");
   return row;
 }
 
@@ -35,7 +35,7 @@ beforeAll(() => {
         const created_at = new Date("2026-01-02T03:04:05.678Z");
         const row = {
           id,
-          accountId,
+          account_id: accountId,
           host,
           verification_value: "proof",
           created_at,
@@ -49,7 +49,7 @@ beforeAll(() => {
         return { ...row };
       },
       async list({ accountId }) {
-        const own = [...rows.values()].filter((row) => row.accountId === accountId);
+        const own = [...rows.values()].filter((row) => row.account_id === accountId);
         return { rows: own, total: own.length, next: null };
       },
       async verify(owner, id) {

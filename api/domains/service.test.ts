@@ -341,7 +341,13 @@ describe("a takedown", () => {
     expect(await changeTakedowns(sql, "account", newUuid(), true)).toBeUndefined();
     expect(await changeTakedowns(sql, "host", "never.example", false)).toBeUndefined();
     await changeTakedowns(sql, "host", "evil.example", true);
+    await sql`update domains set version = 1 where account_id = ${owner.accountId}`;
     await changeTakedowns(sql, "account", owner.accountId, true);
+    // Those of earlier versions do not say whose they are.
+    expect(
+      await sql`select from link_outbox
+                 where record ->> 'alias' = '@domain' and record ->> 'account_id' = ${owner.accountId}`,
+    ).toHaveLength(1);
     const notices = await sql<{ record: unknown }[]>`
       select record from link_outbox where record ->> 'alias' = '@takedowns' order by id desc limit 1`;
     expect(notices[0]?.record).toMatchObject({

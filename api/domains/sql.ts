@@ -12,6 +12,7 @@ import type { DomainRow } from "./model.ts";
 /** The columns of a {@link DomainRow}. */
 const COLUMNS = [
   "id",
+  "account_id",
   "host",
   "verification_value",
   "created_at",
@@ -281,6 +282,16 @@ export const lockNoticedDomains = async (
     select ${transaction(COLUMNS)} from domains
      where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
      order by id limit ${limit} for update`;
+
+/** Locks the domains of an account, in both modes, that have a notice; a quota bounds their number. */
+export const lockNoticedDomainsOf = async (
+  transaction: Transaction,
+  accountId: Uuid,
+): Promise<DomainRow[]> =>
+  await transaction<DomainRow[]>`
+    select ${transaction(COLUMNS)} from domains
+     where account_id = ${accountId} and version > 0 and verified_at is not null
+     order by id for update`;
 
 /** Counts the links on a domain, up to `max` + 1. */
 export async function countLinks(transaction: Transaction, id: Uuid, max: number): Promise<number> {

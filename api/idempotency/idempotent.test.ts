@@ -20,6 +20,7 @@ let outcomes: (() => Promise<void>)[];
 
 const domainRow = (host: string): DomainRow => ({
   id: newUuid(),
+  account_id: newUuid(),
   host,
   verification_value: "value",
   created_at: new Date(),

@@ -6,6 +6,7 @@ import {
 } from "../../shared/contracts/feed-notices.ts";
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
 import { compileTakedowns, type Covers } from "../../shared/takedowns/covers.ts";
+import { renewNoticesOf } from "../domains/notices.ts";
 import type { Sql } from "../postgres.ts";
 import type { Takedown, TakedownKind } from "./model.ts";
 import {
@@ -66,7 +67,10 @@ export async function changeTakedowns(
   return await sql.begin(async (transaction) => {
     await lockTakedowns(transaction);
     if (down) {
-      if (kind === "account" && !(await hasAccount(transaction, subject))) return undefined;
+      if (kind === "account") {
+        if (!(await hasAccount(transaction, subject))) return undefined;
+        await renewNoticesOf(transaction, subject);
+      }
       await insertTakedown(transaction, kind, subject);
     } else if (!(await deleteTakedown(transaction, kind, subject))) return undefined;
     const list = await selectTakedowns(transaction);

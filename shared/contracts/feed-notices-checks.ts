@@ -4,9 +4,11 @@ import { isObject, isOptional, isTexts, isWebUrl, type Members } from "./member-
 
 const FOLDS: readonly unknown[] = ["all", "switching"] satisfies DomainSettings["fold"][];
 
-/** Whether a notice of whatever kind is whole: its list of takedowns and its settings of a domain, if it has some. */
-export const isWholeNotice = ({ takedowns, settings }: Members): boolean =>
-  isOptional(takedowns, isTakedownList) && isOptional(settings, isDomainSettings);
+/** Whether a notice of whatever kind is whole: its list of takedowns, and the settings and account of a domain, if it has them. */
+export const isWholeNotice = ({ takedowns, settings, account_id }: Members): boolean =>
+  isOptional(takedowns, isTakedownList) &&
+  isOptional(settings, isDomainSettings) &&
+  isOptional(account_id, (id) => typeof id === "string");
 
 const isTakedownList = (list: unknown): boolean =>
   isObject(list) && isTexts(list["accounts"]) && isTexts(list["hosts"]);

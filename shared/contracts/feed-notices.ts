@@ -75,7 +75,11 @@ type Notice<Alias extends string, Content> = {
 } & Content;
 
 export type TakedownNotice = Notice<typeof TAKEDOWNS_ALIAS, { takedowns: TakedownList }>;
-export type DomainNotice = Notice<typeof DOMAIN_ALIAS, { settings: DomainSettings }>;
+/** The account is that of the domain; notices of earlier versions have none, and those of a domain without settings. */
+export type DomainNotice = Notice<
+  typeof DOMAIN_ALIAS,
+  { settings: DomainSettings; account_id?: string }
+>;
 
 /** The notice of all takedowns, on the default domain. */
 export const takedownNotice = (version: number, takedowns: TakedownList): TakedownNotice => ({
@@ -90,7 +94,15 @@ export const domainNotice = (
   version: number,
   domain: string,
   settings: DomainSettings,
-): DomainNotice => ({ state: "deleted", version, domain, alias: DOMAIN_ALIAS, settings });
+  accountId?: string,
+): DomainNotice => ({
+  state: "deleted",
+  version,
+  domain,
+  alias: DOMAIN_ALIAS,
+  settings,
+  ...(accountId === undefined ? {} : { account_id: accountId }),
+});
 
 /** Whether a record of the feed is a notice, of whatever kind; never a link. */
 export const isNotice = ({ alias }: Pick<LinkRecord, "alias">): boolean => alias.startsWith("@");

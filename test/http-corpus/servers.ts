@@ -45,6 +45,7 @@ export function startOurServer(): CorpusServer {
       handle: createHandler({
         cache,
         links: { find: () => null, fetch: () => Promise.resolve(undefined) },
+        takedowns: { covers: () => false },
         domains: { get: () => null, apply: () => undefined },
         journal: { append: () => undefined },
         clientAddress: (peer) => peer,
