@@ -55,6 +55,12 @@ describe("the schema for a cluster", () => {
     ).toEqual([`ALTER TABLE clicks_local ${column}`, `ALTER TABLE clicks ${column}`]);
   });
 
+  test("has the log of batches for a month, in the table that stores it", () => {
+    expect(clustered.filter((statement) => statement.includes("MODIFY TTL"))).toEqual([
+      "ALTER TABLE batches_local ON CLUSTER 'shorthop' MODIFY TTL toDateTime(at) + INTERVAL 30 DAY DELETE",
+    ]);
+  });
+
   test("is not generated from a statement that is not supported", () => {
     expect(() => clusterSchema(["OPTIMIZE TABLE clicks"], { name: "c" })).toThrow("Cannot convert");
   });

@@ -69,7 +69,7 @@ const FORMS: readonly [form: RegExp, convert: Convert][] = [
   ],
   [
     // A distributed table stores nothing.
-    /^ALTER TABLE (?<table>\w+)\s+(?<change>MODIFY COLUMN .*)$/s,
+    /^ALTER TABLE (?<table>\w+)\s+(?<change>MODIFY (?:COLUMN|TTL) .*)$/s,
     ({ table, change }, on) => [`ALTER TABLE ${table}_local ${on} ${change}`],
   ],
   [/^DROP VIEW IF EXISTS (?<view>\w+)$/, ({ view }, on) => [`DROP VIEW IF EXISTS ${view} ${on}`]],

@@ -13,6 +13,7 @@ import positions from "./0011_positions.sql" with { type: "text" };
 import failures from "./0013_failures.sql" with { type: "text" };
 import dailyVisitors from "./0014_daily_visitors.sql" with { type: "text" };
 import wholeClicks from "./0015_whole_clicks.sql" with { type: "text" };
+import batchesRetention from "./0016_batches_retention.sql" with { type: "text" };
 
 /** `fillsUtm`: what the statements prepare is filled in from PostgreSQL. */
 export type ClickHouseMigration = Migration & { fillsUtm?: true };
@@ -31,4 +32,5 @@ export const migrations: readonly ClickHouseMigration[] = [
   { id: 13, name: "failures", text: failures },
   { id: 14, name: "daily_visitors", text: dailyVisitors },
   { id: 15, name: "whole_clicks", text: wholeClicks },
+  { id: 16, name: "batches_retention", text: batchesRetention },
 ];

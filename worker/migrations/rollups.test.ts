@@ -52,9 +52,9 @@ const forms: [form: RegExp, apply: (groups: Record<string, string>) => void][] =
   ],
   [/^DROP VIEW IF EXISTS (?<name>\w+)$/, ({ name = "" }) => views.delete(name)],
   [/^DROP TABLE IF EXISTS (?<name>\w+)(?: SETTINGS .*)?$/, ({ name = "" }) => tables.delete(name)],
-  // Content, compression, and views of the API.
+  // Content, compression, lifetimes, and views of the API.
   [
-    /^(?:TRUNCATE TABLE|INSERT INTO|CREATE VIEW) |^ALTER TABLE \w+\s+MODIFY COLUMN /,
+    /^(?:TRUNCATE TABLE|INSERT INTO|CREATE VIEW) |^ALTER TABLE \w+\s+MODIFY (?:COLUMN|TTL) /,
     () => undefined,
   ],
 ];
