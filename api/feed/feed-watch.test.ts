@@ -304,11 +304,16 @@ describe("a stream", () => {
                where alias = 'link-7'`;
     await sql`insert into link_outbox (version, record, created_at)
               values (1, ${sql.json({ state: "deleted", version: 1, domain: "", alias: "none" })}, now() + interval '1 hour')`;
-    await eventually(
-      async () => expect(await readHeartbeat()).toMatchObject({ links: LINKS - 2 }),
-      WITHIN_MS,
-    );
+    const expectLinks = (links: number) =>
+      eventually(async () => expect(await readHeartbeat()).toMatchObject({ links }), WITHIN_MS);
+    await expectLinks(LINKS - 2);
     await sql`delete from link_outbox`;
+    await expectLinks(LINKS - 1);
+    // Its links are being published.
+    await sql`update domains set verified_at = now(), republishing = true where host = 'unverified.example'`;
+    await expectLinks(LINKS - 1);
+    await sql`update domains set republishing = false where host = 'unverified.example'`;
+    await expectLinks(LINKS);
     await sql`update links set domain_id = null where alias = 'link-7'`;
     await sql`delete from domains where host = 'unverified.example'`;
   });

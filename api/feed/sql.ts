@@ -75,13 +75,13 @@ export async function selectFeed(sql: Sql | Transaction): Promise<FeedRow> {
 
 /**
  * Counts the links that the stream has at least: those that redirect, less the changes that may not be published yet. Takes
- * milliseconds, as totals are kept by account; links of domains that are not verified are the exception.
+ * milliseconds, as totals are kept by account, and few domains are not verified or have just become so.
  */
 export async function countPublished(sql: Sql): Promise<number> {
   const [row] = await sql<[{ links: number }]>`
     select ((select coalesce(sum(links), 0) from link_totals)
             - (select count(*) from links link join domains domain on domain.id = link.domain_id
-                where domain.verified_at is null)
+                where domain.verified_at is null or domain.republishing)
             - (select count(*) from link_outbox))::float8 as links`;
   return row.links;
 }
