@@ -135,6 +135,10 @@ const expectFilled = (after: number) =>
     return heartbeat?.epoch ?? 0;
   }, WITHIN_MS);
 
+/** Waits until a heartbeat says that there are so many links. */
+const expectLinks = (links: number) =>
+  eventually(async () => expect(await readHeartbeat()).toMatchObject({ links }), WITHIN_MS);
+
 /** Every link of PostgreSQL is in the stream, under one version or a later one. */
 async function expectAllPublished(epoch: number): Promise<void> {
   const rows = await postgres.sql<{ alias: string }[]>`select alias from links`;
@@ -304,8 +308,6 @@ describe("a stream", () => {
                where alias = 'link-7'`;
     await sql`insert into link_outbox (version, record, created_at)
               values (1, ${sql.json({ state: "deleted", version: 1, domain: "", alias: "none" })}, now() + interval '1 hour')`;
-    const expectLinks = (links: number) =>
-      eventually(async () => expect(await readHeartbeat()).toMatchObject({ links }), WITHIN_MS);
     await expectLinks(LINKS - 2);
     await sql`delete from link_outbox`;
     await expectLinks(LINKS - 1);
