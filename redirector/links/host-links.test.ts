@@ -152,7 +152,9 @@ describe("the links of a host", () => {
       domainNotice(3, "go.example.com", { not_found_url: "https://example.com/" }),
     ]);
     await eventually(async () => expect(isCovered()).toBe(true), WITHIN_MS);
-    expect(process.domains.get("go.example.com")).toMatchObject({ not_found: { status: 302 } });
+    expect(process.domains.get("go.example.com")).toMatchObject({
+      not_found: { response: { status: 302 } },
+    });
     store.sweep(4, "", 10, (key) => key.startsWith("/"));
     await eventually(
       async () => expect(process.domains.get("go.example.com")).toBeUndefined(),
