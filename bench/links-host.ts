@@ -219,10 +219,10 @@ async function measureCatchingUp(journal: string): Promise<void> {
 }
 
 /** Publishes so many changes of links, under versions above `version`. */
-const changeLinks = (version: number, count: number): Promise<string> =>
-  run(["bench/redirect/change-links.ts", Math.min(COUNT, MILLION), version, count, CHANGES], {
-    NATS_URL: nats.url,
-  });
+function changeLinks(version: number, count: number): Promise<string> {
+  const args = [Math.min(COUNT, MILLION), version, count, CHANGES];
+  return run(["bench/redirect/change-links.ts", ...args], { NATS_URL: nats.url });
+}
 
 /** Follows links at a steady rate; returns how many responses came, and the 99th percentile of their times in ms. */
 async function follow(): Promise<{ completed: number; p99: number }> {
