@@ -57,14 +57,17 @@ export async function publishLinks(
   await connection.drain();
 }
 
-/** The link as a record of the links stream. */
+/** Above the versions that an API draws, microseconds since 1970: a host removes what is older than the epoch of the feed. */
+const FIRST_VERSION = 4e15;
+
+/** The link as a record of the links stream; versions count from 0. */
 export const toLinkRecord = (
   { alias, destination }: Links[number],
   version: number,
   account: Uuid,
 ): ActiveLink => ({
   state: "active",
-  version,
+  version: FIRST_VERSION + version,
   domain: "",
   alias,
   mode: "live",
