@@ -31,8 +31,8 @@ const ACKED_RETENTION_MS = 150_000;
 const ACKED_RETENTION_BYTES_MAX = 256 * 1024 ** 2;
 
 /**
- * And where they and what waits would fill more than this share of the journal: clicks that are new must not be dropped for
- * room that acknowledged ones have. The other half is for what is recorded before the next sweep.
+ * Acknowledged segments also give way to new clicks: together with those that wait they have this share of the journal at
+ * most. The rest is for what is recorded before the next sweep.
  */
 const RETENTION_SHARE = 0.5;
 
