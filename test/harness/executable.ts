@@ -1,6 +1,6 @@
 /**
  * The processes of the product as one executable, which stacks of tests run: reading and compiling the sources again takes
- * half a second of a core for each API process, and as much for each redirector with its threads.
+ * most of a second of a core for each API process, and more for redirectors with their threads than for workers.
  */
 import { join } from "node:path";
 
