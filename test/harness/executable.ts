@@ -1,6 +1,6 @@
 /**
  * The processes of the product as one executable, which stacks of tests run: reading and compiling the sources again takes
- * most of a second of a core for each API process, and more for redirectors with their threads than for workers.
+ * most of a second of a core for each API process.
  */
 import { join } from "node:path";
 
