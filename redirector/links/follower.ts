@@ -28,6 +28,7 @@ import {
 } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
+import { createCountCheck } from "./count-check.ts";
 import { type FeedMessage, readNextMessage } from "./feed-message.ts";
 import {
   continues,
@@ -71,12 +72,6 @@ const CONSUMER_INACTIVE_NS = 30_000_000_000;
 
 /** How long changes are read without a consumer before one is asked for again. */
 const WITHOUT_CONSUMER_MS = 1_000;
-
-/**
- * Counts of PostgreSQL in a row below which the store is before links are taken for missing: deletions that are published
- * between a count and its heartbeat make it seem so for one.
- */
-const LACKING_COUNTS = 4;
 
 type FollowerDeps = {
   nats: Pick<Nats, "connection" | "connected">;
@@ -132,8 +127,7 @@ export function startFollower({
   let readAlone = 0;
   /** How many links there are by the last heartbeat that says so, until the store is compared with it. */
   let counted: number | undefined;
-  /** Counts in a row of which the store had fewer. */
-  let lackingCounts = 0;
+  const checkCount = createCountCheck();
   /** The epoch of which the stream was read again for links that the store lacked. */
   let readAgain: number | undefined;
 
@@ -186,15 +180,12 @@ export function startFollower({
    */
   function compareCounts(): boolean {
     if (counted === undefined || epoch === undefined || feed.epoch !== epoch) return false;
-    const lacks = Math.max(0, counted - store.links());
+    const lacks = checkCount(counted, store.links());
     counted = undefined;
-    lackingCounts = lacks === 0 ? 0 : lackingCounts + 1;
-    if (lacks === 0 && feed.lacks > 0) save({ ...feed, lacks });
-    if (lackingCounts < LACKING_COUNTS) return false;
-    log.error({ links: store.links(), lacks }, "links_store_lacks_links");
-    const isFirst = readAgain !== epoch;
-    readAgain = epoch;
-    lackingCounts = 0;
+    if (lacks === undefined || (lacks === 0 && feed.lacks === 0)) return false;
+    if (lacks > 0) log.error({ links: store.links(), lacks }, "links_store_lacks_links");
+    const isFirst = lacks > 0 && readAgain !== epoch;
+    if (isFirst) readAgain = epoch;
     // What the stream does not have either, reading it once more does not bring.
     save(isFirst ? { ...feed, lacks, sequence: 0, complete: false } : { ...feed, lacks });
     return isFirst;

@@ -12,8 +12,12 @@ const ROOT = join(import.meta.dir, "../..");
 
 const SOURCES = ["{api,worker,redirector,shared,deploy}/**/*", "package-lock.json"];
 
-/** Returns the path of the executable. It is built once per state of the sources. */
-export async function findExecutable(): Promise<string> {
+let found: Promise<string> | undefined;
+
+/** Returns the path of the executable. It is built once per state of the sources, which a process reads once. */
+export const findExecutable = (): Promise<string> => (found ??= makeExecutable());
+
+async function makeExecutable(): Promise<string> {
   const path = join(ROOT, ".local/test-executable", hashFiles(ROOT, SOURCES));
   await makeTemplate(path, async (unfinished) => buildExecutable(unfinished, { bytecode: true }));
   return path;
