@@ -2,6 +2,7 @@
  * Clicks by dimension: the whole UTC days of a range are read from rollups, its edges, of less than a day each, from raw
  * clicks.
  */
+import { clickTime } from "../../shared/clicks/query.ts";
 import { columnCondition, type Condition, type Filters } from "./filters.ts";
 import { clampInstant, hasRawClicks, type QueryRange, RAW_RANGE, toSeconds } from "./sources.ts";
 import type { IsFew } from "./visitors.ts";
@@ -186,7 +187,7 @@ const fromRawClicks = (
       id: byLink ? "link_id" : undefined,
       count: "count()",
       where: `${condition} AND class IN {classes: Array(String)} AND ${RAW_RANGE}
-             AND (ts < toDateTime({day_from: UInt32}, 'UTC') OR ts >= toDateTime({day_to: UInt32}, 'UTC'))`,
+             AND (ts < ${clickTime("day_from")} OR ts >= ${clickTime("day_to")})`,
     },
     dimensions,
   );

@@ -31,3 +31,11 @@ export async function queryRows<Row>(
   });
   return await result.json<Row>();
 }
+
+/**
+ * The time that a parameter has in Unix seconds, to compare `clicks.ts` with. It must have milliseconds as that has:
+ * against a `DateTime`, ClickHouse's index takes `ts < x` for `ts <= x - 1 s`, and skips a part whose clicks are all of the
+ * second before x (github.com/ClickHouse/ClickHouse/issues/113993).
+ */
+export const clickTime = (parameter: string): string =>
+  `toDateTime64({${parameter}: UInt32}, 3, 'UTC')`;

@@ -3,14 +3,13 @@
  * clicks are inserted, once per batch; a difference means a change by hand, a restore, or an unknown fault.
  */
 import type { Uuid } from "../ids.ts";
-import { type ClickHouse, queryRows } from "./query.ts";
+import { type ClickHouse, clickTime, queryRows } from "./query.ts";
 import { ROLLUP_TABLES, type RollupTable } from "./rollup-tables.ts";
 import { readWholeFrom } from "./whole-clicks.ts";
 
 export { type ClickHouse, queryRows } from "./query.ts";
 
-const CLICKS_IN_RANGE =
-  "ts >= toDateTime({from: UInt32}, 'UTC') AND ts < toDateTime({to: UInt32}, 'UTC')";
+const CLICKS_IN_RANGE = `ts >= ${clickTime("from")} AND ts < ${clickTime("to")}`;
 
 /** How much time one query compares, to bound its memory. */
 const STEP_SECONDS = 86_400;

@@ -430,6 +430,28 @@ test("a breakdown's pages together have every value once", async () => {
   expect(rows.reduce((sum, row) => sum + row.clicks, 0)).toBe(total);
 });
 
+test("a breakdown has the clicks of the last second of a UTC day in which its first day begins", async () => {
+  const { id, key } = await createAccount(stack, "enterprise", UNLIMITED);
+  const body = { url: "https://example.com" };
+  const link = linkSchema.parse((await call(api("/v1/links"), { key, body })).body).id;
+  const uuid = decodeId("link", link) ?? "";
+  // Links with few clicks are not read from rollups.
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  await sql`update link_counters set clicks = 10000000 where link_id = ${uuid}`;
+  await sql.end();
+  // Alone in their month: no part of the table has other clicks beside them.
+  const at = Date.parse("2023-06-09T23:59:59.400Z");
+  const late = clicks
+    .slice(0, 5)
+    .map((click) => ({ ...click, at, link: 0, class: "human" as const }));
+  await insertClicks(stack, id, [uuid], late);
+  const range = "start_date=2023-06-10&end_date=2023-06-11&timezone=Asia/Kolkata";
+  const found = await get(`/${link}/geo?${range}`, key);
+  expect(found.body).toMatchObject({
+    data: breakDown(late, ["country"], 10).map(({ values, clicks }) => ({ ...values, clicks })),
+  });
+});
+
 test("tags and domains have the clicks and visitors of their links", async () => {
   const since = Date.parse("2024-09-01");
   const humans = clicks.filter((click) => click.class === "human" && click.at >= since);

@@ -159,6 +159,11 @@ test("an insert that reached the raw clicks but not the rollups is completed by 
   expect((await readStored()).clicks).toBe(views.length * CLICKS);
 });
 
+test("clicks that are all of the last second of a day are no difference", async () => {
+  await insert(await makeSegment((i) => ({ time: (DAY + DAY_SECONDS) * 1_000 - 1 - i })));
+  expect(await compareRollups()).toEqual([]);
+});
+
 test("texts arrive as they were sent, whatever they contain", async () => {
   const texts = [
     "\t",
