@@ -7,9 +7,10 @@ import { requireGrants } from "../shared/grants-check.ts";
 import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
+import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openClickHouse } from "./clickhouse.ts";
-import type { configSchema, migrateConfigSchema } from "./config.ts";
+import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { findIncompleteness } from "./feed/feed-watch.ts";
 import { describeAge } from "./links/republish/image-job.ts";
 import { schemaState } from "./migrations/applied.ts";
@@ -45,16 +46,17 @@ export const checks: Checks<Config> = {
         withClickHouse(CLICKHOUSE_URL, (ask) => requireGrants(CLICKHOUSE_URL, GRANTS, ask)),
     },
   ],
-  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...place }) => [
+  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...config }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
     checkFeed(DATABASE_URL),
     ...checkStreams({ url: NATS_URL, streams: [LINKS_STREAM], replicas: NATS_REPLICAS }),
-    ...checkImages(place),
+    ...checkImages(config),
     checkClock("PostgreSQL", () => usePostgres(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>
       withClickHouse(CLICKHOUSE_URL, async (ask) => Number(await ask(SELECT_TIME))),
     ),
+    checkRunning("api", config.API_METRICS_HOST, config.API_METRICS_PORT, METRICS_PORTS),
   ],
 };
 

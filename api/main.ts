@@ -193,8 +193,9 @@ async function serve(): Promise<void> {
       postgres: await schemaState(sql).catch(() => "unreachable"),
       links_feed: feed.connected() && watch.started() ? "ok" : "not connected yet",
     }),
-    warnings: () => ({
+    warnings: async () => ({
       links_feed: watch.problem(),
+      outbox: await feed.outboxWarning(),
       postgres: watch.databaseProblem(),
       links_images: images?.problem(),
       replicas: replicas.warning(),

@@ -7,8 +7,9 @@ import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/
 import { openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
 import type { Checks } from "../shared/preflight.ts";
+import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
-import { type configSchema, linksDirOf, loadErrorPages } from "./config.ts";
+import { type configSchema, linksDirOf, loadErrorPages, METRICS_PORTS } from "./config.ts";
 import { openRuleGeo } from "./geo.ts";
 
 export const checks: Checks<z.output<typeof configSchema>> = {
@@ -49,7 +50,7 @@ export const checks: Checks<z.output<typeof configSchema>> = {
         })),
     },
   ],
-  thorough: ({ NATS_URL, NATS_REPLICAS, ...place }) => [
+  thorough: ({ NATS_URL, NATS_REPLICAS, ...config }) => [
     ...checkStreams({
       url: NATS_URL,
       streams: [LINKS_STREAM, CLICKS_STREAM, LIMITS_STREAM],
@@ -58,7 +59,13 @@ export const checks: Checks<z.output<typeof configSchema>> = {
     {
       name: "LINKS_IMAGES",
       mend: "Let the process read what the API keeps there; or leave the variable empty: a host then reads all links from the feed.",
-      run: async () => void (await openImages(place)?.list()),
+      run: async () => void (await openImages(config)?.list()),
     },
+    checkRunning(
+      "redirector",
+      config.REDIRECTOR_METRICS_HOST,
+      config.REDIRECTOR_METRICS_PORT,
+      METRICS_PORTS,
+    ),
   ],
 };

@@ -30,6 +30,7 @@ import { openRuleGeo } from "./geo.ts";
 import { createHandler } from "./handler.ts";
 import { createConnectionCaps } from "./http/connection-caps.ts";
 import { createResponseWriter } from "./http/response-writer.ts";
+import { clicksWarning } from "./journal/clicks-warning.ts";
 import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
@@ -247,6 +248,12 @@ async function serve(): Promise<void> {
       geoip: geo.warning(),
       click_limits: limits.warning(),
       links_store: storeWarning(linksDir),
+      clicks: clicksWarning({
+        segments: publisher.pending(),
+        seconds: publisher.waitingSeconds(),
+        journalBytes: journal.stats().pendingBytes,
+        journalBytesMax: config.JOURNAL_BYTES_MAX,
+      }),
       disk: diskWarning({
         JOURNAL_DIR: { dir: config.JOURNAL_DIR, consequence: "clicks are lost" },
         LINKS_DIR: { dir: linksDir, consequence: "changes of links are not taken over" },

@@ -42,14 +42,14 @@ export const envPort = (fallback: number) => port.default(fallback);
 export const envOptionalPort = () => port.optional();
 
 /** The most processes of a kind on one host, by their numbers: more than any host has cores. */
-const INSTANCES_MAX = 399;
+export const INSTANCES_MAX = 399;
 
 /** The number of this process among those of its kind on the host, from 1; undefined when it is the only one. */
 export const envInstance = () =>
   z.coerce.number("must be a whole number").int().min(1).max(INSTANCES_MAX).optional();
 
 /** The metrics ports of a process: that of a single one, and the number that instances add theirs to. */
-type MetricsPorts = { single: number; instances: number };
+export type MetricsPorts = { single: number; instances: number };
 
 /** The metrics port: as configured, else a different one for each instance on the host. */
 export const metricsPort = (

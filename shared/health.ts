@@ -1,25 +1,43 @@
 /** The health of a process: what `/readyz` and `shorthop status` say of it. */
 
+/** What processes can say something of; `shorthop doctor` has a remedy for each (running-checks.ts). */
+export type PartName =
+  | "process"
+  | "readiness"
+  | "postgres"
+  | "links_feed"
+  | "links_images"
+  | "outbox"
+  | "replicas"
+  | "links_store"
+  | "disk"
+  | "clicks"
+  | "counters"
+  | "geoip"
+  | "click_limits";
+
 /** The state of each part: `ok`, or the reason why it is not ready. */
-type Readiness = Record<string, string>;
+type Readiness = Partial<Record<PartName, string>>;
+
+/** What an operator should know although the process is ready; undefined when there is nothing. */
+type Warnings = { [Part in PartName]?: string | undefined };
 
 /** How a process tells its health. */
 export type HealthSource = {
   /** Returns the state of each part; the process is ready when all are `ok`. */
   readiness: () => Readiness | Promise<Readiness>;
-  /** What an operator should know although the process is ready, by part; undefined when there is nothing. */
-  warnings?: () => Record<string, string | undefined>;
+  warnings?: () => Warnings | Promise<Warnings>;
 };
 
 export type Health = {
   status: "ready" | "not_ready";
   parts: Readiness;
   /** Those that are undefined are left out of JSON. */
-  warnings: Record<string, string | undefined>;
+  warnings: Warnings;
 };
 
 export async function readHealth({ readiness, warnings }: HealthSource): Promise<Health> {
   const parts = await readiness();
   const ready = Object.values(parts).every((state) => state === "ok");
-  return { status: ready ? "ready" : "not_ready", parts, warnings: warnings?.() ?? {} };
+  return { status: ready ? "ready" : "not_ready", parts, warnings: (await warnings?.()) ?? {} };
 }

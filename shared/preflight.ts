@@ -1,6 +1,6 @@
 /**
  * Checks of a process before it starts, or of an installation by `shorthop doctor`: is its configuration valid, and are
- * the stores as it needs them? Each check has one finding, with what to do when it is not ok.
+ * the stores as it needs them? Each check has a finding for each problem, with what to do, or says that it is ok.
  */
 import * as z from "zod";
 
@@ -10,12 +10,13 @@ import { withTimeout } from "./timeout.ts";
 /** What is wrong, in words, and what to do about it. A process works in spite of a warning. */
 export type Problem = { status: "warning" | "failed"; detail: string; mend: string };
 
-type Outcome = Problem | undefined | void;
+/** Several are of several things that one check looks at. */
+type Outcome = Problem | readonly Problem[] | undefined | void;
 
 export type Check = {
   /** The environment variable that the check is about, or a few words. */
   name: string;
-  /** Returns the problem, if there is one; throwing is a failure. */
+  /** Returns the problems, if there are any; throwing is a failure. */
   run: () => Outcome | Promise<Outcome>;
   /** What to do when it throws. */
   mend: string;
@@ -44,10 +45,12 @@ const CHECK_TIMEOUT_MS = 5_000;
 export async function runChecks(checks: readonly Check[]): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const { name, run, mend } of checks) {
-    const problem = await withTimeout(Promise.resolve().then(run), CHECK_TIMEOUT_MS).catch(
+    const outcome = await withTimeout(Promise.resolve().then(run), CHECK_TIMEOUT_MS).catch(
       (error: unknown): Problem => ({ status: "failed", detail: messageOf(error), mend }),
     );
-    findings.push({ check: name, ...(problem === undefined ? { status: "ok" } : problem) });
+    const problems = [outcome ?? []].flat();
+    if (problems.length === 0) findings.push({ check: name, status: "ok" });
+    findings.push(...problems.map((problem) => ({ check: name, ...problem })));
   }
   return findings;
 }

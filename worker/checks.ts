@@ -9,6 +9,7 @@ import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
 import { openPrimary } from "../shared/postgres.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
+import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openGeo } from "../shared/visitors/geo.ts";
 import { openClickHouse } from "./clickhouse.ts";
@@ -60,9 +61,9 @@ export const checks: Checks<Config> = {
       run: async () => void (await openDatabases(GEOIP_DATABASES)),
     },
   ],
-  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, GEOIP_DATABASES }) => [
+  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...config }) => [
     checkSchema(CLICKHOUSE_URL),
-    checkGeoipAge(GEOIP_DATABASES),
+    checkGeoipAge(config.GEOIP_DATABASES),
     ...checkStreams({
       url: NATS_URL,
       streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
@@ -70,6 +71,7 @@ export const checks: Checks<Config> = {
     }),
     checkClock("PostgreSQL", () => withSql(DATABASE_URL, readTime)),
     checkClock("ClickHouse", async () => Number(await ask(CLICKHOUSE_URL, SELECT_TIME))),
+    checkRunning("worker", config.WORKER_METRICS_HOST, config.WORKER_METRICS_PORT),
   ],
 };
 

@@ -54,6 +54,8 @@ export type LinkPublisher = {
   takeAcknowledged(): number;
   /** Changes that have not been published. */
   outboxStats(): Promise<OutboxStats>;
+  /** Says that changes of links wait for long; undefined when none does, or PostgreSQL does not say. */
+  outboxWarning(): Promise<string | undefined>;
   stop(): Promise<void>;
 };
 
@@ -215,6 +217,7 @@ export function startLinkPublisher({
       return taken;
     },
     outboxStats: () => selectOutboxStats(sql),
+    outboxWarning: () => selectOutboxStats(sql).then(describeOutbox, () => undefined),
     async stop() {
       stopped = true;
       // Before the stream is open, the relay has nothing to finish.
@@ -262,4 +265,16 @@ async function readLastMessage(manager: JetStreamManager, subject: string) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;
   }
+}
+
+/** As the alert ShorthopOutboxOld. */
+const OUTBOX_WARNING_SECONDS = 60;
+
+/** Says how long the oldest change has been waiting, if that is long. */
+export function describeOutbox(
+  { pending, oldest }: OutboxStats,
+  now = Date.now(),
+): string | undefined {
+  if (oldest === null || now / 1_000 - oldest < OUTBOX_WARNING_SECONDS) return undefined;
+  return `${pending} changes of links are not published, the oldest for ${Math.floor(now / 1_000 - oldest)} s: redirectors serve these links as they were`;
 }

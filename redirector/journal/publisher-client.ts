@@ -7,6 +7,8 @@ export type PublisherClient = {
   add(segment: SealedSegment): void;
   /** Segments not acknowledged yet, and segments acknowledged since the start. */
   pending(): number;
+  /** How long segments have waited without any being acknowledged; 0 when none waits. */
+  waitingSeconds(): number;
   published(): number;
   /** Segments quarantined since the start. */
   quarantined(): number;
@@ -34,6 +36,8 @@ export function startPublisherClient({
   let pending = 0;
   let published = 0;
   let quarantined = 0;
+  /** When the first of those that wait was added, or the last of all was acknowledged. */
+  let waitingSince = 0;
 
   const send = (command: PublisherCommand): void => worker.postMessage(command);
   worker.addEventListener("message", ({ data }: MessageEvent<PublisherEvent>) => {
@@ -42,6 +46,7 @@ export function startPublisherClient({
     } else if (data.kind === "delivered") {
       pending--;
       published++;
+      waitingSince = performance.now();
     } else if (data.kind === "quarantined") {
       quarantined++;
       if (data.pending) pending--;
@@ -54,10 +59,12 @@ export function startPublisherClient({
 
   return {
     add(segment) {
+      if (pending === 0) waitingSince = performance.now();
       pending++;
       send({ kind: "publish", segment });
     },
     pending: () => pending,
+    waitingSeconds: () => (pending === 0 ? 0 : (performance.now() - waitingSince) / 1_000),
     published: () => published,
     quarantined: () => quarantined,
     async stop(ms) {

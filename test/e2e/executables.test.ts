@@ -211,7 +211,12 @@ describe("the executables", () => {
   test("examine an installation, and name what is wrong with what to do", () => {
     const etc = join(dir, "examined");
     mkdirSync(etc);
-    const { DATABASE_URL, CLICKHOUSE_URL, ...others } = environment();
+    const { api_metrics_url, worker_metrics_url } = stack.info();
+    const { DATABASE_URL, CLICKHOUSE_URL, ...others } = {
+      ...environment(),
+      API_METRICS_PORT: new URL(api_metrics_url).port,
+      WORKER_METRICS_PORT: new URL(worker_metrics_url).port,
+    };
     const write = (name: string, variables: Record<string, string>) =>
       writeFileSync(
         join(etc, `${name}.env`),

@@ -1,0 +1,81 @@
+/** Goal: what a running process says of itself, `shorthop doctor` says as well, with what to do about it. */
+import { afterEach, expect, test } from "bun:test";
+
+import { Registry } from "prom-client";
+
+import type { HealthSource } from "./health.ts";
+import { startInternalServer } from "./internal-server.ts";
+import { runChecks } from "./preflight.ts";
+import { checkRunning } from "./running-checks.ts";
+
+const HOST = "127.0.0.1";
+
+const servers: ReturnType<typeof startInternalServer>[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+
+/** Starts a process's internal server, and returns its port. */
+function start(health: HealthSource): number {
+  const server = startInternalServer({ host: HOST, port: 0, registry: new Registry(), health });
+  servers.push(server);
+  return Number(server.url.port);
+}
+
+const check = (port: number) => runChecks([checkRunning("redirector", HOST, port)]);
+
+test("a process that is well is ok", async () => {
+  const port = start({
+    readiness: () => ({ process: "ok" }),
+    warnings: () => ({ disk: undefined }),
+  });
+  expect(await check(port)).toEqual([{ check: "running processes", status: "ok" }]);
+});
+
+test("each part that is not ready, and each warning, is a finding with a remedy", async () => {
+  const port = start({
+    readiness: () => ({ process: "ok", postgres: "unreachable" }),
+    warnings: () => Promise.resolve({ disk: "2 MiB left", replicas: undefined }),
+  });
+  expect(await check(port)).toEqual([
+    {
+      check: "running processes",
+      status: "failed",
+      detail: `port ${port}, postgres: unreachable`,
+      mend: expect.stringContaining("PostgreSQL"),
+    },
+    {
+      check: "running processes",
+      status: "warning",
+      detail: `port ${port}, disk: 2 MiB left`,
+      mend: expect.stringContaining("df"),
+    },
+  ]);
+});
+
+test("all instances of a host are asked", async () => {
+  const broken = start({ readiness: () => ({ links_feed: "the store lacks links" }) });
+  // There are no such ports.
+  const ports = { single: broken, instances: 65_536 };
+  const found = await runChecks([checkRunning("redirector", "0.0.0.0", undefined, ports)]);
+  expect(found.map(({ status, detail }) => [status, detail])).toEqual([
+    ["failed", `port ${broken}, links_feed: the store lacks links`],
+  ]);
+  const port = start({ readiness: () => ({ clicks: "no" }) });
+  const instances = { single: 1, instances: port - 3 };
+  const instance = await runChecks([checkRunning("redirector", HOST, undefined, instances)]);
+  expect(instance.map(({ detail }) => detail)).toContain(`port ${port}, clicks: no`);
+});
+
+test("none that answers is a warning, as is another program at the port", async () => {
+  using other = Bun.serve({ hostname: HOST, port: 0, fetch: () => new Response("hello") });
+  for (const port of [1, Number(other.url.port)])
+    expect(await check(port)).toEqual([
+      {
+        check: "running processes",
+        status: "warning",
+        detail: "none answers on its metrics port",
+        mend: expect.stringContaining("systemctl status 'shorthop-redirector*'"),
+      },
+    ]);
+});

@@ -1,0 +1,100 @@
+/** What the running processes of this host say of themselves (`/readyz`), for `shorthop doctor`. */
+import * as z from "zod";
+
+import { INSTANCES_MAX, type MetricsPorts } from "./env.ts";
+import type { PartName } from "./health.ts";
+import type { Check, Problem } from "./preflight.ts";
+
+const TIMEOUT_MS = 2_000;
+
+const health = z.object({
+  parts: z.record(z.string(), z.string()),
+  warnings: z.record(z.string(), z.string()).default({}),
+});
+
+type Health = z.output<typeof health>;
+
+/** What an operator can do about a part that is not ready, or that a process warns of. */
+const REMEDIES: Record<PartName, string> = {
+  process: "It is stopping: journalctl says what it waits for.",
+  readiness: "A store accepts connections and does not respond: see its log.",
+  postgres:
+    "Start PostgreSQL; run shorthop migrate if it lacks a migration; make room if its disk is full (docs/runbook.md#shorthopnotready).",
+  links_feed:
+    "Start NATS if it is away. The API fills the stream by itself (docs/runbook.md#shorthopfeedincomplete).",
+  links_images: "See the API's log for links_image_failed (docs/runbook.md#shorthoplinksimageold).",
+  outbox: "Start NATS if it is away, or make room on its disk (docs/runbook.md#shorthopoutboxold).",
+  replicas: "Run nats stream edit STREAM --replicas 3 as the operator.",
+  links_store: "Restart the redirectors of this host: the store is then filled again.",
+  disk: "Make room (df -h), or move the folder to a larger disk.",
+  clicks:
+    "Start NATS if it is away, make room on its disk or in its stream CLICKS, and see that a worker runs (docs/runbook.md#shorthopjournalfilling).",
+  counters: "Start PostgreSQL and ClickHouse (docs/runbook.md#shorthopcountersnotwritten).",
+  geoip: "Run shorthop geoip update.",
+  click_limits:
+    "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopnotready).",
+};
+
+/** One problem for each part that is not ready, and for each warning, of all processes of this kind on this host. */
+export const checkRunning = (
+  name: string,
+  host: string,
+  configured: number | undefined,
+  defaults?: MetricsPorts,
+): Check => ({
+  name: "running processes",
+  mend: `See systemctl status 'shorthop-${name}*'.`,
+  async run() {
+    const found = await Promise.all(
+      possiblePorts(configured, defaults).map(async (port) => ({
+        port,
+        health: await readHealthAt(host, port),
+      })),
+    );
+    const problems = found.flatMap(({ port, health }) => toProblems(port, health));
+    if (found.some(({ health }) => health !== undefined)) return problems;
+    return {
+      status: "warning",
+      detail: "none answers on its metrics port",
+      mend: `Start it (systemctl status 'shorthop-${name}*', journalctl -u 'shorthop-${name}*').`,
+    };
+  },
+});
+
+function possiblePorts(configured: number | undefined, defaults?: MetricsPorts): number[] {
+  if (configured !== undefined) return [configured];
+  if (defaults === undefined) return [];
+  const { single, instances } = defaults;
+  return [single, ...Array.from({ length: INSTANCES_MAX }, (_, i) => instances + i + 1)];
+}
+
+/** What the process at this port says; undefined when there is none, or something else. */
+async function readHealthAt(host: string, port: number): Promise<Health | undefined> {
+  // An address of all interfaces is none to connect to.
+  const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  const url = new URL(`http://${address.includes(":") ? `[${address}]` : address}:${port}/readyz`);
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return health.safeParse(await response.json()).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function toProblems(port: number, said: Health | undefined): Problem[] {
+  if (said === undefined) return [];
+  const unready = Object.entries(said.parts).filter(([, state]) => state !== "ok");
+  const toProblem =
+    (status: Problem["status"]) =>
+    ([part, text]: [string, string]): Problem => ({
+      status,
+      detail: `port ${port}, ${part}: ${text}`,
+      mend: isPartName(part) ? REMEDIES[part] : "See docs/runbook.md#shorthopnotready.",
+    });
+  return [
+    ...unready.map(toProblem("failed")),
+    ...Object.entries(said.warnings).map(toProblem("warning")),
+  ];
+}
+
+const isPartName = (name: string): name is PartName => name in REMEDIES;
