@@ -17,11 +17,11 @@ export type InternalServerOptions = {
 
 /**
  * Serves `/healthz`, `/readyz` and `/metrics`, for the operator's own network only. The metrics include those of
- * the event loop and the readiness.
+ * the event loop and the health.
  */
 export function startInternalServer(options: InternalServerOptions) {
   const watching = watchEventLoop(options.registry);
-  registerReadiness(options);
+  registerHealth(options);
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,
@@ -52,7 +52,7 @@ export function startInternalServer(options: InternalServerOptions) {
   };
 }
 
-function registerReadiness({ registry, health }: InternalServerOptions): void {
+function registerHealth({ registry, health }: InternalServerOptions): void {
   const ready = new Gauge({
     name: "shorthop_ready",
     help: "1 for each part of the process that is ready, else 0; the parts are those of /readyz",
@@ -65,4 +65,17 @@ function registerReadiness({ registry, health }: InternalServerOptions): void {
     },
   });
   registry.registerMetric(ready);
+  const warning = new Gauge({
+    name: "shorthop_warning",
+    help: "1 for each part of the process that warns, else 0; the warnings are those of /readyz",
+    labelNames: ["part"],
+    registers: [],
+    async collect() {
+      const warnings = (await readOrUndefined(async () => await health.warnings?.())) ?? {};
+      this.reset();
+      for (const [part, text] of Object.entries(warnings))
+        this.set({ part }, text === undefined ? 0 : 1);
+    },
+  });
+  registry.registerMetric(warning);
 }

@@ -25,7 +25,8 @@ const REMEDIES: Record<PartName, string> = {
   links_images: "See the API's log for links_image_failed (docs/runbook.md#shorthoplinksimageold).",
   outbox: "Start NATS if it is away, or make room on its disk (docs/runbook.md#shorthopoutboxold).",
   replicas: "Run nats stream edit STREAM --replicas 3 as the operator.",
-  links_store: "Restart the redirectors of this host: the store is then filled again.",
+  links_store:
+    "Make LINKS_DIR a directory with room that the process may write to, and restart the redirectors of this host.",
   disk: "Make room (df -h), or move the folder to a larger disk.",
   clicks:
     "Start NATS if it is away, make room on its disk or in its stream CLICKS, and see that a worker runs (docs/runbook.md#shorthopjournalfilling).",
