@@ -17,6 +17,7 @@ import {
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
+import { describeOutbox } from "./outbox-warning.ts";
 import { publishStates } from "./publish-states.ts";
 import { deleteEntries, lockPendingEntries, type OutboxStats, selectOutboxStats } from "./sql.ts";
 
@@ -265,16 +266,4 @@ async function readLastMessage(manager: JetStreamManager, subject: string) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;
   }
-}
-
-/** As the alert ShorthopOutboxOld. */
-const OUTBOX_WARNING_SECONDS = 60;
-
-/** Says how long the oldest change has been waiting, if that is long. */
-export function describeOutbox(
-  { pending, oldest }: OutboxStats,
-  now = Date.now(),
-): string | undefined {
-  if (oldest === null || now / 1_000 - oldest < OUTBOX_WARNING_SECONDS) return undefined;
-  return `${pending} changes of links are not published, the oldest for ${Math.floor(now / 1_000 - oldest)} s: redirectors serve these links as they were`;
 }
