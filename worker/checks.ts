@@ -93,12 +93,14 @@ const checkGrants = (url: string, privileges: readonly string[]): Check => ({
 
 const checkSchema = (url: string): Check => ({
   name: "schema of ClickHouse",
-  mend: "Run shorthop migrate.",
+  mend: "Mend CLICKHOUSE_URL first.",
   async run() {
     const client = openClickHouse(url);
     try {
       const [next] = pendingMigrations(migrations, await readApplied(client));
-      if (next !== undefined) throw new Error(`migration ${next.name} is not applied`);
+      if (next === undefined) return undefined;
+      const detail = `migration ${next.name} is not applied`;
+      return { status: "failed", detail, mend: "Run shorthop migrate." };
     } finally {
       await client.close();
     }

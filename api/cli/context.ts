@@ -28,13 +28,23 @@ export type WithNats = (work: (nats: NatsConnection) => Promise<void>) => Promis
 export const createWithNats =
   (env: Record<string, string | undefined>): WithNats =>
   async (work) => {
-    const nats = await connect(natsLogin(await findUrl(env, "NATS_URL")));
+    const url = await findUrl(env, "NATS_URL");
+    const nats = await connect(natsLogin(url)).catch((cause: unknown) => {
+      throw new Error(describeUnreachable(url, cause), { cause });
+    });
     try {
       await work(nats);
     } finally {
       await nats.close();
     }
   };
+
+/** Names the servers without the passwords of their URLs. */
+function describeUnreachable(urls: string, cause: unknown): string {
+  const hosts = urls.split(",").map((url) => new URL(url).host);
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return `NATS at ${hosts.join(", ")} cannot be used (${reason}): start it, or correct NATS_URL. Without it, shorthop doctor on each host says how its processes are.`;
+}
 
 /** Runs `work` on ClickHouse, then closes the connection. */
 export type WithClickHouse = (

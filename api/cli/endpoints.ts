@@ -1,9 +1,10 @@
 /** Finds the URLs of the stores and processes that the command line works on. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import * as z from "zod";
 
-import { openEnvironmentFiles } from "./environment-files.ts";
+import { configDirOf, openEnvironmentFiles } from "./environment-files.ts";
 
 const stackFile = z.record(z.string(), z.unknown());
 
@@ -15,8 +16,8 @@ type Variable = "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_MET
 const INSTALLED = ["api", "worker"];
 
 /**
- * Returns the environment variable if set, else that of an installation's files, else the URL from the running local stack (`stack.json`, under the
- * variable's name in lower case). Throws an error that says what to do if there is neither.
+ * Returns the environment variable if set, else that of an installation's files, else the URL from the running local stack
+ * (`stack.json`, under the variable's name in lower case). Throws an error that says what to do if there is neither.
  */
 export async function findUrl(env: Env, variable: Variable): Promise<string> {
   const files = openEnvironmentFiles(env);
@@ -26,8 +27,15 @@ export async function findUrl(env: Env, variable: Variable): Promise<string> {
   const root = join(import.meta.dir, "../..");
   const path = join(env["SHORTHOP_DATA_DIR"] ?? join(root, ".local"), "stack.json");
   const file = Bun.file(path);
-  if (!(await file.exists())) {
-    throw new Error(`Set ${variable}, or start the local stack (${path} does not exist).`);
-  }
+  if (!(await file.exists())) throw new Error(describeMissing(env, variable, path));
   return z.string().parse(stackFile.parse(await file.json())[variable.toLowerCase()]);
+}
+
+/** What to do where no URL is to be found: in an installation something else than in the source tree. */
+function describeMissing(env: Env, variable: Variable, stackPath: string): string {
+  const dir = configDirOf(env);
+  if (!existsSync(dir))
+    return `Set ${variable}, or start the local stack (${stackPath} does not exist).`;
+  const names = INSTALLED.map((name) => `${name}.env`).join(" or ");
+  return `No ${names} in ${dir} that this user may read has ${variable}: run this as root, on a host with such a file, or set ${variable}.`;
 }

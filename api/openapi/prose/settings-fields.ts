@@ -27,7 +27,10 @@ export const SETTINGS_FIELDS: Readonly<Record<string, Prose>> = {
     schema: { maxLength: 8192 },
   },
   rules: { text: "Other destinations for some visitors: the first rule that matches decides." },
-  max_clicks: { text: "How often the link leads on, over all redirectors.", example: 100 },
+  max_clicks: {
+    text: "How often the link leads on, over all redirectors, never more: also through crashes, unless NATS forgets what it had acknowledged while a redirector that used these clicks is away.",
+    example: 100,
+  },
   clicks_left: { text: "How often the link will still lead on.", example: 37 },
   limit_counts: {
     text: "Whether only people spend clicks of the limit; others get a page with a button.",
