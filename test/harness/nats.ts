@@ -14,6 +14,8 @@ const START_TIMEOUT_MS = 20_000;
 
 export type TestNats = {
   url: string;
+  /** The URL of its monitoring. */
+  monitoring: string;
   connect(): Promise<NatsConnection>;
   /** Kills the server. */
   kill(): Promise<void>;
@@ -28,11 +30,13 @@ export async function startNats(): Promise<TestNats> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
   const port = freePort();
   const url = `nats://127.0.0.1:${port}`;
+  const monitoringPort = freePort();
   let server: Bun.Subprocess | undefined;
 
   async function start(store: "retained" | "lost"): Promise<void> {
     if (store === "lost") rmSync(dir, { recursive: true, force: true });
-    server = Bun.spawn([program, "-a", "127.0.0.1", "-p", String(port), "-js", "-sd", dir], {
+    const ports = ["-p", String(port), "-m", String(monitoringPort)];
+    server = Bun.spawn([program, "-a", "127.0.0.1", ...ports, "-js", "-sd", dir], {
       stdio: ["ignore", "ignore", "ignore"],
     });
     await eventually(async () => await acceptsClients(url), START_TIMEOUT_MS);
@@ -46,6 +50,7 @@ export async function startNats(): Promise<TestNats> {
   await start("retained");
   return {
     url,
+    monitoring: `http://127.0.0.1:${monitoringPort}`,
     connect: () => connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 50 }),
     kill,
     start,

@@ -1,0 +1,74 @@
+/** Whether a NATS server of this host has room for what its streams may hold. */
+import { statfsSync } from "node:fs";
+
+import * as z from "zod";
+
+import type { Check, Problem } from "../../shared/preflight.ts";
+
+/** Where deploy/nats/server.conf has its monitoring listen. */
+const MONITORING = "http://127.0.0.1:8222";
+
+const TIMEOUT_MS = 2_000;
+
+/** The share of its space from which a server is nearly full. */
+const FULL = 0.9;
+
+const MIB = 1024 ** 2;
+
+/** What is read of `/jsz`: bytes stored, bytes that streams with a maximum may take, and what the server may use in all. */
+const jsz = z.object({
+  config: z.object({ max_storage: z.number(), store_dir: z.string() }).optional(),
+  storage: z.number(),
+  reserved_storage: z.number(),
+});
+
+type JetStream = Required<z.output<typeof jsz>>;
+
+/** A full disk or store of NATS stops changes of links, and clicks wait in the journals until they are full as well. */
+export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFree): Check => ({
+  name: "room of NATS",
+  mend: "Make its directory readable, or run this as root on the host of NATS.",
+  async run() {
+    const found = await readJetStream(monitoring);
+    if (found?.config === undefined) return undefined;
+    return roomProblems({ ...found, config: found.config }, freeOf(found.config.store_dir));
+  },
+});
+
+/** Bytes that a folder's disk has left for processes without privileges. */
+function readFree(dir: string): number {
+  const { bavail, bsize } = statfsSync(dir);
+  return bavail * bsize;
+}
+
+/** Undefined where no NATS server answers. */
+async function readJetStream(monitoring: string): Promise<z.output<typeof jsz> | undefined> {
+  try {
+    const response = await fetch(`${monitoring}/jsz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return jsz.safeParse(await response.json()).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `free` is what the disk has left, in bytes. */
+export function roomProblems(
+  { config, storage, reserved_storage: reserved }: JetStream,
+  free: number,
+): Problem[] {
+  const problems: Problem[] = [];
+  const growth = Math.max(0, reserved - storage);
+  if (storage >= FULL * config.max_storage)
+    problems.push({
+      status: "failed",
+      detail: `its streams take ${Math.floor((100 * storage) / config.max_storage)} % of max_file_store`,
+      mend: "Raise max_file_store in the server's configuration, and reload it (docs/operations.md#capacity).",
+    });
+  if (free < growth || free < (1 - FULL) * storage)
+    problems.push({
+      status: "warning",
+      detail: `the disk of ${config.store_dir} has ${Math.floor(free / MIB)} MiB left, and its streams may grow by ${Math.ceil(growth / MIB)} MiB`,
+      mend: "Make room (df -h) or enlarge the disk; or lower --max-bytes of CLICKS, never below what it holds (docs/operations.md#capacity).",
+    });
+  return problems;
+}
