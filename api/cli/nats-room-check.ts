@@ -17,12 +17,12 @@ const MIB = 1024 ** 2;
 
 /** What is read of `/jsz`: bytes stored, bytes that streams with a maximum may take, and what the server may use in all. */
 const jsz = z.object({
-  config: z.object({ max_storage: z.number(), store_dir: z.string() }).optional(),
+  config: z.object({ max_storage: z.number(), store_dir: z.string() }),
   storage: z.number(),
   reserved_storage: z.number(),
 });
 
-type JetStream = Required<z.output<typeof jsz>>;
+type JetStream = z.output<typeof jsz>;
 
 /** A full disk or store of NATS stops changes of links, and clicks wait in the journals until they are full as well. */
 export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFree): Check => ({
@@ -30,8 +30,7 @@ export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFree): Check
   mend: "Make its directory readable, or run this as root on the host of NATS.",
   async run() {
     const found = await readJetStream(monitoring);
-    if (found?.config === undefined) return undefined;
-    return roomProblems({ ...found, config: found.config }, freeOf(found.config.store_dir));
+    return found && roomProblems(found, freeOf(found.config.store_dir));
   },
 });
 
@@ -41,8 +40,8 @@ function readFree(dir: string): number {
   return bavail * bsize;
 }
 
-/** Undefined where no NATS server answers. */
-async function readJetStream(monitoring: string): Promise<z.output<typeof jsz> | undefined> {
+/** Undefined where no NATS server with JetStream answers. */
+async function readJetStream(monitoring: string): Promise<JetStream | undefined> {
   try {
     const response = await fetch(`${monitoring}/jsz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     return jsz.safeParse(await response.json()).data;
