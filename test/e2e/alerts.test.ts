@@ -319,7 +319,7 @@ function toTest({ alert, labels, summary }: Case, series: readonly Series[], fir
 /** Runs promtool; returns what it says if it does not succeed. */
 function run(...args: string[]): string {
   const { success, stdout, stderr } = Bun.spawnSync([promtool ?? "", ...args]);
-  return success ? "" : `${stdout}${stderr}`;
+  return success ? "" : `${stdout.toString()}${stderr.toString()}`;
 }
 
 test("each alert has a case", () => {

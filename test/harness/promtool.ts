@@ -28,7 +28,7 @@ function unpack(dir: string): void {
   // A fresh machine has no list of packages yet.
   if (!download() && !(run("apt-get", "update") && download()))
     throw new Error("apt-get cannot download Debian's package prometheus.");
-  const [file = ""] = readdirSync(dir).filter((name) => name.endsWith(".deb"));
+  const file = readdirSync(dir).find((name) => name.endsWith(".deb")) ?? "";
   if (!run("dpkg", "--extract", file, ".") || !existsSync(join(dir, "usr/bin/promtool")))
     throw new Error("The package prometheus has no promtool.");
 }
