@@ -2721,7 +2721,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",
@@ -2879,7 +2879,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",
@@ -3774,7 +3774,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",
@@ -4333,7 +4333,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",
