@@ -25,7 +25,7 @@ const LANGUAGES_MAX = 2_000;
 
 /**
  * User agents that are not kept, per network; a site may send ten times as many (`SITE_FACTOR`). Parsing one takes up to
- * 0.3 ms of the event loop, and anybody can make them up.
+ * 0.15 ms of the event loop, and anybody can make them up.
  */
 const NEW_AGENTS = { limit: 300, seconds: 60, keysMax: 50_000 };
 

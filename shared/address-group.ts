@@ -4,6 +4,8 @@
  */
 import { isIP } from "node:net";
 
+import { parseIpv6 } from "./ipv6.ts";
+
 /** The keys by which an address is rate limited, e.g. `2001:db8:0:7::/64` and `2001:db8:0::/48`. */
 export type AddressGroups = {
   /**
@@ -30,33 +32,12 @@ export function addressGroups(address: string): AddressGroups {
   const version = isIP(address);
   if (version === 4) return { network: address, site: address };
   if (version !== 6) return UNKNOWN_GROUPS;
-  const words = parseWords(address);
+  const words = parseIpv6(address);
   const ipv4 = findEmbeddedIpv4(words);
   if (ipv4 !== undefined) return { network: ipv4, site: ipv4 };
   const [first = 0, second = 0, third = 0, fourth = 0] = words;
   const site = `${first.toString(16)}:${second.toString(16)}:${third.toString(16)}`;
   return { network: `${site}:${fourth.toString(16)}::/64`, site: `${site}::/48` };
-}
-
-/** Parses a valid IPv6 address into its eight 16-bit words. */
-function parseWords(address: string): number[] {
-  const [bare = ""] = address.split("%");
-  const [left = "", right] = bare.split("::");
-  const before = parseHexWords(left);
-  if (right === undefined) return before;
-  const after = parseHexWords(right);
-  const zeros = 8 - before.length - after.length;
-  return [...before, ...Array<number>(zeros).fill(0), ...after];
-}
-
-/** Parses the words on one side of `::`; the last 32 bits may be written as an IPv4 address. */
-function parseHexWords(text: string): number[] {
-  if (text === "") return [];
-  return text.split(":").flatMap((word) => {
-    if (!word.includes(".")) return Number.parseInt(word, 16);
-    const [a = 0, b = 0, c = 0, d = 0] = word.split(".").map(Number);
-    return [a * 256 + b, c * 256 + d];
-  });
 }
 
 function findEmbeddedIpv4(words: readonly number[]): string | undefined {

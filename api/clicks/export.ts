@@ -24,6 +24,9 @@ export type ClickTexts = {
 /** Clicks of one part: some 45 MB of text. In smaller ones, the start of each statement costs a third of its time. */
 const PART_ROWS = 100_000;
 
+/** Clicks of the first part. Each has twice as many as the one before, as far as the client reads them. */
+const FIRST_PART_ROWS = 5_000;
+
 /** Links of one statement, whose clicks the index finds. */
 const GROUP_LINKS = 1_000;
 
@@ -33,20 +36,29 @@ const LOOKUP_LINKS = 20_000;
 /** Exports that run at once in a process: each may hold two parts. */
 const EXPORTS_MAX = 3;
 
-/** Bounds the exports of a process; beyond {@link EXPORTS_MAX} they throw `unavailable`. */
+/** Seconds after which a client may ask for an export again. */
+const RETRY_SECONDS = 5;
+
+/**
+ * Bounds the exports of a process: reading a second one of an account throws `rate_limited`, and beyond
+ * {@link EXPORTS_MAX} `unavailable`.
+ */
 export function createExports() {
-  let running = 0;
-  return async function* run(start: () => AsyncGenerator<string>): AsyncGenerator<string> {
-    if (running >= EXPORTS_MAX) {
-      throw new ApiError("unavailable", "Too many exports are running. Try again shortly.", {
-        retryAfterSeconds: 5,
-      });
-    }
-    running++;
+  const running = new Set<Uuid>();
+  return async function* run(
+    accountId: Uuid,
+    start: () => AsyncGenerator<string>,
+  ): AsyncGenerator<string> {
+    const retry = { retryAfterSeconds: RETRY_SECONDS };
+    if (running.has(accountId))
+      throw new ApiError("rate_limited", "An export of this account is running.", retry);
+    if (running.size >= EXPORTS_MAX)
+      throw new ApiError("unavailable", "Too many exports are running. Try again shortly.", retry);
+    running.add(accountId);
     try {
       yield* start();
     } finally {
-      running--;
+      running.delete(accountId);
     }
   };
 }
@@ -120,15 +132,17 @@ async function* readParts(
   range: Span,
   groups: AsyncIterable<readonly Uuid[]> | Iterable<readonly Uuid[]>,
 ): AsyncGenerator<string> {
+  let limit = FIRST_PART_ROWS;
   for await (const links of groups) {
     let after: Place | undefined;
-    for (;;) {
-      const lines = await readPart(clickhouse, scope, range, links, after);
+    for (let isWhole = false; !isWhole;) {
+      const lines = await readPart(clickhouse, scope, range, { links, after, limit });
       if (lines === "") break;
       // Throws when ClickHouse failed on the way and ended with a message.
       after = placeOf(lines);
+      isWhole = countLines(lines) < limit;
+      limit = Math.min(PART_ROWS, 2 * limit);
       yield lines;
-      if (countLines(lines) < PART_ROWS) break;
     }
   }
 }
@@ -149,6 +163,9 @@ function placeOf(lines: string): Place {
   return { link_id, ms: Date.parse(last.time), id: last.id };
 }
 
+/** Up to `limit` clicks of links, behind a place. */
+type Part = { links: readonly Uuid[]; after: Place | undefined; limit: number };
+
 /** ClickHouse writes the public ids of links, which it is told: each line would have to be read to replace them. */
 const PUBLIC_ID =
   "transform(toString(clicks.link_id), {links: Array(String)}, {ids: Array(String)}, '')";
@@ -157,8 +174,7 @@ async function readPart(
   clickhouse: ClickTexts,
   { condition, params }: Condition,
   { from, to }: Span,
-  links: readonly Uuid[],
-  after: Place | undefined,
+  { links, after, limit }: Part,
 ): Promise<string> {
   const result = await clickhouse.query({
     query: `${selectFields(PUBLIC_ID)}
@@ -174,7 +190,7 @@ async function readPart(
       ids: links.map((link) => encodeId("link", link)),
       from: clampInstant(from),
       to: clampInstant(to),
-      rows: PART_ROWS,
+      rows: limit,
       ...(after === undefined ? {} : toParams(after)),
     },
     format: "JSONEachRow",

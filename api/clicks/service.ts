@@ -1,6 +1,7 @@
 /** Single clicks, for those who keep a warehouse of their own. */
 import { type AnalyticsService, incomplete } from "../analytics/service.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
+import { streamLines } from "../http/line-stream.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type ClickTexts, createExports, exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
@@ -9,11 +10,13 @@ import { clickCursor, readNewestClicks } from "./single-clicks.ts";
 type ClicksServiceDeps = {
   clickhouse: ClickTexts;
   analytics: Pick<AnalyticsService, "selectClicks">;
+  /** After how many milliseconds an export ends of which the client takes nothing. */
+  stalledMs?: number;
 };
 
 export type ClicksService = ReturnType<typeof createClicksService>;
 
-export function createClicksService({ clickhouse, analytics }: ClicksServiceDeps) {
+export function createClicksService({ clickhouse, analytics, stalledMs }: ClicksServiceDeps) {
   const runExport = createExports();
 
   return {
@@ -31,10 +34,14 @@ export function createClicksService({ clickhouse, analytics }: ClicksServiceDeps
       return { data, next_cursor, ...incomplete(range) };
     },
 
-    /** Returns all clicks of a range as lines of JSON; throws as `list`, and `unavailable`. */
-    async exportAll(owner: AccountScope, query: ExportQuery): Promise<AsyncGenerator<string>> {
+    /**
+     * Returns all clicks of a range as lines of JSON, until the client has gone or reads nothing. Throws as `list`, and
+     * `rate_limited` and `unavailable`.
+     */
+    async exportAll(owner: AccountScope, query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
       const { range, ...scope } = await analytics.selectClicks(owner, query.link_id, query);
-      return runExport(() => exportClicks(clickhouse, scope, range));
+      const parts = runExport(owner.accountId, () => exportClicks(clickhouse, scope, range));
+      return await streamLines(parts, stalledMs);
     },
   };
 }

@@ -159,6 +159,34 @@ describe("POST /v1/links", () => {
     expect(links.rows.size).toBe(0);
   });
 
+  test("rejects more than 1,000 values of conditions, and names the first condition beyond", async () => {
+    const manyRules = [
+      ...Array.from({ length: 10 }, () => ({
+        url: "https://example.com/",
+        conditions: [{ type: "ip", in: Array.from({ length: 50 }, (_, i) => `203.0.113.${i}`) }],
+      })),
+      {
+        url: "https://example.com/",
+        conditions: [
+          { type: "query", name: "any" },
+          ...Array.from({ length: 9 }, () => ({ type: "country", in: Array(50).fill("DE") })),
+        ],
+      },
+      {
+        url: "https://example.com/",
+        conditions: [{ type: "os", in: Array(50).fill("iOS") }],
+      },
+    ];
+    const url = "https://example.com/";
+    expect((await create({ url, rules: manyRules })).status).toBe(201);
+    links.reset();
+    const rules = [...manyRules, { url, conditions: [{ type: "os", in: ["iOS"] }] }];
+    const response = await create({ url, rules });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+    expect(response.text).toContain("rules.12.conditions.0");
+    expect(links.rows.size).toBe(0);
+  });
+
   test("returns the service's error when the link is not valid", async () => {
     await create();
     const response = await create();

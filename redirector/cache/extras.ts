@@ -2,14 +2,18 @@
 import { LRUCache } from "lru-cache";
 
 import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import { compiledBytes } from "../../shared/decision/conditions.ts";
 import { compileTargets, type Targets } from "../../shared/decision/targets.ts";
 import { type CachedLink, parseExtras } from "../../shared/links-store/record.ts";
 
 /** Extras, what they decide about requests, and the link's UTM parameters as a query. */
 type CompiledExtras = { extras: LinkExtras; targets: Targets; utm: Buffer | undefined };
 
-/** Most bytes of extras, as JSON, whose compiled form is kept; compiled they take some times as much. */
-const EXTRAS_BYTES_MAX = 8 * 1024 * 1024;
+/** Most bytes of memory that compiled extras take, by {@link sizeOf}. */
+const COMPILED_BYTES_MAX = 96 * 1024 * 1024;
+
+/** What a link takes beside its conditions, and its JSON, which is kept as bytes and parsed. */
+const LINK_BYTES = 500;
 
 /** Returns the compiled extras of a link; undefined for one without. */
 export type ExtrasOf = (link: Pick<CachedLink, "version" | "extras">) => CompiledExtras | undefined;
@@ -23,8 +27,8 @@ type Entry = { compiled: CompiledExtras; bytes: Buffer; block: Buffer; start: nu
  */
 export function createExtrasCache(): ExtrasOf {
   const cache = new LRUCache<number, Entry>({
-    maxSize: EXTRAS_BYTES_MAX,
-    sizeCalculation: ({ bytes }) => bytes.length,
+    maxSize: COMPILED_BYTES_MAX,
+    sizeCalculation: sizeOf,
   });
   return ({ version, extras }) => {
     if (extras === null) return undefined;
@@ -51,4 +55,13 @@ export function createExtrasCache(): ExtrasOf {
     });
     return compiled;
   };
+}
+
+/** Bytes of memory that an entry takes, roughly: four to twenty times its JSON. */
+function sizeOf({ bytes, compiled }: Entry): number {
+  const conditions = (compiled.extras.rules ?? []).flatMap((rule) => rule.conditions);
+  return conditions.reduce(
+    (size, condition) => size + compiledBytes(condition),
+    LINK_BYTES + 2 * bytes.length,
+  );
 }

@@ -40,7 +40,7 @@ export const settingsFields = {
   }),
   rules: rulesField.nullish().meta({
     description:
-      "Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.",
+      "Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.",
     examples: [
       [
         {

@@ -1,7 +1,8 @@
 /** Conditions of rules, compiled to functions of a request's facts. */
+import { LRUCache } from "lru-cache";
+
 import { createAddressList } from "../address-list.ts";
 import type { Condition } from "../contracts/link-extras.ts";
-import { cached } from "../visitors/cache.ts";
 import type { RequestFacts } from "./facts.ts";
 import { isLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";
@@ -31,19 +32,31 @@ function compile<Value>(
   };
 }
 
-/** Compiled conditions that are kept: links share most, so that thousands of links need little memory for theirs. */
-const CONDITIONS_MAX = 5_000;
+/** Memory of compiled conditions that links share, so that thousands of links need little for theirs. */
+const SHARED_BYTES_MAX = 8 * 1024 * 1024;
 
 /** A longer condition, as JSON, is the link's own. */
 const SHARED_LENGTH_MAX = 256;
 
-const sharedConditions = cached(CONDITIONS_MAX, (json: string) => compileNew(JSON.parse(json)));
+const CONDITION_BYTES = 1_000;
+const VALUE_BYTES = 150;
+
+const shared = new LRUCache<string, CompiledCondition>({ maxSize: SHARED_BYTES_MAX });
 
 /** Compiles a condition. Throws for values that the API would have refused. */
 export function compileCondition(condition: Condition): CompiledCondition {
   const json = JSON.stringify(condition);
-  return json.length > SHARED_LENGTH_MAX ? compileNew(condition) : sharedConditions(json);
+  if (json.length > SHARED_LENGTH_MAX) return compileNew(condition);
+  const known = shared.get(json);
+  if (known !== undefined) return known;
+  const compiled = compileNew(condition);
+  shared.set(json, compiled, { size: compiledBytes(condition) });
+  return compiled;
 }
+
+/** Bytes of memory that a condition takes with its values, parsed and compiled: roughly and at most, as measured. */
+export const compiledBytes = (condition: Condition): number =>
+  CONDITION_BYTES + VALUE_BYTES * ("in" in condition ? (condition.in?.length ?? 0) : 0);
 
 function compileNew(condition: Condition): CompiledCondition {
   const not = condition.not === true;

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { normalizeHost } from "../hosts.ts";
 import { DIRECT, parseReferrer } from "./referrer.ts";
 
 describe("the referrer", () => {
@@ -26,6 +27,62 @@ describe("the referrer", () => {
     ],
   ])("%p", (header, expected) => {
     expect(parseReferrer(header)).toEqual(expected);
+  });
+
+  test.each([
+    ["a host of 260 characters", `${"a".repeat(62)}.`.repeat(4).concat("b.museum")],
+    ["a host of 63 characters of another script", `${"界".repeat(63)}.com`],
+  ])("may have %s", (_name, host) => {
+    const { source } = parseReferrer(`https://${host}/page`);
+    expect(source).not.toBe("direct");
+  });
+
+  test.each([
+    ["another script", "界".repeat(64)],
+    ["letters that are written by several others", "㍿".repeat(64)],
+    ["labels", "a.".repeat(400)],
+    ["tabs and letters", "界\t".repeat(64)],
+    ["a user name", `${"ü@".repeat(200)}example.com`],
+  ])("of a host of too many characters, %s, counts as none and is not parsed", (_name, host) => {
+    using parse = spyOn(URL, "parse");
+    for (const start of ["https://", "http:", "HTTPS:\\\\/", "ht\ttp://", " http://", "ws:///"])
+      expect(parseReferrer(`${start}${host}/page`)).toEqual(DIRECT);
+    expect(parse).not.toHaveBeenCalled();
+  });
+
+  test("of a host that is short enough is what the URL parser makes of it", () => {
+    const part = fc.constantFrom(
+      "http",
+      "https:",
+      "android-app:",
+      "//",
+      "\\",
+      "\t",
+      " ",
+      "a",
+      "ü",
+      "@",
+      ".",
+      ":8",
+      "?",
+      "#",
+      "[::1]",
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+        const header = parts.join("");
+        const url = URL.parse(header);
+        const isWeb = url?.protocol === "http:" || url?.protocol === "https:";
+        const { host, path } = parseReferrer(header);
+        if (isWeb)
+          expect([host, path]).toEqual([
+            normalizeHost(url.host),
+            url.pathname === "/" ? "" : url.pathname,
+          ]);
+        else expect(host).toBe("");
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   test("is parsed from any header without an error", () => {

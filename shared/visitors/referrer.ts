@@ -16,9 +16,26 @@ export const DIRECT: Referrer = { host: "", source: "direct", path: "" };
 
 const PATH_LENGTH_MAX = 512;
 
-/** Parses a Referer header. */
+/** A host name has 253 characters in ASCII (RFC 1035 §2.3.4), a trailing dot and a port seven more. */
+const AUTHORITY_LENGTH_MAX = 260;
+
+/**
+ * Most characters of it that are not ASCII: browsers send hosts in ASCII, programs may not. The parser's time grows with
+ * their square: 330 take half a millisecond, and each click can have others.
+ */
+const OTHER_SCRIPT_LENGTH_MAX = 63;
+
+/** What the URL parser removes before it reads. */
+const REMOVED = /[\t\r\n]/g;
+
+/** An absolute URL up to the end of its authority, as the URL parser sees it: any number of slashes may precede that. */
+const BEGINNING = /^ *[a-z][a-z0-9+.-]*:[/\\]*(?<authority>[^/\\?#]*)/i;
+
+/** Parses a Referer header. One whose host is longer than host names can be counts as none. */
 export function parseReferrer(header: string): Referrer {
-  const url = header === "" ? null : URL.parse(header);
+  const text = header.replace(REMOVED, "");
+  const authority = BEGINNING.exec(text)?.groups?.["authority"];
+  const url = authority === undefined || isTooLong(authority) ? null : URL.parse(text);
   if (url === null) return DIRECT;
   // Android's browsers send the app's name: android-app://com.example.app/
   if (url.protocol === "android-app:") {
@@ -33,6 +50,13 @@ export function parseReferrer(header: string): Referrer {
     source: getDomain(host) ?? host.replace(/^www\./, ""),
     path: url.pathname === "/" ? "" : url.pathname.slice(0, PATH_LENGTH_MAX),
   };
+}
+
+function isTooLong(authority: string): boolean {
+  if (authority.length > AUTHORITY_LENGTH_MAX) return true;
+  let others = 0;
+  for (let i = 0; i < authority.length; i++) if (authority.charCodeAt(i) > 0x7f) others++;
+  return others > OTHER_SCRIPT_LENGTH_MAX;
 }
 
 /** Where a click on a short link of `host` came from: the referrer's source, or `direct` if that is one of our hosts. */

@@ -174,6 +174,24 @@ describe("a user agent", () => {
     expect(parseAgent(userAgent).bot).toContain(reason);
   });
 
+  test("is parsed up to its 48th word, and to its fourth Android, beyond those of real ones", () => {
+    const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:121.0) Gecko/20100101 Firefox/121.0";
+    const browserAfter = (filler: string, count: number) =>
+      parseAgent(`${filler.repeat(count)}${firefox}`).browser;
+    expect([browserAfter("a ", 42), browserAfter("a ", 48)]).toEqual(["Firefox", "Unknown"]);
+    expect(browserAfter("Android;", 4)).toBe("Firefox");
+    expect(browserAfter("Android;", 5)).not.toBe("Firefox");
+    for (const line of corpus) {
+      const userAgent = line.at(-1) ?? "";
+      expect(userAgent.split(" ").length).toBeLessThanOrEqual(27);
+      expect(userAgent.split(/droid/i).length).toBeLessThanOrEqual(4);
+    }
+  });
+
+  test("is a bot by a name anywhere in it", () => {
+    expect(parseAgent(`${"(a) ".repeat(100)}Googlebot`).bot).toContain("google");
+  });
+
   test("is parsed without an error whatever it is", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (userAgent) => void parseAgent(userAgent)),

@@ -23,6 +23,13 @@ const UNKNOWN = "Unknown";
 const AGENT_LENGTH_MAX = 500;
 
 /**
+ * Most words that the parser reads, and most of them that name Android: its time grows with the square of both, and a text of
+ * 62 times `android` took 0.4 ms. Of the real ones that the tests have, the longest has 27 words.
+ */
+const WORDS_MAX = 48;
+const ANDROIDS_MAX = 4;
+
+/**
  * HTTP libraries and tools used by people's own programs. They are not crawlers: a script that follows a link counts
  * as its owner.
  */
@@ -55,10 +62,11 @@ const DESKTOP_SYSTEMS = new Set([
   "Solaris",
 ]);
 
-/** Parses a user agent. That takes long, up to milliseconds: callers cache the result. */
+/** Parses a user agent. That takes up to a tenth of a millisecond: callers cache the result. */
 export function parseAgent(userAgent: string): Agent {
   const text = truncateText(userAgent, AGENT_LENGTH_MAX);
-  const { browser, os, device } = new UAParser(text).getResult();
+  const parser = new UAParser(shorten(text));
+  const [browser, os, device] = [parser.getBrowser(), parser.getOS(), parser.getDevice()];
   const platform = findPlatform(text);
   const osName = platform?.os ?? toOsName(os.name);
   const prefetch = findPrefetcher(text);
@@ -72,6 +80,14 @@ export function parseAgent(userAgent: string): Agent {
     prefetch,
   };
 }
+
+/** The beginning of a text that the parser may read. */
+const shorten = (text: string): string =>
+  text.slice(0, Math.min(placeOf(/ /g, WORDS_MAX, text), placeOf(/droid/gi, ANDROIDS_MAX, text)));
+
+/** Where a pattern matches for the time after `count`; the end of the text when it does not. */
+const placeOf = (pattern: RegExp, count: number, text: string): number =>
+  [...text.matchAll(pattern)][count]?.index ?? text.length;
 
 const toOsName = (name: string | undefined): string =>
   name === undefined ? UNKNOWN : (OS_NAMES.get(name) ?? name);

@@ -9,6 +9,7 @@ import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
 import type { BatchResult } from "../../api/auth/authorize.ts";
 import type { WantedRequests } from "../../api/auth/sql.ts";
 import type { LimitWindow } from "../../api/http/rate-limit.ts";
+import { listenOptions } from "../../api/http/site-server.ts";
 import type { IdempotencyStore } from "../../api/idempotency/sql.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
@@ -41,6 +42,8 @@ type RequestOptions = {
 
 export type FakeApi = {
   send(path: string, options?: RequestOptions): Promise<FakeResponse>;
+  /** Listens on a free port of this host, until it is disposed. */
+  listen(): AsyncDisposable & { port: number };
   /** Adds a key; by default of a new account, in live mode, with every scope. */
   addKey(change?: Partial<Omit<FakeKey, "key">>): FakeKey;
 };
@@ -142,6 +145,14 @@ export function createFakeApi(
       };
       keys.set(generated.lookup, known);
       return known;
+    },
+    listen() {
+      const { server } = app.listen({ hostname: "127.0.0.1", port: 0, ...listenOptions(false) });
+      if (server?.port === undefined) throw new Error("The API does not listen.");
+      return {
+        port: server.port,
+        [Symbol.asyncDispose]: async () => await server.stop(true),
+      };
     },
     async send(path, { method, key, body, headers = {} } = {}) {
       const token = typeof key === "string" ? key : key?.key;

@@ -244,6 +244,27 @@ describe("many links with settings", () => {
     expect(await outboxOf("t2")).toHaveLength(1);
   });
 
+  test("keep more values than can be set now, and are changed", async () => {
+    const owner = await newOwner();
+    const made = await create(owner, [{ url, alias: "values", rules }]);
+    const values = Array.from({ length: 50 }, (_, i) => `system ${i}`);
+    const many = Array.from({ length: 20 }, (_, i) => ({
+      id: encodeId("rule", newUuid()),
+      url: `https://example.com/${i}`,
+      conditions: [1, 2].map(() => ({ type: "os", in: values })),
+    }));
+    await postgres.sql`
+      update links set extras = ${postgres.sql.json({ rules: many })} where id = ${linkOf(made).id}`;
+    const id = encodeId("link", linkOf(made).id);
+    const changed = await postgres.links.updateMany(owner, [{ id, title: "New", disabled: true }]);
+    expect(linkOf(changed)).toMatchObject({ title: "New", extras: { rules: many } });
+    const [, published] = await outboxOf("values");
+    expect(published).toMatchObject({ extras: { disabled: true } });
+    expect(JSON.stringify(published)).toContain("system 49");
+    const again = await postgres.links.updateMany(owner, [{ id, rules: many }]);
+    expect(outcomesOf(again)).toEqual(["invalid_request"]);
+  });
+
   test("are found, changed and created by their external id", async () => {
     const owner = await newOwner();
     const upsert = (body: object) =>

@@ -362,7 +362,7 @@ export interface paths {
     };
     /**
      * Export all single clicks of a range
-     * @description Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete.
+     * @description Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete; so it does when the client takes nothing of it for half a minute. An account has one export at a time.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -2721,7 +2721,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",
@@ -2879,7 +2879,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",
@@ -3774,7 +3774,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",
@@ -4333,7 +4333,7 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
-       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none.
+       * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
        *         "url": "https://apps.apple.com/app/id1",

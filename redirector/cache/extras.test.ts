@@ -1,0 +1,137 @@
+/** Goal: links that decide by a lot take a bounded part of a redirector's memory, and decide all the same. */
+import { heapStats } from "bun:jsc";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { Condition } from "../../shared/contracts/link-extras.ts";
+import {
+  type ActiveLink,
+  decodeLinkRecord,
+  encodeLinkRecord,
+} from "../../shared/contracts/link-record.ts";
+import { rememberFacts } from "../../shared/decision/facts.ts";
+import {
+  type CachedLink,
+  emptyLink,
+  readLink,
+  sizeOf,
+  writeRecord,
+} from "../../shared/links-store/record.ts";
+import { createExtrasCache } from "./extras.ts";
+
+// Thousands of rules are compiled, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const MIB = 1024 ** 2;
+
+const UUID = "0190a5a2-0000-7000-8000-000000000001";
+
+/** The link with a version as the link cache has it, with rules of ten conditions. */
+function linkOf(version: number, conditionOf: (i: number) => Condition, rules = 20): CachedLink {
+  const record: ActiveLink = {
+    state: "active",
+    version,
+    domain: "",
+    alias: "abc",
+    link_id: UUID,
+    account_id: UUID,
+    mode: "live",
+    destination: "https://example.com/",
+    expires_at: null,
+    password_hash: null,
+    forward_query: false,
+    extras: {
+      rules: Array.from({ length: rules }, (_, rule) => ({
+        id: UUID,
+        url: `https://example.com/${rule}`,
+        conditions: Array.from({ length: 10 }, (_, i) => conditionOf(10 * rule + i)),
+      })),
+    },
+  };
+  const decoded = decodeLinkRecord(encodeLinkRecord(record));
+  if (decoded?.state !== "active") throw new Error("The link is not understood.");
+  const bytes = Buffer.alloc(sizeOf(decoded));
+  writeRecord(bytes, 0, decoded, false);
+  const link = readLink(bytes, 0, emptyLink());
+  if (link === null || link === "taken_down") throw new Error("The link is not active.");
+  return link;
+}
+
+const valuesOf = (count: number, text: (k: number) => string) =>
+  Array.from({ length: count }, (_, k) => text(k));
+
+/** Conditions that take much memory for their length, all different. */
+const HEAVY: [string, (version: number, i: number) => Condition][] = [
+  [
+    "countries",
+    (version, i) => ({
+      type: "country",
+      in: valuesOf(40, (k) =>
+        String.fromCharCode(65 + ((version + k) % 26), 65 + ((i + version + k) % 26)),
+      ),
+    }),
+  ],
+  ["one value", (version, i) => ({ type: "query", name: `${version}`, in: [`${i}`] })],
+  [
+    "short values",
+    (version, i) => ({ type: "query", name: "a", in: valuesOf(20, (k) => `${version}.${i}.${k}`) }),
+  ],
+  [
+    "addresses",
+    (version, i) => ({ type: "ip", in: valuesOf(15, (k) => `10.${version % 256}.${i}.${k}`) }),
+  ],
+];
+
+const factsOf = (address: string) =>
+  rememberFacts({
+    now: () => 0,
+    address: () => address,
+    location: () => undefined,
+    userAgent: () => "",
+    agent: () => undefined,
+    language: () => "",
+    source: () => "direct",
+    query: () => "",
+  }).facts;
+
+async function heapBytes(): Promise<number> {
+  for (let i = 0; i < 3; i++) {
+    Bun.gc(true);
+    await Bun.sleep(0);
+  }
+  const { heapSize, extraMemorySize } = heapStats();
+  return heapSize + extraMemorySize;
+}
+
+describe("compiled extras", () => {
+  test.each(HEAVY)("of links with %s take 128 MiB at most", async (_name, conditionOf) => {
+    const extrasOf = createExtrasCache();
+    const before = await heapBytes();
+    for (let version = 0; version < 400; version++)
+      extrasOf(linkOf(version, (i) => conditionOf(version, i)));
+    const held = (await heapBytes()) - before;
+    // The cache is in use until here.
+    expect(extrasOf(linkOf(399, (i) => conditionOf(399, i)))).toBeDefined();
+    expect(held).toBeLessThan(128 * MIB);
+  });
+
+  test("of thousands of ordinary links are all kept", () => {
+    const extrasOf = createExtrasCache();
+    const links = Array.from({ length: 5_000 }, (_, version) =>
+      linkOf(version, () => ({ type: "country", in: ["DE", "AT"] }), 1),
+    );
+    const compiled = links.map((link) => extrasOf(link));
+    expect(links.every((link, i) => extrasOf(link) === compiled[i])).toBe(true);
+  });
+
+  test("of a link with more values than can be set now decide as before", () => {
+    const link = linkOf(1, (i) => ({
+      type: "ip",
+      in: valuesOf(15, (k) => `10.0.${i}.${k}`),
+      not: i < 190,
+    }));
+    const leadsTo = (address: string) =>
+      createExtrasCache()(link)?.targets.choose(factsOf(address))?.url;
+    expect(leadsTo("203.0.113.1")).toBe("https://example.com/0");
+    expect(leadsTo("10.0.0.14")).toBe("https://example.com/1");
+  });
+});
