@@ -12,7 +12,7 @@ import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openGeo } from "../shared/visitors/geo.ts";
-import { openClickHouse } from "./clickhouse.ts";
+import { isUnknownDatabase, openClickHouse } from "./clickhouse.ts";
 import type { configSchema, migrateConfigSchema } from "./config.ts";
 import { migrations } from "./migrations/index.ts";
 import { readApplied } from "./migrations/migrate.ts";
@@ -91,6 +91,8 @@ const checkGrants = (url: string, privileges: readonly string[]): Check => ({
   run: () => requireGrants(url, privileges, (statement) => ask(url, statement)),
 });
 
+const MIGRATE = "Run shorthop migrate.";
+
 const checkSchema = (url: string): Check => ({
   name: "schema of ClickHouse",
   mend: "Mend CLICKHOUSE_URL first.",
@@ -99,8 +101,10 @@ const checkSchema = (url: string): Check => ({
     try {
       const [next] = pendingMigrations(migrations, await readApplied(client));
       if (next === undefined) return undefined;
-      const detail = `migration ${next.name} is not applied`;
-      return { status: "failed", detail, mend: "Run shorthop migrate." };
+      return { status: "failed", detail: `migration ${next.name} is not applied`, mend: MIGRATE };
+    } catch (error) {
+      if (!isUnknownDatabase(error)) throw error;
+      return { status: "failed", detail: "the database does not exist", mend: MIGRATE };
     } finally {
       await client.close();
     }

@@ -24,6 +24,10 @@ export const openClickHouse = (url: string, requestTimeoutMs = REQUEST_TIMEOUT_M
  */
 const REJECTED = new Set(["6", "26", "27", "38", "41", "53", "72", "117", "321", "349", "376"]);
 
+/** Whether the database of the URL does not exist: UNKNOWN_DATABASE. */
+export const isUnknownDatabase = (error: unknown): boolean =>
+  error instanceof ClickHouseError && error.code === "81";
+
 /** Whether a retry of an insert cannot succeed. Other errors can be temporary: a missing table, a memory limit. */
 export const isRejected = (error: unknown): boolean =>
   error instanceof ClickHouseError && REJECTED.has(error.code);

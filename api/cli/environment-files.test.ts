@@ -49,5 +49,5 @@ test("commands use the environment first, then the installation's files", async 
   expect(await findUrl({ ...env, NATS_URL: "nats://mine" }, "NATS_URL")).toBe("nats://mine");
   expect(await findUrl(env, "DATABASE_URL")).toBe("postgres://api@db/shorthop");
   expect(await findUrl(env, "NATS_URL")).toBe("nats://n");
-  expect(findUrl(env, "CLICKHOUSE_URL")).rejects.toThrow("Set CLICKHOUSE_URL");
+  expect(findUrl(env, "CLICKHOUSE_URL")).rejects.toThrow("has CLICKHOUSE_URL: run this as root");
 });
