@@ -1,6 +1,7 @@
 /** Schemas of rules, as requests set them and as the API returns them. */
 import * as z from "zod";
 
+import { instant } from "./instant.ts";
 import { plainText } from "./text.ts";
 
 /** Most rules of a link, conditions of a rule, and values of a condition. */
@@ -43,8 +44,6 @@ const address = plainText(VALUE_LENGTH_MAX).refine(
   (value) => block.safeParse(value).success,
   "expected an IP address or a CIDR block",
 );
-
-const instant = z.iso.datetime({ offset: true });
 
 const timeZone = plainText(NAME_LENGTH_MAX).refine(
   isTimeZone,
