@@ -51,8 +51,14 @@ const timeZone = plainText(NAME_LENGTH_MAX).refine(
 );
 
 function isTimeZone(name: string): boolean {
+  // Temporal takes the zone of a whole date as well.
+  if (!/^[A-Za-z+-]/.test(name)) return false;
   try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+    // Browsers may lack Temporal, which is the faster by far: a formatter reads all that there is about its zone.
+    if ("Temporal" in globalThis)
+      Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
+    else Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
   } catch {
     return false;
   }
