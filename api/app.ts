@@ -12,6 +12,7 @@ import type { AnalyticsService } from "./analytics/service.ts";
 import { requireAccessRules } from "./auth/access-rules.ts";
 import { carriesVerifiedKey, createApiKeyAuth, createVerifiedKeys } from "./auth/api-key-auth.ts";
 import { createAuthorizer } from "./auth/authorizer.ts";
+import { createKeyLimits } from "./auth/key-limits.ts";
 import { authPlugin } from "./auth/plugin.ts";
 import { createRejectionCache } from "./auth/rejection-cache.ts";
 import { clicksRoutes } from "./clicks/routes.ts";
@@ -85,6 +86,7 @@ export function createApp(deps: AppDeps) {
     anonymousLimit,
     unknownKeyLimit: createUnknownKeyLimit(),
     verifiedKeys,
+    keyLimits: createKeyLimits(),
     rejections,
   });
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];

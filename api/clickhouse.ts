@@ -3,8 +3,7 @@ import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/c
 import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
-import type { ClickHouse } from "../shared/clicks/rollups.ts";
-import type { ClickTexts } from "./clicks/export.ts";
+import type { ClickHouse, ClickTexts } from "../shared/clicks/query.ts";
 import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
 import { unavailable } from "./http/errors.ts";
 

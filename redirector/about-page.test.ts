@@ -32,6 +32,8 @@ test("title, age and the last change of the site are shown where they are known"
   expect(content).toContain("2030-06-12</time>, 3 days ago");
   expect(content).toContain("2030-06-14</time>, 1 day ago");
   expect(content).toContain("other addresses");
+  expect(content).toContain("Sites last changed");
+  expect(about({ hostChangedAt: NOW })).toContain("Leads to this site since");
   expect(about({ createdAt: NOW + 1 })).toContain("less than a day ago");
 });
 

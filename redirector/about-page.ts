@@ -13,7 +13,7 @@ export type AboutLink = {
   varies: boolean;
   title?: string | undefined;
   createdAt?: number | undefined;
-  /** When the host of the destination was changed last. */
+  /** When it was last changed so that it led somebody to another site than before. */
   hostChangedAt?: number | undefined;
   /** The path of the short URL. */
   path: string;
@@ -29,7 +29,7 @@ export function aboutContent(link: AboutLink, now: number): string {
     ...(createdAt === undefined ? [] : [["Link created", dateOf(createdAt, now)]]),
     ...(hostChangedAt === undefined
       ? []
-      : [["Leads to this site since", dateOf(hostChangedAt, now)]]),
+      : [[varies ? "Sites last changed" : "Leads to this site since", dateOf(hostChangedAt, now)]]),
   ];
   const rows = facts.map(([name = "", value = ""]) => `<dt>${name}</dt>\n<dd>${value}</dd>`);
   return `<p>This short link leads to:</p>

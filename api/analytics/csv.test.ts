@@ -23,13 +23,38 @@ describe("CSV", () => {
     );
   });
 
-  test.each(["=1", "+1", "-1", "@a", "\t=1", "\r=1", "＝1", "＋1", "－1", "＠a"])(
-    "neutralises %p, which a spreadsheet could run",
-    (source) => {
-      const cell = toCsv(toTable(["source"], [{ source }])).slice("source\r\n".length);
-      expect(cell.replace('"', "")).toStartWith("'");
-    },
-  );
+  test.each([
+    "=",
+    "+",
+    "-",
+    "@",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+    "\t=",
+    "\r=",
+    "\n=",
+    "\r\n=",
+    "\0=",
+    "\v=",
+    " =",
+    "\u00a0=",
+    "\u2028=",
+    "\u200b=",
+    "\ufeff=",
+    "\u202e=",
+    "\nx",
+    "\tx",
+  ])("neutralises a cell that begins with %p, which a spreadsheet could run", (beginning) => {
+    const source = `${beginning}1+1`;
+    const cell = toCsv(toTable(["source"], [{ source }])).slice("source\r\n".length);
+    expect(cell.replace(/^"/, "")).toStartWith(`'${beginning}`);
+  });
+
+  test.each(["a=1", " a", "(1)", "1-1", "\u200ba", "ü"])("leaves %p as it is", (source) => {
+    expect(toCsv(toTable(["source"], [{ source }]))).not.toContain("'");
+  });
 
   test("quotes by RFC 4180, and cells with outer spaces", () => {
     const cell = fc.oneof(

@@ -75,9 +75,15 @@ export type Comparison = (typeof COMPARISONS)[number];
 /**
  * Resolves the range that a query's range is compared with: the one of equal length right before it, or the one a year
  * earlier. Whole local days are compared with whole local days, also across clock changes. Throws `invalid_request` for
- * the period `all`.
+ * the period `all`, and before the year 1.
  */
-export function resolveComparison(
+export function resolveComparison(query: PeriodQuery, range: Range, comparison: Comparison): Range {
+  const compared = rangeBefore(query, range, comparison);
+  if (compared.from < EARLIEST) throw invalid("compare", "must not reach before the year 1");
+  return compared;
+}
+
+function rangeBefore(
   query: PeriodQuery,
   { period, from, to }: Range,
   comparison: Comparison,

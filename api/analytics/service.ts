@@ -1,5 +1,5 @@
 /** Analytics of links and accounts: resolves owner and range, then queries ClickHouse. */
-import type { ClickHouse } from "../../shared/clicks/rollups.ts";
+import type { ClickHouse, ClickTexts } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
@@ -55,7 +55,7 @@ const NO_CLICKS: LinkCounts = { clicks: 0, unique_clicks: 0, top_countries: [] }
 export type IsAlive = (caller: { callerId: Uuid; accountId: Uuid }) => Promise<boolean>;
 
 type AnalyticsServiceDeps = {
-  clickhouse: ClickHouse;
+  clickhouse: ClickHouse & ClickTexts;
   links: LinkService;
   live: Pick<LiveClicks, "open">;
   isAlive: IsAlive;

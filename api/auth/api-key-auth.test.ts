@@ -1,15 +1,23 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 
 import type { Call } from "../http/request-context.ts";
 import { createAnonymousLimit, createUnknownKeyLimit } from "../limits/anonymous.ts";
 import type { Access } from "./access-rules.ts";
 import { createApiKeyAuth, createVerifiedKeys } from "./api-key-auth.ts";
-import { generateKey } from "./api-key.ts";
+import { generateKey, parseKey } from "./api-key.ts";
 import type { AuthorizationResult } from "./authorize.ts";
+import { createKeyLimits } from "./key-limits.ts";
 import { createRejectionCache } from "./rejection-cache.ts";
+import type { Verdict } from "./sql.ts";
 
 const RULE = { scope: null, limit: null, cost: 1 } as const;
+const READING = { scope: null, limit: null, cost: 0 } as const;
+/** A scope that no key has. */
+const LACKED = { scope: "keys:write", limit: null, cost: 1 } as const;
 const LIMIT_PER_MINUTE = 60;
+/** Of one key: readings of its limits in a second, and refused requests in 10 seconds. */
+const READINGS_MAX = 50;
+const REFUSALS_MAX = 100;
 
 const GRANTED: AuthorizationResult = {
   verdict: "ok",
@@ -22,16 +30,19 @@ const GRANTED: AuthorizationResult = {
 /** An authenticator in front of a database that has some keys and counts its queries. */
 function createAuth() {
   const existing = new Set<string>();
+  const verdicts = new Map<string, Verdict>();
   let queries = 0;
   const anonymousLimit = createAnonymousLimit();
   const authenticate = createApiKeyAuth({
-    authorize: async (id) => {
+    authorize: async (id, _, { scope }) => {
       queries++;
-      return existing.has(id) ? GRANTED : undefined;
+      const verdict = verdicts.get(id) ?? (scope === LACKED.scope ? "forbidden" : "ok");
+      return existing.has(id) ? { ...GRANTED, verdict } : undefined;
     },
     anonymousLimit,
     unknownKeyLimit: createUnknownKeyLimit(),
     verifiedKeys: createVerifiedKeys(),
+    keyLimits: createKeyLimits(),
     rejections: createRejectionCache(),
   });
   /** Returns `ok`, or the error code; like the error plugin, consumes from the address when nobody was identified. */
@@ -50,15 +61,29 @@ function createAuth() {
       return anonymousLimit.consume(address).granted ? reason : "rate_limited";
     }
   }
-  const newKey = () => {
+  const newKey = (verdict?: Verdict) => {
     const key = generateKey("live");
-    existing.add(key.lookup + key.secretHash.toString("base64"));
+    const id = key.lookup + key.secretHash.toString("base64");
+    existing.add(id);
+    if (verdict !== undefined) verdicts.set(id, verdict);
     return key.key;
   };
   return { call, newKey, queries: () => queries };
 }
 
 const unknownKey = (): string => generateKey("live").key;
+
+/** A well-formed key with the public part of another one. */
+function withOtherSecret(key: string): string {
+  const secretAt = "sk_live_".length + 12;
+  const body = key.slice(0, secretAt) + unknownKey().slice(secretAt, -6);
+  const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  let checksum = "";
+  for (let rest = Bun.hash.crc32(body); checksum.length < 6; rest = Math.floor(rest / 62)) {
+    checksum = digits.charAt(rest % 62) + checksum;
+  }
+  return body + checksum;
+}
 
 async function repeat(times: number, request: (i: number) => Promise<string>): Promise<string[]> {
   const outcomes: string[] = [];
@@ -111,6 +136,60 @@ describe("guessed keys", () => {
     expect(queries()).toBe(10 * LIMIT_PER_MINUTE);
     await call("2001:4860:2::1", unknownKey());
     expect(queries()).toBe(10 * LIMIT_PER_MINUTE + 1);
+  });
+});
+
+describe("a key that consumes nothing costs few queries", () => {
+  beforeEach(() => void setSystemTime(new Date("2026-01-01")));
+  afterEach(() => void setSystemTime());
+
+  test("while it reads its limits, and is as good as before for anything else", async () => {
+    const { call, newKey, queries } = createAuth();
+    const key = newKey();
+    const outcomes = await repeat(200, () => call("203.0.113.1", key, READING));
+    expect(outcomes.filter((outcome) => outcome === "ok")).toHaveLength(READINGS_MAX);
+    expect(outcomes.at(-1)).toBe("rate_limited");
+    expect(queries()).toBe(READINGS_MAX);
+    expect(await call("203.0.113.1", key)).toBe("ok");
+    expect(await call("203.0.113.1", newKey(), READING)).toBe("ok");
+    setSystemTime(Date.now() + 1_000);
+    expect(await call("203.0.113.1", key, READING)).toBe("ok");
+  });
+
+  test.each([
+    ["revoked", "key_revoked"],
+    ["expired", "unauthorized"],
+    ["barred", "forbidden"],
+  ] as const)("when it is %s, and keeps nobody else out", async (verdict, code) => {
+    const { call, newKey, queries } = createAuth();
+    const key = newKey(verdict);
+    const outcomes = await repeat(300, () => call("203.0.113.1", key));
+    expect(new Set(outcomes.slice(0, REFUSALS_MAX))).toEqual(new Set([code]));
+    expect(new Set(outcomes.slice(REFUSALS_MAX))).toEqual(new Set(["rate_limited"]));
+    expect(queries()).toBe(REFUSALS_MAX);
+    expect(await call("203.0.113.1", newKey())).toBe("ok");
+    setSystemTime(Date.now() + 10_000);
+    expect(await call("203.0.113.1", key)).toBe(code);
+  });
+
+  test("when it lacks a scope, and may use its other scopes", async () => {
+    const { call, newKey, queries } = createAuth();
+    const key = newKey();
+    const outcomes = await repeat(300, () => call("203.0.113.1", key, LACKED));
+    expect(outcomes[0]).toBe("forbidden");
+    expect(outcomes.at(-1)).toBe("rate_limited");
+    expect(queries()).toBe(REFUSALS_MAX);
+    expect(await call("203.0.113.1", key)).toBe("ok");
+  });
+
+  test("and whoever else knows its public part keeps it from nothing", async () => {
+    const { call, newKey } = createAuth();
+    const key = newKey();
+    const guess = withOtherSecret(key);
+    expect(parseKey(guess)?.lookup).toBe(parseKey(key)?.lookup ?? "");
+    const outcomes = await repeat(300, () => call("203.0.113.9", guess, READING));
+    expect(outcomes).not.toContain("ok");
+    expect(await call("203.0.113.1", key, READING)).toBe("ok");
   });
 });
 

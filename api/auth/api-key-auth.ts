@@ -15,6 +15,7 @@ import type { AccessRule } from "./access-rules.ts";
 import { type KeyParts, parseKey } from "./api-key.ts";
 import type { AuthorizationResult } from "./authorize.ts";
 import type { Authorize } from "./authorizer.ts";
+import type { KeyLimits } from "./key-limits.ts";
 import type { Authenticator } from "./plugin.ts";
 import type { RejectionCache } from "./rejection-cache.ts";
 
@@ -23,6 +24,7 @@ type ApiKeyAuthDeps = {
   anonymousLimit: AnonymousLimit;
   unknownKeyLimit: UnknownKeyLimit;
   verifiedKeys: VerifiedKeys;
+  keyLimits: KeyLimits;
   rejections: RejectionCache;
 };
 
@@ -76,10 +78,10 @@ type KeyRequest = {
 
 /**
  * Identifies the caller and consumes its request. Throws `unauthorized`, without a query for a malformed key, and
- * `rate_limited` for a network that guesses keys.
+ * `rate_limited` for a network that guesses keys and for a key that is beyond its limits in this process.
  */
 async function authorizeRequest(
-  { authorize, unknownKeyLimit, verifiedKeys, rejections }: ApiKeyAuthDeps,
+  { authorize, unknownKeyLimit, verifiedKeys, keyLimits, rejections }: ApiKeyAuthDeps,
   { call, authorization, headers }: KeyRequest,
   rule: AccessRule,
 ): Promise<AuthorizationResult> {
@@ -93,6 +95,7 @@ async function authorizeRequest(
   if (!verifiedKeys.has(id) && unknownKeyLimit.exhausted(call.address)) {
     unknownKeyLimit.enforce(call.address, headers);
   }
+  keyLimits.enforce(id, rule, headers);
   const rejection = rejections.get(id, rule);
   if (rejection !== undefined) return rejection;
   const result = await authorize(id, key, rule);
@@ -101,6 +104,7 @@ async function authorizeRequest(
     throw invalidKey();
   }
   verifiedKeys.add(id);
+  keyLimits.record(id, rule, result.verdict);
   rejections.record(id, rule, result);
   return result;
 }

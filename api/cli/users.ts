@@ -117,7 +117,7 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
 
   users
     .command("remove")
-    .description("Delete a user; links and keys stay with the account")
+    .description("Delete the users of an e-mail address; links and keys stay with the account")
     .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
@@ -130,7 +130,7 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
 
 const unverifiedWarning = (email: string): string =>
   `Warning: nobody has verified that ${email} belongs to this user, who was invited. ` +
-  "Confirm with the person, or have them sign in with a password you set (users set-password).";
+  "Confirm with the person, or create a user for them (users create), who gets the address.";
 
 /** Reads the password from standard input, or generates one, which then has to be shown. */
 async function choosePassword(fromStdin: boolean) {

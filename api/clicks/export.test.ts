@@ -1,8 +1,9 @@
 /** Goal: an export has every click once, however many links and parts it has, and stops reading with its reader. */
 import { expect, test } from "bun:test";
 
+import type { ClickTexts } from "../../shared/clicks/query.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { type ClickTexts, exportClicks } from "./export.ts";
+import { exportClicks } from "./export.ts";
 
 const SCOPE = { condition: "account_id = {account_id: UUID}", params: {} };
 const RANGE = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };

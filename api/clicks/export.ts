@@ -2,7 +2,7 @@
  * Exports of all single clicks of a range as lines of JSON, in the order of links and times: that of the table, which needs
  * no sorting. They are read in parts, with bounded memory on both sides.
  */
-import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { type ClickTexts, queryRows } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { Condition } from "../analytics/filters.ts";
 import {
@@ -13,13 +13,6 @@ import {
 } from "../analytics/sources.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ClicksScope, selectFields, SETTINGS, type SingleClick } from "./single-clicks.ts";
-
-/** A client that can return rows as text, without reading each. */
-export type ClickTexts = {
-  query(
-    query: Parameters<ClickHouse["query"]>[0],
-  ): Promise<{ json<Row>(): Promise<Row[]>; text(): Promise<string> }>;
-};
 
 /** Clicks of one part: some 45 MB of text. In smaller ones, the start of each statement costs a third of its time. */
 const PART_ROWS = 100_000;

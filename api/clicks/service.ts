@@ -1,9 +1,10 @@
 /** Single clicks, for those who keep a warehouse of their own. */
+import type { ClickTexts } from "../../shared/clicks/query.ts";
 import { type AnalyticsService, incomplete } from "../analytics/service.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import { streamLines } from "../http/line-stream.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { type ClickTexts, createExports, exportClicks } from "./export.ts";
+import { createExports, exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
 import { clickCursor, readNewestClicks } from "./single-clicks.ts";
 

@@ -1,6 +1,8 @@
 /** What load balancers and clients are told about this process: that it is alive, and that it is stopping. */
 import { Elysia } from "elysia";
 
+import { hasSeveralHosts } from "./site-headers.ts";
+
 const HEALTHY = JSON.stringify({ status: "ok" });
 
 /**
@@ -12,6 +14,8 @@ export const healthPlugin = (isStopping: () => boolean) =>
     if (isStopping()) set.headers["connection"] = "close";
     const isRead = request.method === "GET" || request.method === "HEAD";
     if (!isRead || URL.parse(request.url)?.pathname !== "/healthz") return undefined;
+    // Rejected as any other request.
+    if (hasSeveralHosts(request)) return undefined;
     set.headers["content-type"] = "application/json";
     return new Response(HEALTHY);
   });

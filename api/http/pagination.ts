@@ -119,8 +119,8 @@ function cutPart<Row>(
   return { rows: kept, next: rows.length > limit && last !== undefined ? positionOf(last) : null };
 }
 
-/** Above every number of clicks and every instant of a list, and below what dates can be. */
-const KEY_MAX = 999_999_999_999_999;
+/** Above every number of clicks, and the last instant, in Unix milliseconds, whose year has four digits. */
+const KEY_MAX = 253_402_300_799_999;
 
 function readPosition(text: string, list: string): Position | null {
   const schema = z.tuple([z.literal(list), z.int().min(0).max(KEY_MAX), z.uuid()]);

@@ -20,10 +20,14 @@ export const siteHeaders = (url: string): Record<string, string> => ({
  * server joins repeated headers with commas, and no host name contains a comma.
  */
 export function requireValidHost(request: Request): void {
-  if (request.headers.get("host")?.includes(",") === true) {
+  if (hasSeveralHosts(request)) {
     throw new ApiError("invalid_request", "The request has more than one Host header.");
   }
   if (!URL.canParse(request.url)) {
     throw new ApiError("invalid_request", "The Host header is not a host.");
   }
 }
+
+/** Whether the Host header is repeated. */
+export const hasSeveralHosts = (request: Request): boolean =>
+  request.headers.get("host")?.includes(",") === true;

@@ -1,6 +1,7 @@
 /** Schemas of link requests and responses, and the rows they come from. */
 import * as z from "zod";
 
+import { instant } from "../../shared/contracts/instant.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {
   type createLinkBody,
@@ -98,8 +99,6 @@ const SEARCH_LENGTH_MAX = 255;
 
 /** Maximum characters of a URL to find. */
 const URL_LENGTH_MAX = 8_192;
-
-const instant = z.iso.datetime({ offset: true });
 
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 

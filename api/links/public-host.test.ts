@@ -56,7 +56,9 @@ const PRIVATE_NAMES = `
   localhost LOCALHOST localhost. a.localhost a.b.localhost localhost.localdomain printer.local PRINTER.LOCAL.
   local _http._tcp.local metadata.google.internal METADATA.GOOGLE.INTERNAL. internal api.internal
   ip-10-0-0-1.ec2.internal router.home.arpa home.arpa nas.lan lan wiki.corp corp wiki.intranet intranet
-  host.private private fritz.home home`;
+  host.private private fritz.home home web.default.svc web.default.svc.cluster.local shop.test TEST. a.invalid
+  abcdefghijklmnop.onion onion name.alt 10.0.0.1.nip.io app-192-168-0-1.nip.io 0a000001.nip.io --1.sslip.io
+  www.127-0-0-1.sslip.io 8.8.8.8.nip.io a.localtest.me A.LVH.ME. 127-0-0-1.traefik.me 10.0.0.1.xip.io`;
 
 const INVALID_NAMES = `
   singlelabel com x ${"a".repeat(64)}.example ${"a".repeat(8_000)}.example ${"a.".repeat(127)}example`;
@@ -64,7 +66,7 @@ const INVALID_NAMES = `
 const PUBLIC_NAMES = `
   example.com EXAMPLE.com. a.b.c.example bücher.example xn--bcher-kva.example аррӏе.example local.example
   localhost.example internal.example.com mylocal.example notlocal.de home.arpa.example co.uk foo_bar.example
-  xlocalhost.com corp.com internals.com ${"a".repeat(63)}.example ${"a.".repeat(120)}example 例え.テスト`;
+  xlocalhost.com nip.io sslip.io notnip.io nip.io.example test.example latest.com svc.example saltalt.com corp.com internals.com ${"a".repeat(63)}.example ${"a.".repeat(120)}example 例え.テスト`;
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
 const bracketed = (text: string): string[] => words(text).map((address) => `[${address}]`);

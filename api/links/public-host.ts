@@ -8,8 +8,9 @@ const NAME_LENGTH_MAX = 253;
 const LABEL_LENGTH_MAX = 63;
 
 /**
- * Suffixes of names that resolve within a private network: from the IANA registry of special-use domain
- * names, ICANN's `internal` (cloud providers have metadata services there), and RFC 6762 appendix G.
+ * Suffixes of names that never resolve on the public internet, and may within a private network: from the IANA registry of
+ * special-use domain names, ICANN's `internal` (cloud providers have metadata services there), RFC 6762 appendix G, and
+ * Kubernetes' `svc`. `example` is left out: it is for documentation, and leads nowhere anywhere.
  */
 const PRIVATE_SUFFIXES = [
   "localhost",
@@ -22,7 +23,15 @@ const PRIVATE_SUFFIXES = [
   "corp",
   "home",
   "lan",
+  "svc",
+  "test",
+  "invalid",
+  "onion",
+  "alt",
 ];
+
+/** Public domains of which each name resolves to the address that it spells, or to that of the visitor's own machine. */
+const ADDRESS_DOMAINS = ["nip.io", "sslip.io", "xip.io", "traefik.me", "localtest.me", "lvh.me"];
 
 /** The only block of which IANA has allocated global unicast addresses (IPv6 address space registry). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
@@ -40,6 +49,7 @@ export function classifyHost(host: string): HostKind {
   if (PRIVATE_SUFFIXES.some((suffix) => host === suffix || host.endsWith(`.${suffix}`))) {
     return "private";
   }
+  if (ADDRESS_DOMAINS.some((domain) => host.endsWith(`.${domain}`))) return "private";
   return isFullyQualified(host) ? "public" : "invalid";
 }
 

@@ -14,6 +14,7 @@ import {
   type SettingsChange,
   withoutSettings,
 } from "./settings/change.ts";
+import { sitesOf } from "./sites.ts";
 import { lockAliases, updateLinkRow } from "./sql.ts";
 import {
   hashLinkPassword,
@@ -64,11 +65,11 @@ export async function updateLink(
 /** A validated change of a link: columns to set, and settings, which are merged with those that it has. */
 export type LinkChanges = { columns: Partial<LinkRow>; settings: SettingsChange };
 
-/** The link after a change. Notes when its destination got another host, which the page about the link shows. */
+/** The link after a change. Notes when it led somebody to another site than before, which the page about the link shows. */
 export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
   const extras = changeSettings(old.extras, settings, old.clicks);
   const changed: LinkRow = { ...old, ...columns, extras };
-  return new URL(changed.target_url).host === new URL(old.target_url).host
+  return Bun.deepEquals(sitesOf(changed), sitesOf(old))
     ? changed
     : { ...changed, extras: { ...extras, host_changed_at: new Date().toISOString() } };
 }

@@ -14,6 +14,7 @@ import {
   deleteInvitation,
   findInvitation,
   findMembership,
+  hasMember,
   insertInvitation,
   type InvitationRow,
   listAccountsOfUser,
@@ -21,12 +22,13 @@ import {
   listMembers,
   lockOwners,
   removeMember,
+  restoreInvitation,
   setRole,
 } from "./sql.ts";
 
 const INVITATION_MS = 7 * 86_400_000;
 
-type MemberServiceDeps = { sql: Sql; users: Pick<UserService, "create" | "findByEmail"> };
+type MemberServiceDeps = { sql: Sql; users: Pick<UserService, "findOrCreate" | "hasVerified"> };
 
 export type MemberService = ReturnType<typeof createMemberService>;
 
@@ -38,17 +40,40 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
     return invitation;
   }
 
-  /** Makes the user a member and consumes the invitation: of two concurrent uses of a token one throws `not_found`. */
+  /**
+   * Makes a user a member and consumes the invitation, unless that fails. It is consumed first, so that it is good for one
+   * user and one password: of two concurrent uses of a token one throws `not_found`.
+   */
+  async function consume(
+    invitation: InvitationRow,
+    token: string,
+    findUser: () => Promise<Uuid>,
+  ): Promise<void> {
+    const deleted = await deleteInvitation(sql, invitation.account_id, invitation.id);
+    if (!deleted) throw notFound("invitation");
+    try {
+      await join(invitation, await findUser());
+    } catch (error) {
+      await restoreInvitation(sql, invitation, hashToken(token));
+      throw error;
+    }
+  }
+
   async function join(invitation: InvitationRow, userId: Uuid): Promise<void> {
     await sql.begin(async (sql) => {
-      const deleted = await deleteInvitation(sql, invitation.account_id, invitation.id);
-      if (!deleted) throw notFound("invitation");
       const owners = await lockOwners(sql, invitation.account_id);
       // An invitation must not take an owner's role away.
       if (owners.includes(userId)) return;
       await addMember(sql, invitation.account_id, userId, invitation.role);
     });
   }
+
+  /**
+   * Whether the invited person must sign in to accept: as the verified user of the address, or as the member that the
+   * account has with it. An unverified user elsewhere may be anybody, and keeps nobody out.
+   */
+  const mustSignIn = async ({ account_id, email }: InvitationRow): Promise<boolean> =>
+    (await users.hasVerified(email)) || (await hasMember(sql, account_id, email));
 
   return {
     findMembership: (accountId: Uuid, userId: Uuid) => findMembership(sql, accountId, userId),
@@ -116,13 +141,14 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
 
     /** Describes the invitation to the holder of its token. */
     async getOffer(token: string) {
-      const { account_name, email, role } = await getInvitation(token);
-      return { account_name, email, role, known: (await users.findByEmail(email)) !== undefined };
+      const invitation = await getInvitation(token);
+      const { account_name, email, role } = invitation;
+      return { account_name, email, role, known: await mustSignIn(invitation) };
     },
 
     /**
-     * Accepts the invitation for the signed-in user, or for a new user with the name and password in the body.
-     * Throws `forbidden` when the invitation is for another user.
+     * Accepts the invitation for the signed-in user, or for a new user with the name and password in the body, who may
+     * also be an invited one with this password. Throws `forbidden` when the invitation is for another user.
      */
     async accept(token: string, user: User | undefined, body: AcceptBody) {
       const invitation = await getInvitation(token);
@@ -134,7 +160,7 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
         if (user.email !== invitation.email) {
           throw new ApiError("forbidden", `The invitation is for ${invitation.email}.`);
         }
-        await join(invitation, user.id);
+        await consume(invitation, token, () => Promise.resolve(user.id));
         return joined;
       }
       const { name, password } = body;
@@ -144,7 +170,11 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
           "Sign in to accept, or choose a name and a password.",
         );
       }
-      await join(invitation, await users.create({ email: invitation.email, name, password }));
+      if (await mustSignIn(invitation)) {
+        throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
+      }
+      const { email } = invitation;
+      await consume(invitation, token, () => users.findOrCreate({ email, name, password }));
       return joined;
     },
   };

@@ -24,7 +24,7 @@ export type InvitationRow = {
 
 export const listMembers = (sql: Sql, accountId: Uuid): Promise<MemberRow[]> =>
   sql<MemberRow[]>`
-    select m.user_id, u.email, u.name, m.role, m.created_at
+    select m.user_id, coalesce(u.address, u.email) as email, u.name, m.role, m.created_at
       from members m join users u on u.id = m.user_id
      where m.account_id = ${accountId} order by m.created_at, m.user_id`;
 
@@ -105,6 +105,25 @@ export async function insertInvitation(sql: Transaction, row: NewInvitation): Pr
   await sql`
     insert into invitations (id, account_id, email, role, token_hash, expires_at)
     values (${row.id}, ${row.account_id}, ${row.email}, ${row.role}, ${row.token_hash}, ${row.expires_at})`;
+}
+
+/** Inserts an invitation again, as it was. */
+export async function restoreInvitation(
+  sql: Sql,
+  row: InvitationRow,
+  tokenHash: Buffer,
+): Promise<void> {
+  await sql`
+    insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
+    values (${row.id}, ${row.account_id}, ${row.email}, ${row.role}, ${tokenHash}, ${row.created_at}, ${row.expires_at})`;
+}
+
+/** Whether an account has a member with this e-mail address. */
+export async function hasMember(sql: Sql, accountId: Uuid, email: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from members m join users u on u.id = m.user_id
+     where m.account_id = ${accountId} and ${email} in (u.email, u.address)`;
+  return rows.length > 0;
 }
 
 export const listInvitations = (sql: Sql, accountId: Uuid): Promise<InvitationRow[]> =>

@@ -17,6 +17,7 @@ import shares from "./0016_shares.sql" with { type: "text" };
 import utmBacklog from "./0017_utm_backlog.sql" with { type: "text" };
 import linkFeed from "./0018_link_feed.sql" with { type: "text" };
 import fillLinks from "./0019_fill_links.sql" with { type: "text" };
+import addressesOfUsers from "./0020_addresses_of_users.sql" with { type: "text" };
 
 /** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
 export type PostgresMigration = Migration & { concurrent?: true };
@@ -44,4 +45,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 17, name: "utm_backlog", text: utmBacklog },
   { id: 18, name: "link_feed", text: linkFeed },
   { id: 19, name: "fill_links", text: fillLinks },
+  { id: 20, name: "addresses_of_users", text: addressesOfUsers },
 ];

@@ -139,13 +139,14 @@ function describeSuccesses(
 }
 
 /** All error codes that a route can return. */
-function listErrorCodes({ method, hooks: { body, params, detail } }: Route): ErrorCode[] {
+function listErrorCodes({ method, hooks: { body, query, params, detail } }: Route): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_request", "rate_limited", "internal", "unavailable"];
   const [rule] = detail.security;
   if (rule !== undefined) codes.push("unauthorized", "key_revoked");
   if ((rule?.["apiKey"]?.length ?? 0) > 0) codes.push("forbidden");
   // PUT creates what does not exist.
-  if (params !== undefined && method !== "PUT") codes.push("not_found");
+  const namesResource = params !== undefined && method !== "PUT";
+  if (namesResource || query?.shape["link_id"] !== undefined) codes.push("not_found");
   if (body !== undefined) codes.push("payload_too_large", "unsupported_media_type");
   if (detail["x-conditional"] === "write") codes.push("precondition_failed");
   if (detail["x-idempotent"] === true)

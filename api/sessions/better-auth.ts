@@ -46,7 +46,11 @@ export const openAuthLibrary = (
         verify: ({ hash, password }) => passwords.verifyForUser(password, hash),
       },
     },
-    user: { modelName: "users", fields: { emailVerified: "email_verified", ...times } },
+    user: {
+      modelName: "users",
+      fields: { emailVerified: "email_verified", ...times },
+      additionalFields: { address: { type: "string", required: false, input: false } },
+    },
     session: {
       modelName: "sessions",
       fields: {

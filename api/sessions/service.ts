@@ -9,7 +9,7 @@ import type { Attempt, Attempts } from "./attempts.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { DeviceCookies } from "./device-cookie.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
-import { isSessionAlive, listSessions } from "./sql.ts";
+import { isSessionAlive, listSessions, listUsersOfAddress } from "./sql.ts";
 
 type SessionServiceDeps = {
   sql: Sql;
@@ -44,6 +44,28 @@ export function createSessionService({
     return { id: found.session.id, user: toUser(found.user) };
   }
 
+  /** The names to try for an e-mail address: several invited users may have it. */
+  async function listLogins(email: string): Promise<string[]> {
+    const users = await listUsersOfAddress(sql, email);
+    // For an address that nobody has, the library takes as long as for a wrong password.
+    return users.length === 0 ? [email] : users.map(({ login }) => login);
+  }
+
+  /** Signs in as the first of the users whose password this is; throws the library's error when it is nobody's. */
+  async function signInOneOf(
+    [login = "", ...others]: string[],
+    password: string,
+    headers: Headers,
+  ) {
+    try {
+      const body = { email: login, password };
+      return await library.api.signInEmail({ body, headers, returnHeaders: true });
+    } catch (error) {
+      if (others.length === 0 || !isAPIError(error) || error.statusCode >= 500) throw error;
+      return await signInOneOf(others, password, headers);
+    }
+  }
+
   return {
     find,
 
@@ -62,11 +84,7 @@ export function createSessionService({
       const attempt = toAttempt(client, email);
       await attempts.consume(attempt);
       const { headers } = await translateErrors(
-        library.api.signInEmail({
-          body: { email, password },
-          headers: client.headers,
-          returnHeaders: true,
-        }),
+        signInOneOf(await listLogins(email), password, client.headers),
         () => new ApiError("unauthorized", "The e-mail address or the password is wrong."),
       );
       await attempts.refund(attempt);
@@ -127,7 +145,13 @@ export type ClientInfo = { address: string; headers: Headers };
 
 export const toUserResponse = ({ id, ...user }: User) => ({ id: encodeId("user", id), ...user });
 
-const toUser = ({ id, email, name }: User): User => ({ id, email, name });
+type LibraryUser = User & { address?: string | null | undefined };
+
+const toUser = ({ id, email, name, address }: LibraryUser): User => ({
+  id,
+  email: address ?? email,
+  name,
+});
 
 export const notSignedIn = (): ApiError => new ApiError("unauthorized", "Sign in first.");
 

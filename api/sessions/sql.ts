@@ -30,6 +30,34 @@ export async function findUserByEmail(sql: Sql, email: string): Promise<Uuid | u
   return row?.id;
 }
 
+/** Users of an address whose password is compared; an account adds one by an invitation. */
+const USERS_OF_ADDRESS_MAX = 8;
+
+type UserOfAddress = {
+  id: Uuid;
+  /** The name by which the authentication library finds the user. */
+  login: string;
+  email_verified: boolean;
+  password_hash: string | null;
+};
+
+/** Lists the users of an e-mail address: the verified one, then members of accounts, then the oldest. */
+export const listUsersOfAddress = (sql: Sql, email: string): Promise<UserOfAddress[]> =>
+  sql<UserOfAddress[]>`
+    select u.id, u.email as login, u.email_verified,
+           (select c.password from credentials c
+             where c.user_id = u.id and c.provider_id = 'credential') as password_hash
+      from users u where u.email = ${email.toLowerCase()} or u.address = ${email.toLowerCase()}
+     order by u.email_verified desc, exists (select 1 from members m where m.user_id = u.id) desc, u.created_at, u.id
+     limit ${USERS_OF_ADDRESS_MAX}`;
+
+/** Makes room for another user of an address; the unverified one that has it keeps password, sessions and memberships. */
+export async function releaseAddress(sql: Sql, email: string): Promise<void> {
+  await sql`
+    update users set address = email, email = id::text || '@users.invalid'
+     where email = ${email.toLowerCase()} and not email_verified`;
+}
+
 export async function markEmailVerified(sql: Sql, id: Uuid): Promise<void> {
   await sql`update users set email_verified = true where id = ${id}`;
 }
@@ -39,10 +67,11 @@ export async function isEmailVerified(sql: Sql, id: Uuid): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** Deletes a user, with their sessions and memberships. Returns false when there is no such user. */
-export async function deleteUser(sql: Sql, email: string): Promise<boolean> {
-  const rows = await sql`delete from users where email = ${email.toLowerCase()} returning id`;
-  return rows.length === 1;
+/** Deletes the users of an address, with their sessions and memberships. Returns false when there are none. */
+export async function deleteUsers(sql: Sql, email: string): Promise<boolean> {
+  const rows = await sql`
+    delete from users where email = ${email.toLowerCase()} or address = ${email.toLowerCase()} returning id`;
+  return rows.length > 0;
 }
 
 type UserRow = {
@@ -57,7 +86,7 @@ type UserRow = {
 /** Lists all users, with the accounts they are members of. */
 export const listUsers = (sql: Sql) =>
   sql<UserRow[]>`
-    select u.id, u.email, u.email_verified, u.name, u.created_at,
+    select u.id, coalesce(u.address, u.email) as email, u.email_verified, u.name, u.created_at,
            array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
       from users u order by u.created_at, u.id`;
 

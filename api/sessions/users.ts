@@ -7,11 +7,13 @@ import type { Sql } from "../postgres.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
 import {
-  deleteUser,
+  deleteUsers,
   findUserByEmail,
   isEmailVerified,
   listUsers,
+  listUsersOfAddress,
   markEmailVerified,
+  releaseAddress,
 } from "./sql.ts";
 
 export type NewUser = { email: string; name: string; password: string };
@@ -27,22 +29,51 @@ type UserServiceDeps = {
 export function createUserService({ sql, library, requireStrongPassword }: UserServiceDeps) {
   const findByEmail = (email: string): Promise<Uuid | undefined> => findUserByEmail(sql, email);
 
+  /**
+   * Creates a user. An unverified user of the address makes room and remains. Throws `invalid_request` when the address
+   * belongs to a verified user, or the password is too weak.
+   */
+  async function create({ email, name, password }: NewUser): Promise<Uuid> {
+    requireStrongPassword(password, [email, name]);
+    await releaseAddress(sql, email);
+    const body = { email: email.toLowerCase(), name, password };
+    const created = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
+    const found = await findByEmail(email);
+    // For a known address the library responds as if it had created a user, so as not to reveal who is
+    // registered; of two concurrent creations one fails.
+    if (found !== undefined && found !== parseUserId(created)) {
+      throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
+    }
+    if (found === undefined) throw created;
+    return found;
+  }
+
+  /** Finds the unverified user of an address whose password this is. */
+  async function findByPassword(email: string, password: string): Promise<Uuid | undefined> {
+    const context = await library.$context;
+    for (const { id, email_verified, password_hash } of await listUsersOfAddress(sql, email)) {
+      if (email_verified || password_hash === null) continue;
+      if (await context.password.verify({ hash: password_hash, password })) return id;
+    }
+    return undefined;
+  }
+
   return {
     findByEmail,
+    create,
 
-    /** Throws `invalid_request` when a user has the e-mail address already, or the password is too weak. */
-    async create({ email, name, password }: NewUser): Promise<Uuid> {
-      requireStrongPassword(password, [email, name]);
-      const body = { email: email.toLowerCase(), name, password };
-      const created = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
-      const found = await findByEmail(email);
-      // For a known address the library responds as if it had created a user, so as not to reveal who is
-      // registered; of two concurrent creations one fails.
-      if (found !== undefined && found !== parseUserId(created)) {
-        throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
-      }
-      if (found === undefined) throw created;
-      return found;
+    /** Whether a verified user has the e-mail address. */
+    async hasVerified(email: string): Promise<boolean> {
+      return (await listUsersOfAddress(sql, email)).some((user) => user.email_verified);
+    },
+
+    /**
+     * Finds the invited user of an address by their password, or creates one; throws as `create`. A password that is too
+     * weak for a new user is not compared, and one that is compared in vain is the new user's.
+     */
+    async findOrCreate(user: NewUser): Promise<Uuid> {
+      requireStrongPassword(user.password, [user.email, user.name]);
+      return (await findByPassword(user.email, user.password)) ?? (await create(user));
     },
 
     /** Records that the e-mail address belongs to the user, on an operator's word. */
@@ -62,8 +93,8 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
       return true;
     },
 
-    /** Deletes a user, with their sessions and memberships. Returns false when there is no such user. */
-    remove: (email: string): Promise<boolean> => deleteUser(sql, email),
+    /** Deletes the users of an address, with their sessions and memberships. Returns false when there are none. */
+    remove: (email: string): Promise<boolean> => deleteUsers(sql, email),
 
     /** Lists all users, with the accounts they are members of. */
     list: () => listUsers(sql),

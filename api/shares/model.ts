@@ -1,6 +1,7 @@
 /** Schemas of requests and responses about shares, and the rows they come from. */
 import * as z from "zod";
 
+import { instant } from "../../shared/contracts/instant.ts";
 import { PERIODS } from "../../shared/contracts/periods.ts";
 import {
   BREAKDOWNS_MAX,
@@ -31,7 +32,7 @@ const fields = {
   timezone: z.string().max(ZONE_LENGTH_MAX).optional(),
   password: sharePassword.nullish(),
   embed_origins: z.array(shareOrigin).max(EMBED_ORIGINS_MAX).optional(),
-  expires_at: z.iso.datetime({ offset: true }).nullish(),
+  expires_at: instant.nullish(),
 };
 
 export const createShareBody = z.strictObject({

@@ -28,6 +28,42 @@ describe("GET /v1/limits", () => {
     }
   });
 
+  test("answers a key 50 times a second, then says when to ask again, and still consumes nothing", async () => {
+    const key = api.addKey({ remaining: 7 });
+    const responses = await Promise.all(
+      Array.from({ length: 80 }, () => api.send("/v1/limits", { key })),
+    );
+    const rejected = responses.filter(({ status }) => status !== 200);
+    // A busy machine may see a second window begin.
+    expect(rejected.length).toBeLessThanOrEqual(30);
+    const [first] = rejected;
+    if (first === undefined) throw new Error("No request was rejected.");
+    expect([first.status, errorCodeOf(first)]).toEqual([429, "rate_limited"]);
+    expect(first.headers.get("retry-after")).toBe("1");
+    expect(first.headers.get("x-ratelimit-policy")).toBe("50;w=1");
+    expect(first.body).toMatchObject({ error: { retry_after: 1 } });
+    expect(key.remaining).toBe(7);
+    expect((await api.send("/v1/links", { key })).status).toBe(200);
+  });
+
+  test("asks the database twice for any number of requests of an account at once", async () => {
+    let queries = 0;
+    const listQuotas = async () => {
+      queries++;
+      await Bun.sleep(100);
+      return [];
+    };
+    const busy = createFakeApi({}, { stores: { listQuotas } });
+    const { accountId, ...first } = busy.addKey();
+    const second = busy.addKey({ accountId });
+    const requests = Array.from({ length: 40 }, (_, i) =>
+      busy.send("/v1/limits", { key: i % 2 === 0 ? first.key : second }),
+    );
+    const statuses = (await Promise.all(requests)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(queries).toBe(2);
+  });
+
   test("needs a key, and no scope", async () => {
     const nobody = await api.send("/v1/limits");
     expect([nobody.status, errorCodeOf(nobody)]).toEqual([401, "unauthorized"]);

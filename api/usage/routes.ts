@@ -3,7 +3,8 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { remaining } from "../http/rate-limit.ts";
+import { createCoalescedReads } from "../coalesced-reads.ts";
+import { type LimitWindow, remaining } from "../http/rate-limit.ts";
 import { principalOf } from "../http/request-context.ts";
 import { QUOTAS, type QuotaState } from "../limits/quotas.ts";
 import type { AppStores } from "../stores.ts";
@@ -37,12 +38,15 @@ const limitsResponse = z.object({
 
 type LimitRoutesDeps = { auth: AuthPlugin } & Pick<AppStores, "listWindows" | "listQuotas">;
 
-export const limitRoutes = ({ auth, listWindows, listQuotas }: LimitRoutesDeps) =>
-  new Elysia({ name: "limits", prefix: "/v1/limits", tags: ["Limits"] }).use(auth).get(
+export function limitRoutes({ auth, listWindows, listQuotas }: LimitRoutesDeps) {
+  const coalesce = createCoalescedReads<[LimitWindow[], QuotaState[]]>();
+  return new Elysia({ name: "limits", prefix: "/v1/limits", tags: ["Limits"] }).use(auth).get(
     "",
     async ({ call }) => {
       const principal = principalOf(call);
-      const [windows, quotas] = await Promise.all([listWindows(principal), listQuotas(principal)]);
+      const [windows, quotas] = await coalesce(`${principal.accountId} ${principal.mode}`, () =>
+        Promise.all([listWindows(principal), listQuotas(principal)]),
+      );
       return {
         plan: principal.plan,
         limits: windows.map((window) => ({
@@ -61,10 +65,11 @@ export const limitRoutes = ({ auth, listWindows, listQuotas }: LimitRoutesDeps) 
       detail: {
         operationId: "getLimits",
         summary: "Get the state of all limits",
-        description: "Consumes nothing.",
+        description: "Consumes nothing. A key may ask up to 50 times a second.",
       },
     },
   );
+}
 
 const toQuotaResponse = ({ name, limit, used, seconds, resetsAt }: QuotaState) => ({
   name,

@@ -85,6 +85,14 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
     await requireApiPrivileges(api);
   });
 
+  test("the roles can be made after the tables", async () => {
+    await postgres.sql`revoke all on all tables in schema public from shorthop_api`;
+    await postgres.sql`revoke all on all sequences in schema public from shorthop_api`;
+    expect(requireApiPrivileges(api)).rejects.toThrow("lacks privileges on");
+    runFile("grants.sql");
+    await requireApiPrivileges(api);
+  });
+
   test("the API can do its work, and cannot change the schema", async () => {
     const id = await postgres.addAccount();
     const rows = await api`select id from accounts where id = ${id}`;

@@ -32,6 +32,37 @@ export async function queryRows<Row>(
   return await result.json<Row>();
 }
 
+/** A client that can return rows as text, without reading each. */
+export type ClickTexts = {
+  query(
+    query: Parameters<ClickHouse["query"]>[0],
+  ): Promise<{ json<Row>(): Promise<Row[]>; text(): Promise<string> }>;
+};
+
+/** As {@link queryRows}, for many rows: each is read only when it is asked for, so that the caller can give way between. */
+export async function queryManyRows<Row>(
+  clickhouse: ClickTexts,
+  query: string,
+  query_params: Record<string, unknown>,
+): Promise<Iterable<Row>> {
+  const result = await clickhouse.query({
+    query,
+    query_params,
+    format: "JSONEachRow",
+    clickhouse_settings: { use_query_condition_cache: 0 },
+  });
+  return readLines<Row>(await result.text());
+}
+
+function* readLines<Row>(text: string): Generator<Row> {
+  for (let start = 0; start < text.length;) {
+    const end = text.indexOf("\n", start);
+    const row: Row = JSON.parse(text.slice(start, end < 0 ? undefined : end));
+    yield row;
+    start = end < 0 ? text.length : end + 1;
+  }
+}
+
 /**
  * The time that a parameter has in Unix seconds, to compare `clicks.ts` with. It must have milliseconds as that has:
  * against a `DateTime`, ClickHouse's index takes `ts < x` for `ts <= x - 1 s`, and skips a part whose clicks are all of the

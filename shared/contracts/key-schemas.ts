@@ -1,6 +1,7 @@
 /** Schemas of requests about API keys, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { instant } from "./instant.ts";
 import { plainText } from "./text.ts";
 
 /** The permissions of a key. */
@@ -29,7 +30,7 @@ export const createKeyBody = z.strictObject({
   name: plainText(KEY_NAME_LENGTH_MAX).min(1),
   type: z.enum(["live", "test"]).optional(),
   scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
-  expires_at: z.iso.datetime({ offset: true }).nullish(),
+  expires_at: instant.nullish(),
 });
 
 export const rotateKeyBody = z.strictObject({

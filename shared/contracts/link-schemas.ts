@@ -1,6 +1,7 @@
 /** Schemas of requests that create or update links, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { instant } from "./instant.ts";
 import { settingsFields } from "./link-settings.ts";
 import { plainText } from "./text.ts";
 
@@ -39,13 +40,10 @@ export const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
 /** Fields that are optional both in creating and in updating a link. */
 const optionalFields = {
   title: plainText(TITLE_LENGTH_MAX).nullish(),
-  expires_at: z.iso
-    .datetime({ offset: true })
-    .nullish()
-    .meta({
-      description: "In the future; null for no expiry.",
-      examples: ["2030-01-01T00:00:00Z"],
-    }),
+  expires_at: instant.nullish().meta({
+    description: "In the future; null for no expiry.",
+    examples: ["2030-01-01T00:00:00Z"],
+  }),
   password: z
     .string()
     .min(1)

@@ -1,11 +1,10 @@
 /** Schemas of what decides beside a link's destination, as requests set it and as the API stores and returns it. */
 import * as z from "zod";
 
+import { instant } from "./instant.ts";
 import { previewField, previewResponse } from "./link-preview.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { splitField, splitResponse } from "./link-split.ts";
-
-const instant = z.iso.datetime({ offset: true });
 
 /** What becomes of a path beyond the alias. */
 const forwardPath = z.enum(["append", "ignore"]);

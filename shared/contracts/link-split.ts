@@ -1,6 +1,8 @@
 /** Schemas of splits, as requests set them and as the API returns them. */
 import * as z from "zod";
 
+import { instant } from "./instant.ts";
+
 /** Most arms of a split, and characters of an arm's id. */
 const ARMS_MAX = 10;
 const ID_LENGTH_MAX = 40;
@@ -23,7 +25,7 @@ const arm = z
   })
   .meta({ id: "NewLinkArm" });
 
-const until = z.iso.datetime({ offset: true }).nullish().meta({
+const until = instant.nullish().meta({
   description: "From then on everybody gets the link's own destination; null for no end.",
 });
 

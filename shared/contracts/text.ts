@@ -13,8 +13,11 @@ export const plainText = (lengthMax: number) =>
     .max(lengthMax)
     .refine((text) => !hasControlCharacter(text), "must not hold control characters");
 
-/** Beginnings that a spreadsheet can interpret as a formula, also in full width (OWASP, "CSV injection"). */
-export const FORMULA = /^[=+\-@\t\r＝＋－＠]/;
+/**
+ * Beginnings that a spreadsheet can interpret as a formula, also in full width (OWASP, "CSV injection"), and behind blanks
+ * and invisible characters, which some leave out.
+ */
+export const FORMULA = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
 
 /** As {@link FORMULA}, also behind the apostrophes that escape one: where these get one more, each text stays its own. */
-export const ESCAPED_FORMULA = /^'*[=+\-@\t\r＝＋－＠]/;
+export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;

@@ -69,10 +69,14 @@ type Services = Partial<{
   ]: Partial<AppDeps[Name]>;
 }>;
 
-/** Creates an API with the given partial services. */
+type Options = Partial<Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl">> & {
+  stores?: Partial<AppDeps["stores"]>;
+};
+
+/** Creates an API with the given partial services, and stores in place of those in memory. */
 export function createFakeApi(
   services: Services = {},
-  options: Partial<Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl">> = {},
+  { stores, ...options }: Options = {},
 ): FakeApi {
   const keys = new Map<string, FakeKey & NewKey>();
   const toWindow = ({ remaining }: FakeKey): LimitWindow => ({
@@ -114,6 +118,7 @@ export function createFakeApi(
         ),
       listQuotas: () =>
         Promise.resolve([{ name: "domains", limit: 10, used: 1, seconds: null, resetsAt: null }]),
+      ...stores,
     },
     // A request without a connection has the client address that the test sends in X-Forwarded-For.
     clientAddress: (_, forwardedFor) => forwardedFor ?? "203.0.113.1",

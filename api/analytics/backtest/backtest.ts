@@ -1,5 +1,5 @@
 /** Runs rules over a link's stored clicks. */
-import { type ClickHouse, queryRows } from "../../../shared/clicks/rollups.ts";
+import { type ClickTexts, queryManyRows } from "../../../shared/clicks/query.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import { ApiError } from "../../http/errors.ts";
@@ -26,7 +26,7 @@ type Row = Omit<StoredClick, "at"> & Record<"at" | "clicks" | "oldest", string>;
  * URL that is none.
  */
 export async function backtestRules(
-  clickhouse: ClickHouse,
+  clickhouse: ClickTexts,
   linkId: Uuid,
   rules: Rules,
   range: Pick<QueryRange, "from" | "to">,
@@ -74,15 +74,15 @@ function requireWebUrls(rules: Rules): void {
 
 /** Reads the newest clicks, grouped by what the rules look at. */
 async function readClicks(
-  clickhouse: ClickHouse,
+  clickhouse: ClickTexts,
   linkId: Uuid,
   rules: Rules,
   { from, to }: Pick<QueryRange, "from" | "to">,
-): Promise<Row[]> {
+): Promise<Iterable<Row>> {
   const conditions = rules.flatMap((rule) => rule.conditions);
   // Names of columns come from the conditions' types, never from their values.
   const columns = [...new Set(conditions.flatMap((condition) => columnOf(condition) ?? []))];
-  return await queryRows<Row>(
+  return await queryManyRows<Row>(
     clickhouse,
     `SELECT ${["at", ...columns].join(", ")}, count() AS clicks, min(ms) AS oldest
        FROM (

@@ -3,43 +3,14 @@ import { expect, spyOn, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../../shared/ids.ts";
 import { countParses } from "../../../test/harness/count-parses.ts";
+import { linkRow } from "../../../test/harness/link-row.ts";
 import type { LinkRow } from "../model.ts";
 import { explainRequest } from "./explain.ts";
 import type { ExplainBody } from "./model.ts";
 
 type Condition = NonNullable<NonNullable<LinkRow["extras"]>["rules"]>[number]["conditions"][number];
 
-const LINK: LinkRow = {
-  id: newUuid(),
-  account_id: newUuid(),
-  mode: "live",
-  domain_id: null,
-  domain_host: null,
-  alias: "x",
-  original_url: "https://example.com/",
-  target_url: "https://example.com/",
-  title: null,
-  password_hash: null,
-  expires_at: null,
-  forward_query: false,
-  tags: [],
-  external_id: null,
-  extras: null,
-  archived: false,
-  taken_down: false,
-  folded: false,
-  served: true,
-  version: 1,
-  created_at: new Date(0),
-  updated_at: new Date(0),
-  clicks: 0,
-  unique_clicks: 0,
-  utm_source: null,
-  utm_medium: null,
-  utm_campaign: null,
-  utm_term: null,
-  utm_content: null,
-};
+const LINK = linkRow();
 
 /** Explains a request for a link of which no rule matches, and each rule only by its last condition. */
 function explain(

@@ -1,6 +1,7 @@
 /** Schemas of explanations: where a request for a link would lead, and why. */
 import * as z from "zod";
 
+import { instant } from "../../../shared/contracts/instant.ts";
 import { plainText } from "../../../shared/contracts/text.ts";
 
 /** Most characters of a header and of a query: what a request head may have. */
@@ -34,10 +35,7 @@ export const explainBody = z
     language: header("The header `Accept-Language`.", "de-AT,de;q=0.9,en;q=0.8"),
     referrer: header("The header `Referer`.", "https://news.example.com/article"),
     query: header("The short URL's query, without `?`.", "utm_source=mail"),
-    at: z.iso
-      .datetime({ offset: true })
-      .optional()
-      .meta({ description: "The instant of the request; now when left out." }),
+    at: instant.optional().meta({ description: "The instant of the request; now when left out." }),
   })
   .meta({ id: "LinkRequest" });
 

@@ -538,7 +538,7 @@ export interface paths {
     };
     /**
      * Get the state of all limits
-     * @description Consumes nothing.
+     * @description Consumes nothing. A key may ask up to 50 times a second.
      */
     get: operations["getLimits"];
     put?: never;

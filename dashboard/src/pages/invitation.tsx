@@ -1,5 +1,6 @@
 /** The page that an invitation link opens. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 
@@ -23,8 +24,9 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
     queryKey: ["invitation", token],
     queryFn: () => getJson<Invitation>(path),
   });
+  const [signingIn, setSigningIn] = useState(false);
   // Existing users sign in to accept.
-  if (invitation.data?.known === true && session === null) {
+  if (session === null && invitation.data !== undefined && (signingIn || invitation.data.known)) {
     return <SignInPage email={invitation.data.email} />;
   }
   return (
@@ -33,16 +35,29 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
         <Logo />
         <h1>Invitation</h1>
         <QueryBoundary query={invitation} label="the invitation" lines={2}>
-          {(data) => <AcceptForm path={path} invitation={data} session={session} />}
+          {(data) => (
+            <AcceptForm
+              path={path}
+              invitation={data}
+              session={session}
+              onSignIn={() => setSigningIn(true)}
+            />
+          )}
         </QueryBoundary>
       </div>
     </main>
   );
 }
 
-type AcceptFormProps = { path: string; invitation: Invitation; session: Session | null };
+type AcceptFormProps = {
+  path: string;
+  invitation: Invitation;
+  session: Session | null;
+  /** Called by a person who has a password already. */
+  onSignIn: () => void;
+};
 
-function AcceptForm({ path, invitation, session }: AcceptFormProps) {
+function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
   const queryClient = useQueryClient();
   const signOut = useSignOut();
   const [, navigate] = useLocation();
@@ -124,6 +139,7 @@ function AcceptForm({ path, invitation, session }: AcceptFormProps) {
       <Button type="submit" variant="primary" loading={accept.isPending}>
         Join
       </Button>
+      <Button onClick={onSignIn}>I have a password already</Button>
     </form>
   );
 }

@@ -1,0 +1,37 @@
+/** Rows of links, as PostgreSQL returns them. */
+import type { LinkRow } from "../../api/links/model.ts";
+import { newUuid } from "../../shared/ids.ts";
+
+/** A link without settings. */
+export const linkRow = (change: Partial<LinkRow> = {}): LinkRow => ({
+  id: newUuid(),
+  account_id: newUuid(),
+  mode: "live",
+  domain_id: null,
+  domain_host: null,
+  alias: "x",
+  original_url: "https://example.com/",
+  target_url: "https://example.com/",
+  title: null,
+  password_hash: null,
+  expires_at: null,
+  forward_query: false,
+  tags: [],
+  external_id: null,
+  extras: null,
+  archived: false,
+  taken_down: false,
+  folded: false,
+  served: true,
+  version: 1,
+  created_at: new Date(0),
+  updated_at: new Date(0),
+  clicks: 0,
+  unique_clicks: 0,
+  utm_source: null,
+  utm_medium: null,
+  utm_campaign: null,
+  utm_term: null,
+  utm_content: null,
+  ...change,
+});
