@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { PERIODS } from "../../shared/contracts/periods.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
-import { COLUMN_FILTERS, filterParameters } from "./filters.ts";
+import { COLUMN_FILTERS, filterParameters } from "./filter-parameters.ts";
 import { LINK_PROPERTIES } from "./link-totals.ts";
 import { COMPARISONS } from "./period.ts";
 

@@ -159,6 +159,60 @@ describe("GET /v1/analytics", () => {
   });
 });
 
+describe("a filter that no click can pass", () => {
+  const PATHS = [
+    "/v1/analytics",
+    "/v1/analytics/geo",
+    "/v1/analytics/devices",
+    "/v1/analytics/referrers",
+    "/v1/analytics/times",
+    "/v1/analytics/breakdown?by=os",
+    ...["", "/geo", "/devices", "/referrers", "/targets", "/times", "/stream"].map(
+      (path) => `/v1/analytics/${link_id}${path}`,
+    ),
+    `/v1/analytics/${link_id}/breakdown?by=os`,
+    "/v1/clicks",
+    "/v1/clicks/export",
+  ];
+
+  test.each(PATHS)("is refused with every fault by %s", async (path) => {
+    const query = `${path.includes("?") ? "&" : "?"}country=DE,FR&device=phone&class=people`;
+    const { status, body } = await api.send(path + query, { key });
+    expect([status, body]).toMatchObject([
+      400,
+      {
+        error: {
+          code: "invalid_request",
+          param: "country",
+          details: [
+            {
+              param: "country",
+              message:
+                'Invalid value for "country": must be an ISO 3166-1 code of two letters such as DE, or ZZ where it is unknown; send several values one by one, without commas.',
+            },
+            {
+              param: "device",
+              message: 'Invalid value for "device": must be one of mobile, desktop, tablet, other.',
+            },
+            {
+              param: "class",
+              message: 'Invalid value for "class": must be one of human, bot, prefetch.',
+            },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test("is named with its place in the body of a bulk query", async () => {
+    const { status, body } = await api.send("/v1/analytics/bulk", {
+      key,
+      body: { link_ids: [link_id], filters: { continent: ["EU", "Europe"] } },
+    });
+    expect([status, body]).toMatchObject([400, { error: { param: "filters.continent" } }]);
+  });
+});
+
 describe("POST /v1/analytics/bulk", () => {
   test("returns counts, and lists links that do not exist", async () => {
     const { status, body } = await api.send("/v1/analytics/bulk", {

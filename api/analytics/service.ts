@@ -8,13 +8,8 @@ import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
 import { countMany, type LinkCounts } from "./bulk.ts";
 import { exploreAccount, exploreColumns, exploreTimes } from "./explore.ts";
-import {
-  CLASSES,
-  type ColumnFilter,
-  type Condition,
-  type FilterQuery,
-  type Selection,
-} from "./filters.ts";
+import type { ColumnFilter, FilterQuery } from "./filter-parameters.ts";
+import { type Condition, EVERY_CLASS, type Selection } from "./filters.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
   AccountBreakdownQuery,
@@ -128,7 +123,7 @@ export function createAnalyticsService({
     query: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await links.get(owner, id);
-    const wanted = { ...query, class: query.class ?? [...CLASSES] };
+    const wanted = { ...query, class: query.class ?? EVERY_CLASS };
     const matches = await resolveMatcher(links, owner, link.id, wanted);
     return await liveClicks.open({
       matches,
@@ -141,10 +136,8 @@ export function createAnalyticsService({
   }
 
   async function resolveLink(owner: AccountScope, id: Uuid | undefined, query: AnalyticsQuery) {
-    const [row, selection] = await Promise.all([
-      links.get(owner, id),
-      resolveSelection(links, owner, query),
-    ]);
+    const row = await links.get(owner, id);
+    const selection = await resolveSelection(links, owner, query);
     const range = resolveQueryRange(query, row.created_at.getTime(), Date.now());
     const link = { id: row.id, lowVolume: row.clicks < LOW_VOLUME_CLICKS };
     return { row, link, range, selection, link_id: encodeId("link", link.id) };
@@ -161,7 +154,7 @@ export function createAnalyticsService({
         owner,
         requested.flatMap(({ uuid }) => uuid ?? []),
       ),
-      resolveSelection(links, owner, filters),
+      resolveSelection(links, owner, filters, "filters."),
     ]);
     const now = Date.now();
     const range = resolveQueryRange({ period }, Math.min(now, ...created.values()), now);
@@ -206,7 +199,7 @@ export function createAnalyticsService({
     linkId: string | undefined,
     query: AnalyticsQuery,
   ): Promise<{ scope: Condition; range: QueryRange; link: Uuid | undefined }> {
-    const wanted = { ...query, class: query.class ?? [...CLASSES] };
+    const wanted = { ...query, class: query.class ?? EVERY_CLASS };
     if (linkId !== undefined) {
       const { row, scope, range } = await resolveLinkScope(owner, decodeId("link", linkId), wanted);
       return { scope, range, link: row.id };

@@ -14,6 +14,7 @@ import { deleteLink } from "./delete-link.ts";
 import type { LinkServiceDeps, WriteResult } from "./deps.ts";
 import { explainRequest } from "./explain/explain.ts";
 import type { ExplainBody, Explanation } from "./explain/model.ts";
+import { requireKnownDomains } from "./known-domains.ts";
 import type { LinkOrder } from "./listing/filter.ts";
 import { findLinks } from "./listing/list-links.ts";
 import { toFilter } from "./listing/query.ts";
@@ -33,7 +34,7 @@ import { upsertLink } from "./upsert-link.ts";
 /** Links that tags and domains can select for analytics: their ids are sent to ClickHouse. */
 const SELECTED_LINKS_MAX = 100_000;
 
-/** PostgreSQL rejects NUL, and no tag or domain contains a control character. */
+/** PostgreSQL rejects NUL, and no tag contains a control character. */
 const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
 
 export type LinkService = ReturnType<typeof createLinkService>;
@@ -129,7 +130,7 @@ export function createLinkService(
   const { shortUrl, ownHosts } = deps.destinationRules;
   const isOwnHost = (host: string): boolean => host === shortUrl.host || ownHosts.has(host);
 
-  /** Ids of the owner's links with these properties. Throws `invalid_request` beyond {@link SELECTED_LINKS_MAX}. */
+  /** Ids of the owner's links with these tags, and on these hosts, in lower case. Throws `invalid_request` beyond {@link SELECTED_LINKS_MAX}. */
   async function findIds(
     owner: AccountScope,
     { tags, domains }: { tags?: readonly string[]; domains?: readonly string[] },
@@ -141,11 +142,7 @@ export function createLinkService(
         ...(tags === undefined ? {} : { tags: tags.filter(isStorable) }),
         ...(domains === undefined
           ? {}
-          : {
-              domains: domains
-                .filter(isStorable)
-                .map((host) => (isOwnHost(host.toLowerCase()) ? null : host.toLowerCase())),
-            }),
+          : { domains: domains.map((host) => (isOwnHost(host) ? null : host)) }),
       },
       SELECTED_LINKS_MAX,
     );
@@ -169,6 +166,14 @@ export function createLinkService(
     get,
     list,
     findIds,
+    /** Throws `invalid_request`, naming `param`, for a host, in lower case, that no link of the owner can have. */
+    requireKnownDomains: (owner: AccountScope, hosts: readonly string[], param: string) =>
+      requireKnownDomains(
+        { domains: deps.domains, isOwnHost, ownHost: shortUrl.host },
+        owner,
+        hosts,
+        param,
+      ),
     getProperties,
     /** Whether a host, in lower case, is one of the service's own short domain. */
     isOwnHost,

@@ -1438,12 +1438,12 @@ export interface components {
       /** @description Filters, as in the query of other requests. */
       filters?: {
         /**
-         * @description Name of the browser.
+         * @description Name of the browser, or `Unknown`; case is ignored.
          * @example Safari
          */
         browser?: string | string[];
         /**
-         * @description Name of the city.
+         * @description Name of the city, or `Unknown`.
          * @example Berlin
          */
         city?: string | string[];
@@ -1453,7 +1453,7 @@ export interface components {
          */
         class?: string | string[];
         /**
-         * @description Code of the continent.
+         * @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown.
          * @example EU
          */
         continent?: string | string[];
@@ -1468,7 +1468,7 @@ export interface components {
          */
         device?: string | string[];
         /**
-         * @description Domain of the link.
+         * @description Domain of the link: one of the account, or the service's own.
          * @example go.example.com
          */
         domain?: string | string[];
@@ -1478,14 +1478,11 @@ export interface components {
          */
         host?: string | string[];
         /**
-         * @description Preferred language of the browser.
+         * @description Preferred language of the browser, without a region; empty where it is unknown.
          * @example de
          */
         language?: string | string[];
-        /**
-         * @description Name of the operating system.
-         * @example iOS
-         */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /**
          * @description Registrable domain of the referring page, or `direct`.
@@ -1498,14 +1495,11 @@ export interface components {
          */
         referrer_path?: string | string[];
         /**
-         * @description ISO 3166-2 code of the region, without the country.
+         * @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`.
          * @example DE-BE
          */
         region?: string | string[];
-        /**
-         * @description A tag that the link has now.
-         * @example launch
-         */
+        /** @description A tag that the link has now. */
         tag?: string | string[];
         /**
          * @description `utm_campaign` of the click.
@@ -5052,31 +5046,31 @@ export interface operations {
   getAccountAnalytics: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
         /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
         compare?: "previous" | "year";
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5084,7 +5078,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5124,29 +5118,29 @@ export interface operations {
   getLinkAnalytics: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
         /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
         compare?: "previous" | "year";
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5154,7 +5148,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5197,31 +5191,31 @@ export interface operations {
   getLinkBreakdown: {
     parameters: {
       query: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
         /** @description One dimension, or two separated by a comma. */
         by: string;
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5229,7 +5223,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5274,27 +5268,27 @@ export interface operations {
   getLinkDevices: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5302,7 +5296,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5345,19 +5339,19 @@ export interface operations {
   getLinkGeo: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
@@ -5365,11 +5359,11 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5377,7 +5371,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5420,29 +5414,29 @@ export interface operations {
   getLinkReferrers: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5450,7 +5444,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5493,31 +5487,31 @@ export interface operations {
   streamLinkClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description Registrable domain of the referring page, or `direct`. */
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description A tag that the link has now. */
         tag?: string | string[];
@@ -5558,27 +5552,27 @@ export interface operations {
   getLinkTargets: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5586,7 +5580,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5629,27 +5623,27 @@ export interface operations {
   getLinkTimes: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5657,7 +5651,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5700,31 +5694,31 @@ export interface operations {
   getAccountBreakdown: {
     parameters: {
       query: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
         /** @description One dimension, or two separated by a comma. `tag` and `domain`, those that the links have now, stand alone. */
         by: string;
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5732,7 +5726,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5799,27 +5793,27 @@ export interface operations {
   getAccountDevices: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5827,7 +5821,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5903,19 +5897,19 @@ export interface operations {
   getAccountGeo: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
@@ -5923,11 +5917,11 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -5935,7 +5929,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -5975,29 +5969,29 @@ export interface operations {
   getAccountReferrers: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -6005,7 +5999,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -6045,27 +6039,27 @@ export interface operations {
   getAccountTimes: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -6073,7 +6067,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -6113,31 +6107,31 @@ export interface operations {
   listClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
         /** @description Only clicks of this link. */
         link_id?: string;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -6145,7 +6139,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
@@ -6187,29 +6181,29 @@ export interface operations {
   exportClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. */
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
         continent?: string | string[];
         /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
         country?: string | string[];
         /** @description `mobile`, `desktop`, `tablet` or `other`. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Short domain that was visited. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
         language?: string | string[];
         /** @description Only clicks of this link. */
         link_id?: string;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
@@ -6217,7 +6211,7 @@ export interface operations {
         referrer?: string | string[];
         /** @description Path of the referring page. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
