@@ -46,6 +46,10 @@ const filterValue = z.string().max(FILTER_VALUE_LENGTH_MAX);
 /** Values of which one must match (if there are any), and values of which none may. */
 export type Values = { anyOf: string[]; noneOf: string[] };
 
+/** What the description of every filter ends with. */
+const HOW_TO_USE =
+  "Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.";
+
 /** A query parameter that may be repeated; its output are the values as clicks have them. */
 const parameter = (name: FilterName, description: string, example: string) =>
   z
@@ -57,7 +61,7 @@ const parameter = (name: FilterName, description: string, example: string) =>
       return z.NEVER;
     })
     .optional()
-    .meta({ description, examples: [example] });
+    .meta({ description: `${description} ${HOW_TO_USE}`, examples: [example] });
 
 /** The query parameters of all filters. */
 export const filterParameters = {

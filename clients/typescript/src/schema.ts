@@ -1438,91 +1438,91 @@ export interface components {
       /** @description Filters, as in the query of other requests. */
       filters?: {
         /**
-         * @description Name of the browser, or `Unknown`; case is ignored.
+         * @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example Safari
          */
         browser?: string | string[];
         /**
-         * @description Name of the city, or `Unknown`.
+         * @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example Berlin
          */
         city?: string | string[];
         /**
-         * @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default.
+         * @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example human
          */
         class?: string | string[];
         /**
-         * @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown.
+         * @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example EU
          */
         continent?: string | string[];
         /**
-         * @description ISO 3166-1 code of the country; `ZZ` where it is unknown.
+         * @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example DE
          */
         country?: string | string[];
         /**
-         * @description `mobile`, `desktop`, `tablet` or `other`.
+         * @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example mobile
          */
         device?: string | string[];
         /**
-         * @description Domain of the link: one of the account, or the service's own.
+         * @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example go.example.com
          */
         domain?: string | string[];
         /**
-         * @description Short domain that was visited.
+         * @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example short.example.com
          */
         host?: string | string[];
         /**
-         * @description Preferred language of the browser, without a region; empty where it is unknown.
+         * @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example de
          */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /**
-         * @description Registrable domain of the referring page, or `direct`.
+         * @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example google.com
          */
         referrer?: string | string[];
         /**
-         * @description Path of the referring page.
+         * @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example /news
          */
         referrer_path?: string | string[];
         /**
-         * @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`.
+         * @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example DE-BE
          */
         region?: string | string[];
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /**
-         * @description `utm_campaign` of the click.
+         * @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example spring
          */
         utm_campaign?: string | string[];
         /**
-         * @description `utm_content` of the click.
+         * @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example header
          */
         utm_content?: string | string[];
         /**
-         * @description `utm_medium` of the click.
+         * @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example email
          */
         utm_medium?: string | string[];
         /**
-         * @description `utm_source` of the click.
+         * @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example newsletter
          */
         utm_source?: string | string[];
         /**
-         * @description `utm_term` of the click.
+         * @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example shoes
          */
         utm_term?: string | string[];
@@ -5046,55 +5046,55 @@ export interface operations {
   getAccountAnalytics: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
         /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
         compare?: "previous" | "year";
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5118,53 +5118,53 @@ export interface operations {
   getLinkAnalytics: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
         /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
         compare?: "previous" | "year";
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5191,57 +5191,57 @@ export interface operations {
   getLinkBreakdown: {
     parameters: {
       query: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
         /** @description One dimension, or two separated by a comma. */
         by: string;
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
         /** @description The `next_cursor` of the page before. */
         starting_after?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5268,51 +5268,51 @@ export interface operations {
   getLinkDevices: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5339,55 +5339,55 @@ export interface operations {
   getLinkGeo: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Whether to group by country, region or city. */
         group_by?: "country" | "region" | "city";
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5414,53 +5414,53 @@ export interface operations {
   getLinkReferrers: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5487,43 +5487,43 @@ export interface operations {
   streamLinkClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: {
@@ -5552,51 +5552,51 @@ export interface operations {
   getLinkTargets: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5623,51 +5623,51 @@ export interface operations {
   getLinkTimes: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5694,57 +5694,57 @@ export interface operations {
   getAccountBreakdown: {
     parameters: {
       query: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
         /** @description One dimension, or two separated by a comma. `tag` and `domain`, those that the links have now, stand alone. */
         by: string;
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
         /** @description The `next_cursor` of the page before. */
         starting_after?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5793,51 +5793,51 @@ export interface operations {
   getAccountDevices: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5897,55 +5897,55 @@ export interface operations {
   getAccountGeo: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Whether to group by country, region or city. */
         group_by?: "country" | "region" | "city";
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5969,53 +5969,53 @@ export interface operations {
   getAccountReferrers: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -6039,51 +6039,51 @@ export interface operations {
   getAccountTimes: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -6107,57 +6107,57 @@ export interface operations {
   listClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
         /** @description Only clicks of this link. */
         link_id?: string;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
         /** @description The `next_cursor` of the page before. */
         starting_after?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -6181,53 +6181,53 @@ export interface operations {
   exportClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser, or `Unknown`; case is ignored. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city, or `Unknown`. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link: one of the account, or the service's own. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser, without a region; empty where it is unknown. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Only clicks of this link. */
         link_id?: string;
-        /** @description Name of the operating system, or `Unknown`; case is ignored. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
