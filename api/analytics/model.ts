@@ -5,16 +5,14 @@ import { PERIODS } from "../../shared/contracts/periods.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
 import { COLUMN_FILTERS, filterParameters } from "./filter-parameters.ts";
 import { LINK_PROPERTIES } from "./link-totals.ts";
+import { periodParameters } from "./period-parameters.ts";
 import { COMPARISONS } from "./period.ts";
 
 export const filtersQuery = z.object(filterParameters);
 
 /** Period and filters, which all queries have. */
 export const analyticsQuery = z.object({
-  period: z.enum(PERIODS).optional(),
-  start_date: z.string().optional(),
-  end_date: z.string().optional(),
-  timezone: z.string().optional(),
+  ...periodParameters,
   ...filterParameters,
 });
 

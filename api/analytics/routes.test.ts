@@ -94,6 +94,23 @@ describe("GET /v1/analytics/:link_id", () => {
     expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
   });
 
+  test.each([
+    ["timezone=Mars/Olympus", ["timezone"]],
+    ["timezone=%2B02:00", ["timezone"]],
+    ["start_date=2026-02-30", ["start_date"]],
+    ["end_date=soon", ["end_date"]],
+    ["end_date=9999-12-31", ["end_date"]],
+    ["start_date=2026-03-02&end_date=2026-03-01", ["start_date"]],
+    ["class=people", ["class"]],
+    ["period=1y&start_date=x&timezone=y&class=z", ["period", "start_date", "timezone", "class"]],
+  ])("names every parameter at fault of ?%s", async (query, params) => {
+    const { status, body } = await api.send(`/v1/analytics/${link_id}?${query}`, { key });
+    expect([status, body]).toMatchObject([
+      400,
+      { error: { param: params[0], details: params.map((param) => ({ param })) } },
+    ]);
+  });
+
   test("returns 503 while ClickHouse is unavailable", async () => {
     fault = () => {
       throw unavailable(new Error("clickhouse.internal:8123 refused"));

@@ -1577,6 +1577,8 @@ export interface components {
                * @example invalid_request
                */
               code: string;
+              /** @description Every problem that was found in the request, at most 20. */
+              details?: components["schemas"]["ErrorDetail"][];
               /**
                * @description A sentence for people; its wording may change.
                * @example url is required.
@@ -1634,6 +1636,8 @@ export interface components {
                * @example invalid_request
                */
               code: string;
+              /** @description Every problem that was found in the request, at most 20. */
+              details?: components["schemas"]["ErrorDetail"][];
               /**
                * @description A sentence for people; its wording may change.
                * @example url is required.
@@ -1694,6 +1698,8 @@ export interface components {
                * @example invalid_request
                */
               code: string;
+              /** @description Every problem that was found in the request, at most 20. */
+              details?: components["schemas"]["ErrorDetail"][];
               /**
                * @description A sentence for people; its wording may change.
                * @example url is required.
