@@ -41,7 +41,10 @@ beforeAll(() => {
         resolveRange(query, Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1));
         return { link_id, ...overTime };
       },
-      account: async () => ({ ...overTime, top_links: [{ link_id, clicks: 3 }] }),
+      account: async () => ({
+        ...overTime,
+        top_links: [{ link_id, short_url: "https://sho.rt/a", title: null, clicks: 3 }],
+      }),
       async geo() {
         const figures = { clicks: 3, percentage: 100 };
         return {

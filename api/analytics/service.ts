@@ -10,6 +10,7 @@ import { countMany, type LinkCounts } from "./bulk.ts";
 import { exploreAccount, exploreColumns, exploreTimes } from "./explore.ts";
 import type { ColumnFilter, FilterQuery } from "./filter-parameters.ts";
 import { type Condition, EVERY_CLASS, type Selection } from "./filters.ts";
+import { type Reader, readLinkNames } from "./link-names.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
   AccountBreakdownQuery,
@@ -90,11 +91,8 @@ export function createAnalyticsService({
     return resolveQueryRange(query, (await links.getFirstCreationTime(owner)) ?? now, now);
   }
 
-  /** As {@link summary} for all links of an account, with the top links; throws `invalid_request`. */
-  async function account(
-    owner: AccountScope,
-    { limit, ...query }: AccountQuery,
-  ): Promise<AccountSummary> {
+  /** As {@link summary} for all links of an account, with the ids of the top links; throws `invalid_request`. */
+  async function accountSummary(owner: AccountScope, { limit, ...query }: AccountQuery) {
     const [range, selection] = await Promise.all([
       resolveAccountRange(owner, query),
       resolveSelection(links, owner, query),
@@ -110,6 +108,19 @@ export function createAnalyticsService({
       clicks,
     }));
     return { ...series, top_links };
+  }
+
+  /** As {@link accountSummary}, with names of the top links. */
+  async function account(reader: Reader, query: AccountQuery): Promise<AccountSummary> {
+    const counted = await accountSummary(reader, query);
+    const ids = counted.top_links.map(({ link_id }) => link_id);
+    const nameOf = await readLinkNames(links, reader, ids);
+    const top_links = counted.top_links.map(({ link_id, clicks }) => ({
+      link_id,
+      ...nameOf(link_id),
+      clicks,
+    }));
+    return { ...counted, top_links };
   }
 
   /**
@@ -237,7 +248,7 @@ export function createAnalyticsService({
         ? await resolveAccountScope(owner, query)
         : await resolveLinkScope(owner, id, query);
     const [series, breakdowns] = await Promise.all([
-      id === null ? account(owner, { ...query, limit: 1 }) : summary(owner, id, query),
+      id === null ? accountSummary(owner, { ...query, limit: 1 }) : summary(owner, id, query),
       readTopValues(clickhouse, selected, dimensions, limit),
     ]);
     const { period, summary: totals, clicks_over_time } = series;
@@ -317,12 +328,18 @@ export function createAnalyticsService({
     },
 
     async accountBreakdown(
-      owner: AccountScope,
+      reader: Reader,
       query: AccountBreakdownQuery,
     ): Promise<AccountBreakdownResponse> {
-      const selected = await resolveAccountScope(owner, query);
-      const page = await exploreAccount(clickhouse, links, owner, selected, query);
-      return { ...page, ...incomplete(selected.range) };
+      const selected = await resolveAccountScope(reader, query);
+      const page = await exploreAccount(clickhouse, links, reader, selected, query);
+      const ids = page.data.flatMap(({ values }) => values["link"] ?? []);
+      const nameOf = await readLinkNames(links, reader, ids);
+      const data = page.data.map((row) => {
+        const id = row.values["link"];
+        return id === undefined ? row : { ...row, link: nameOf(id) };
+      });
+      return { ...page, data, ...incomplete(selected.range) };
     },
 
     /** Returns when people clicked a link; throws as {@link summary}. */

@@ -18,13 +18,20 @@ import { requireKnownDomains } from "./known-domains.ts";
 import type { LinkOrder } from "./listing/filter.ts";
 import { findLinks } from "./listing/list-links.ts";
 import { toFilter } from "./listing/query.ts";
-import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
+import {
+  buildShortUrl,
+  type CreateLinkBody,
+  type LinkRow,
+  type ListLinksQuery,
+  type UpdateLinkBody,
+} from "./model.ts";
 import { toRecord } from "./record.ts";
 import {
   findCreationTimes,
   findFirstCreation,
   findLink,
   findLinkIds,
+  findLinkNames,
   findLinkProperties,
   findLinksInOrder,
 } from "./sql.ts";
@@ -162,10 +169,25 @@ export function createLinkService(
     return new Map(rows.map(({ id, tags, host }) => [id, { tags, domain: host ?? shortUrl.host }]));
   }
 
+  /** Short URLs and titles of those of the links that still exist and belong to the owner. */
+  async function getNames(
+    owner: AccountScope,
+    ids: readonly Uuid[],
+  ): Promise<Map<Uuid, { short_url: string; title: string | null }>> {
+    const rows = await findLinkNames(sql, owner, ids);
+    return new Map(
+      rows.map((row) => [
+        row.id,
+        { short_url: buildShortUrl(row, shortUrl.origin), title: row.title },
+      ]),
+    );
+  }
+
   return {
     get,
     list,
     findIds,
+    getNames,
     /** Throws `invalid_request`, naming `param`, for a host, in lower case, that no link of the owner can have. */
     requireKnownDomains: (owner: AccountScope, hosts: readonly string[], param: string) =>
       requireKnownDomains(

@@ -532,6 +532,60 @@ test("a breakdown's pages together have every value once", async () => {
   expect(rows.reduce((sum, row) => sum + row.clicks, 0)).toBe(total);
 });
 
+test("a breakdown by link names the links that exist, for keys that may read links", async () => {
+  const { id, key } = await createAccount(stack, "pro");
+  const create = async (body: object) =>
+    linkSchema.parse((await call(api("/v1/links"), { key, body })).body);
+  const url = "https://example.com";
+  const kept = await create({ url, title: "=Kept" });
+  const gone = await create({ url });
+  const made = [kept, gone].map((link) => decodeId("link", link.id) ?? "");
+  const at = Date.now() - 1_000;
+  const own = [0, 0, 1].map((link) => ({ ...click0(), at, link, class: "human" as const }));
+  await insertClicks(stack, id, made, own);
+  await call(api(`/v1/links/${gone.id}`), { key, method: "DELETE" });
+
+  const names = [
+    { short_url: kept.short_url, title: "=Kept" },
+    { short_url: null, title: null },
+  ];
+  const byLink = await get("/breakdown?by=link", key);
+  expect(byLink.body).toMatchObject({
+    data: [
+      { values: { link: kept.id }, link: names[0], clicks: 2 },
+      { values: { link: gone.id }, link: names[1], clicks: 1 },
+    ],
+  });
+  expect((await get("/breakdown?by=link,os&limit=1", key)).body).toMatchObject({
+    data: [{ link: names[0], values: { link: kept.id } }],
+  });
+  expect((await get("", key)).body).toMatchObject({
+    top_links: [
+      { link_id: kept.id, ...names[0], clicks: 2 },
+      { link_id: gone.id, ...names[1], clicks: 1 },
+    ],
+  });
+  const csv = await call(api("/v1/analytics/breakdown?by=link&limit=1"), {
+    key,
+    headers: { accept: "text/csv" },
+  });
+  expect(csv.body).toBe(
+    `link,clicks,unique_clicks,percentage,short_url,title\r\n${kept.id},2,1,66.7,${kept.short_url},'=Kept\r\n`,
+  );
+
+  const { key: reader } = await createKey(stack, id, "analytics:read");
+  const unnamed = await get("/breakdown?by=link", reader);
+  expect(unnamed.body).toMatchObject({ data: [{ link: names[1] }, { link: names[1] }] });
+  expect(JSON.stringify((await get("", reader)).body)).not.toContain("Kept");
+});
+
+/** Any click. */
+const click0 = (): Click => {
+  const [first] = clicks;
+  if (first === undefined) throw new Error("There are no clicks.");
+  return first;
+};
+
 test("a breakdown has the clicks of the last second of a UTC day in which its first day begins", async () => {
   const { id, key } = await createAccount(stack, "enterprise", UNLIMITED);
   const body = { url: "https://example.com" };

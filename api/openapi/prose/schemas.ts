@@ -40,6 +40,8 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   AccountSummary: "The clicks of all links over time.",
   ClickTotals: "Sums over a period.",
   ClicksAtTime: "The clicks of a day or an hour.",
+  LinkName:
+    "What a link is called now. Both are null for a deleted link, and for a key without the scope `links:read`.",
   TopLink: "A link with its clicks in the period.",
   Failures: "The requests that led nowhere, over time.",
   FailureCounts: "Failed requests by reason.",

@@ -915,6 +915,8 @@ export interface components {
          * @example 214
          */
         clicks: number;
+        /** @description The link in `values`; only where it is a dimension. */
+        link?: components["schemas"]["LinkName"];
         /**
          * @description Share of the clicks in the period, in percent, with one decimal.
          * @example 16.7
@@ -3442,6 +3444,19 @@ export interface components {
       /** @description Not with `starting_after`, which needs no total. */
       pagination?: components["schemas"]["Pagination"];
     };
+    /** @description What a link is called now. Both are null for a deleted link, and for a key without the scope `links:read`. */
+    LinkName: {
+      /**
+       * @description The short URL; null for a deleted link, and without the scope `links:read`.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url: string | null;
+      /**
+       * @description The title; null for none, for a deleted link, and without the scope `links:read`.
+       * @example Spring sale
+       */
+      title: string | null;
+    };
     /** @description The card that link-preview agents get. */
     LinkPreview: {
       /**
@@ -5020,6 +5035,16 @@ export interface components {
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       link_id: string;
+      /**
+       * @description The short URL; null for a deleted link, and without the scope `links:read`.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url: string | null;
+      /**
+       * @description The title; null for none, for a deleted link, and without the scope `links:read`.
+       * @example Spring sale
+       */
+      title: string | null;
     };
     /** @description An alias that was asked for and that no link has. */
     UnknownAlias: {
