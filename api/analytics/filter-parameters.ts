@@ -54,14 +54,15 @@ const HOW_TO_USE =
 const parameter = (name: FilterName, description: string, example: string) =>
   z
     .union([filterValue, z.array(filterValue).max(FILTER_VALUES_MAX)])
+    // Before the transformation: what is documented is the input.
+    .meta({ description: `${description} ${HOW_TO_USE}`, examples: [example] })
     .transform((given, context) => {
       const read = readValues(name, typeof given === "string" ? [given] : given);
       if (!("problem" in read)) return read;
       context.issues.push({ code: "custom", message: read.problem, input: given });
       return z.NEVER;
     })
-    .optional()
-    .meta({ description: `${description} ${HOW_TO_USE}`, examples: [example] });
+    .optional();
 
 /** The query parameters of all filters. */
 export const filterParameters = {

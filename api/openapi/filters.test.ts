@@ -6,7 +6,15 @@ import * as z from "zod";
 import { createFakeApi } from "../../test/harness/fake-api.ts";
 import { filterParameters } from "../analytics/filter-parameters.ts";
 
-const parameters = z.array(z.object({ name: z.string(), description: z.string() })).optional();
+const parameters = z
+  .array(
+    z.object({
+      name: z.string(),
+      description: z.string(),
+      schema: z.object({ examples: z.array(z.unknown()).default([]) }),
+    }),
+  )
+  .optional();
 
 const documentSchema = z.object({
   info: z.object({ description: z.string() }),
@@ -16,7 +24,7 @@ const documentSchema = z.object({
 const readDocument = async () =>
   documentSchema.parse((await createFakeApi().send("/v1/openapi.json")).body);
 
-test("every filter of every operation says how to repeat, exclude and escape values", async () => {
+test("every filter of every operation has an example, and says how to repeat, exclude and escape values", async () => {
   const { paths } = await readDocument();
   const withFilters = Object.entries(paths).flatMap(([path, methods]) =>
     Object.values(methods)
@@ -26,6 +34,8 @@ test("every filter of every operation says how to repeat, exclude and escape val
   expect(withFilters.length).toBeGreaterThan(15);
   for (const { path, parameters: described } of withFilters) {
     const texts = new Map(described.map(({ name, description }) => [name, description]));
+    const filters = described.filter(({ name }) => name in filterParameters);
+    expect(filters.filter(({ schema }) => schema.examples.length === 0)).toEqual([]);
     for (const name of Object.keys(filterParameters)) {
       expect([path, name, texts.get(name)]).toEqual([
         path,

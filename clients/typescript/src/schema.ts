@@ -1484,7 +1484,10 @@ export interface components {
          * @example de
          */
         language?: string | string[];
-        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        /**
+         * @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
+         * @example iOS
+         */
         os?: string | string[];
         /**
          * @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
@@ -1501,7 +1504,10 @@ export interface components {
          * @example DE-BE
          */
         region?: string | string[];
-        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        /**
+         * @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
+         * @example launch
+         */
         tag?: string | string[];
         /**
          * @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
