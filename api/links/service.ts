@@ -7,6 +7,7 @@ import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { createLinks } from "./bulk/create.ts";
+import type { BulkResult } from "./bulk/model.ts";
 import { mergeTags } from "./bulk/tags.ts";
 import { deleteLinks, updateLinks } from "./bulk/update.ts";
 import { createLink } from "./create-link.ts";
@@ -18,14 +19,9 @@ import { requireKnownDomains } from "./known-domains.ts";
 import type { LinkOrder } from "./listing/filter.ts";
 import { findLinks } from "./listing/list-links.ts";
 import { toFilter } from "./listing/query.ts";
-import {
-  buildShortUrl,
-  type CreateLinkBody,
-  type LinkRow,
-  type ListLinksQuery,
-  type UpdateLinkBody,
-} from "./model.ts";
+import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
 import { toRecord } from "./record.ts";
+import { buildShortUrl } from "./responses.ts";
 import {
   findCreationTimes,
   findFirstCreation,
@@ -203,23 +199,23 @@ export function createLinkService(
     getCreationTimes,
     getFirstCreationTime,
     /** Creates many links: see `bulk/create.ts`. */
-    createMany: (owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) =>
-      createLinks(deps, owner, firstId, rows),
+    async createMany(owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) {
+      // Of a new link no click is spent.
+      return await eachLink(await createLinks(deps, owner, firstId, rows), withTakedown);
+    },
     /** Changes many links: see `bulk/update.ts`. */
     async updateMany(owner: AccountScope, rows: readonly unknown[]) {
-      const { results, propagated } = await updateLinks(deps, owner, rows);
-      const links = results.map(async (result) =>
-        "link" in result ? { link: await complete(result.link) } : result,
-      );
-      return { results: await Promise.all(links), propagated };
+      return await eachLink(await updateLinks(deps, owner, rows), complete);
     },
     /** Deletes many links: see `bulk/update.ts`. */
     removeMany: (owner: AccountScope, ids: readonly string[]) => deleteLinks(deps, owner, ids),
     /** Renames and merges tags: see `bulk/tags.ts`. */
     mergeTags: (owner: AccountScope, tags: readonly string[], into: string) =>
       mergeTags(sql, owner, tags, into),
-    create: (owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> =>
-      createLink(deps, owner, id, body),
+    async create(owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> {
+      const result = await createLink(deps, owner, id, body);
+      return { ...result, link: await withTakedown(result.link) };
+    },
     update: async (
       owner: AccountScope,
       id: Uuid | undefined,
@@ -246,6 +242,19 @@ export function createLinkService(
       explainRequest(await get(owner, id), body, deps.destinationRules.ownHosts),
   };
 }
+
+/** Applies a function to the links of a result. */
+const eachLink = async (
+  { results, propagated }: BulkResult,
+  complete: (row: LinkRow) => Promise<LinkRow>,
+): Promise<BulkResult> => ({
+  results: await Promise.all(
+    results.map(async (result) =>
+      "link" in result ? { link: await complete(result.link) } : result,
+    ),
+  ),
+  propagated,
+});
 
 /** The position of a link in a list. */
 const positionOf = ({ id, clicks, created_at }: LinkRow, { sort }: LinkOrder): Position => ({

@@ -7,7 +7,7 @@ import { createConcurrencyLimit } from "../concurrency-limit.ts";
 import { ApiError, notFound, unavailable } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { createPasswordTryLimit } from "../limits/anonymous.ts";
-import { buildShortUrl } from "../links/model.ts";
+import { buildShortUrl } from "../links/responses.ts";
 import type { LinkService } from "../links/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";

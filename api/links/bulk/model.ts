@@ -8,7 +8,8 @@ import {
   updateLinkBody,
 } from "../../../shared/contracts/link-schemas.ts";
 import { type ApiError, ERROR_CODES } from "../../http/errors.ts";
-import { createdLink, fullLink, type LinkRow } from "../model.ts";
+import type { LinkRow } from "../model.ts";
+import { createdLink, fullLink } from "../responses.ts";
 
 /**
  * A list whose rows are judged alone: it takes any row, and is documented as a list of `row`s. An invalid row is found

@@ -11,7 +11,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   BulkDeletions: "The outcome of each deletion of a bulk request.",
   MergeTagsRequest: "Tags to replace by one.",
   MergeTagsResponse: "What a merge of tags has done.",
-  Link: "A link, as creations return it.",
+  Link: "A link, as creations return it: with every setting that is on, and the rest with `include=settings`.",
   ListedLink: "A link of a list; with `include=settings`, all of its fields.",
   FullLink: "A link with all fields.",
   NewLinkRule: "A rule to set: another destination for some visitors.",

@@ -566,7 +566,7 @@ export interface paths {
     put?: never;
     /**
      * Create a link
-     * @description The link redirects as soon as you receive the response. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
+     * @description The link redirects as soon as you receive the response, which has every setting that is on. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
      *
      *     Requires the scope `links:write`.
      */
@@ -2420,11 +2420,11 @@ export interface components {
        */
       starts_at?: string;
       /**
-       * @description What the link is for visitors now; absent for an active link without settings.
+       * @description What the link is for visitors now.
        * @example active
        * @enum {string}
        */
-      status?: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
+      status: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
       /**
        * @description Labels to filter links by.
        * @example [
@@ -2510,7 +2510,7 @@ export interface components {
       /** @description Shared by the API and the dashboard. */
       quotas: components["schemas"]["Quota"][];
     };
-    /** @description A link, as creations return it. */
+    /** @description A link, as creations return it: with every setting that is on, and the rest with `include=settings`. */
     Link: {
       /**
        * @description The path of the short URL: chosen, or seven random characters.
@@ -2518,11 +2518,29 @@ export interface components {
        */
       alias: string;
       /**
+       * @description Lists leave the link out unless asked; it redirects as before.
+       * @example true
+       * @constant
+       */
+      archived?: true;
+      /**
        * Format: int64
        * @description All clicks by people, without bots and prefetches; up to a few seconds old.
        * @example 1284
        */
       clicks: number;
+      /**
+       * Format: int64
+       * @description How often it will still lead on.
+       * @example 37
+       */
+      clicks_left?: number;
+      /**
+       * @description A page with a button comes before the destination.
+       * @example true
+       * @constant
+       */
+      confirm?: true;
       /**
        * Format: date-time
        * @description When it was created.
@@ -2530,10 +2548,21 @@ export interface components {
        */
       created_at: string;
       /**
+       * @description The link answers as if it did not exist.
+       * @example true
+       * @constant
+       */
+      disabled?: true;
+      /**
        * @description null for the service's own domain.
        * @example null
        */
       domain: string | null;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached.
+       * @example https://example.com/over
+       */
+      expired_url?: string;
       /**
        * Format: date-time
        * @description When it stops working; null for never.
@@ -2546,20 +2575,66 @@ export interface components {
        */
       external_id: string | null;
       /**
+       * @description What becomes of a path beyond the alias; without it there is nothing.
+       * @example append
+       * @enum {string}
+       */
+      forward_path?: "append" | "ignore";
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
+      forward_query?: boolean;
+      /**
+       * @description Whether visitors must enter a password.
+       * @example false
+       */
+      has_password?: boolean;
+      /**
        * @description The link's id, for the paths of this API.
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id: string;
       /**
+       * @description Whether only people spend clicks of the limit; others get a page with a button.
+       * @example human
+       * @constant
+       */
+      limit_counts?: "human";
+      /**
+       * Format: int64
+       * @description How often the link leads on, over all redirectors.
+       * @example 100
+       */
+      max_clicks?: number;
+      /**
        * @description The destination, as it was sent.
        * @example https://example.com/spring/sale?ref=newsletter
        */
       original_url: string;
+      /** @description The card that link-preview agents get instead of the redirect. */
+      preview?: components["schemas"]["LinkPreview"];
+      /** @description Other destinations for some visitors: the first rule that matches decides. */
+      rules?: components["schemas"]["LinkRule"][];
       /**
        * @description The URL that visitors open.
        * @example https://short.example.com/spring-sale
        */
       short_url: string;
+      /** @description Other destinations for shares of the visitors whom no rule matches. */
+      split?: components["schemas"]["LinkSplit"];
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string;
+      /**
+       * @description What the link is for visitors now.
+       * @example active
+       * @enum {string}
+       */
+      status: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
       /**
        * @description Labels to filter links by.
        * @example [
@@ -2573,6 +2648,43 @@ export interface components {
        * @example Spring sale
        */
       title: string | null;
+      /**
+       * Format: int64
+       * @description Distinct visitors of the link, of all time.
+       * @example 0
+       */
+      unique_clicks?: number;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at?: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query.
+       * @example spring
+       */
+      utm_campaign?: string | null;
+      /**
+       * @description Set as `utm_content` on the destination's query.
+       * @example header
+       */
+      utm_content?: string | null;
+      /**
+       * @description Set as `utm_medium` on the destination's query.
+       * @example email
+       */
+      utm_medium?: string | null;
+      /**
+       * @description Set as `utm_source` on the destination's query.
+       * @example newsletter
+       */
+      utm_source?: string | null;
+      /**
+       * @description Set as `utm_term` on the destination's query.
+       * @example shoes
+       */
+      utm_term?: string | null;
     };
     /** @description A share of the visitors, with its destination. */
     LinkArm: {
@@ -4123,7 +4235,7 @@ export interface components {
        */
       starts_at?: string;
       /**
-       * @description What the link is for visitors now; absent for an active link without settings.
+       * @description What the link is for visitors now.
        * @example active
        * @enum {string}
        */
@@ -6645,7 +6757,10 @@ export interface operations {
   };
   createLink: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`. */
+        include?: "settings";
+      };
       header?: {
         /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
@@ -6739,7 +6854,10 @@ export interface operations {
   };
   updateLink: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
       header?: {
         /** @description The `ETag` of the version that you have read: 412 if it has changed. */
         "If-Match"?: string;
@@ -6862,7 +6980,10 @@ export interface operations {
   };
   createLinks: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`. */
+        include?: "settings";
+      };
       header?: {
         /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
@@ -6902,7 +7023,10 @@ export interface operations {
   };
   updateLinks: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
       header?: never;
       path?: never;
       cookie?: never;
@@ -6960,7 +7084,10 @@ export interface operations {
   };
   upsertLink: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
       header?: {
         /** @description The `ETag` of the version that you have read: 412 if it has changed. */
         "If-Match"?: string;
