@@ -5,7 +5,7 @@ import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import { writeCursor } from "../http/cursor.ts";
 import { invalidField } from "../http/errors.ts";
 import type { BreakdownScope } from "./dimensions.ts";
-import type { ColumnFilter } from "./filter-parameters.ts";
+import type { ColumnFilter } from "./filter-names.ts";
 import { toShownValue } from "./filter-values.ts";
 import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 import { countVisitors } from "./visitors.ts";

@@ -4,36 +4,8 @@
  */
 import * as z from "zod";
 
+import type { FilterName } from "./filter-names.ts";
 import { parseFilterValue } from "./filter-values.ts";
-
-/** Filters by a column of `clicks`. */
-export const COLUMN_FILTERS = [
-  "country",
-  "region",
-  "city",
-  "continent",
-  "device",
-  "browser",
-  "os",
-  "referrer",
-  "referrer_path",
-  "language",
-  "host",
-  "utm_source",
-  "utm_medium",
-  "utm_campaign",
-  "utm_term",
-  "utm_content",
-] as const;
-
-export type ColumnFilter = (typeof COLUMN_FILTERS)[number];
-
-/** Filters by what PostgreSQL knows of a click's link. */
-export const LINK_FILTERS = ["tag", "domain"] as const;
-
-export const FILTERS = [...COLUMN_FILTERS, ...LINK_FILTERS, "class"] as const;
-
-export type FilterName = (typeof FILTERS)[number];
 
 /** Values of all filters of one query together. */
 export const FILTER_VALUES_MAX = 100;

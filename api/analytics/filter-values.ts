@@ -5,10 +5,7 @@
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { parseCountry, UNKNOWN, UNKNOWN_COUNTRY } from "./countries.ts";
-import type { FilterName } from "./filter-parameters.ts";
-
-/** What is counted as clicks: people's, unless the filter `class` says otherwise. */
-export const CLASSES = ["human", "bot", "prefetch"] as const;
+import { CLASSES, type FilterName } from "./filter-names.ts";
 
 type Vocabulary = {
   /** Returns the value as clicks have it; undefined for one that no click can have. */

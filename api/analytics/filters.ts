@@ -4,15 +4,14 @@
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import {
+  CLASSES,
   COLUMN_FILTERS,
   type ColumnFilter,
-  FILTER_VALUES_MAX,
-  type FilterQuery,
   FILTERS,
   type LINK_FILTERS,
-  type Values,
-} from "./filter-parameters.ts";
-import { CASELESS, CLASSES, lowerAscii } from "./filter-values.ts";
+} from "./filter-names.ts";
+import { FILTER_VALUES_MAX, type FilterQuery, type Values } from "./filter-parameters.ts";
+import { CASELESS, lowerAscii } from "./filter-values.ts";
 
 type ClickClass = (typeof CLASSES)[number];
 

@@ -3,7 +3,8 @@ import * as z from "zod";
 
 import { PERIODS } from "../../shared/contracts/periods.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
-import { COLUMN_FILTERS, filterParameters } from "./filter-parameters.ts";
+import { COLUMN_FILTERS } from "./filter-names.ts";
+import { filterParameters } from "./filter-parameters.ts";
 import { linkName } from "./link-names.ts";
 import { LINK_PROPERTIES } from "./link-totals.ts";
 import { periodParameters } from "./period-parameters.ts";

@@ -2,7 +2,8 @@
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
-import type { ColumnFilter, FilterQuery, Values } from "./filter-parameters.ts";
+import type { ColumnFilter } from "./filter-names.ts";
+import type { FilterQuery, Values } from "./filter-parameters.ts";
 import {
   columnCondition,
   linkCondition,

@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS } from "../analytics/filter-parameters.ts";
+import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import { allOf, type Condition } from "../analytics/filters.ts";
 import { accountLinks, clampInstant, type QueryRange, RAW_RANGE } from "../analytics/sources.ts";
 

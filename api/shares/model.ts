@@ -10,7 +10,7 @@ import {
   sharePassword,
 } from "../../shared/contracts/share-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS } from "../analytics/filter-parameters.ts";
+import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import { completeFrom, figures } from "../analytics/model.ts";
 import { timezoneField } from "../analytics/period-parameters.ts";
 import { listOf } from "../http/pagination.ts";

@@ -1,7 +1,7 @@
 /** Reads shared statistics, for people without an account. */
 import { LRUCache } from "lru-cache";
 
-import { COLUMN_FILTERS } from "../analytics/filter-parameters.ts";
+import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { createConcurrencyLimit } from "../concurrency-limit.ts";
 import { ApiError, notFound, unavailable } from "../http/errors.ts";
