@@ -5,7 +5,7 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { fullLink, toFullLink } from "../api/links/model.ts";
+import { fullLink, toFullLink } from "../api/links/responses.ts";
 import { findLink } from "../api/links/sql.ts";
 import { openPostgres } from "../api/postgres.ts";
 import { decodeId } from "../shared/ids.ts";

@@ -3,9 +3,10 @@ import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import { writeCursor } from "../http/cursor.ts";
-import { ApiError } from "../http/errors.ts";
+import { invalidField } from "../http/errors.ts";
 import type { BreakdownScope } from "./dimensions.ts";
-import { type ColumnFilter, toShownValue } from "./filters.ts";
+import type { ColumnFilter } from "./filter-names.ts";
+import { toShownValue } from "./filter-values.ts";
 import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 import { countVisitors } from "./visitors.ts";
 
@@ -60,10 +61,7 @@ export async function breakDownBy(
 ): Promise<BreakdownPage> {
   const columns = [...new Set(dimensions.flatMap(columnsOf))];
   if (cursor !== undefined && cursor.values.length !== columns.length) {
-    throw new ApiError(
-      "invalid_request",
-      'Invalid value for "starting_after": of other dimensions.',
-    );
+    throw invalidField("starting_after", "is of other dimensions");
   }
   const params = {
     ...scope.params,

@@ -1,6 +1,7 @@
 /** Breakdown responses, without `link_id`. */
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
-import { breakDown, type BreakdownRow, countryName, orUnknown } from "./breakdowns.ts";
+import { breakDown, type BreakdownRow, orUnknown } from "./breakdowns.ts";
+import { countryName } from "./countries.ts";
 import type { BreakdownScope } from "./dimensions.ts";
 import type {
   AccountDevicesResponse,

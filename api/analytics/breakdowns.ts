@@ -1,7 +1,7 @@
 /** Breaks down the clicks of a link or an account by location, device or referrer. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { UNKNOWN } from "./countries.ts";
 import { type BreakdownScope, type Dimension, fromDimensions } from "./dimensions.ts";
-import { UNKNOWN } from "./filters.ts";
 import type { QueryRange } from "./sources.ts";
 
 export type BreakdownRow = {
@@ -61,12 +61,6 @@ type Row<Name> = Record<
 
 /** The name under which clients see a value. */
 const displayName = (column: string): string => `if(${column} = '', '${UNKNOWN}', ${column})`;
-
-const countryNames = new Intl.DisplayNames(["en"], { type: "region", fallback: "none" });
-
-/** The English name of a two-letter country code from Unicode CLDR; `Unknown` for ZZ. */
-export const countryName = (code: string): string =>
-  code === "ZZ" ? UNKNOWN : (countryNames.of(code) ?? code);
 
 /** Replaces the empty text of unknown locations by `Unknown`. */
 export const orUnknown = (text: string): string => (text === "" ? UNKNOWN : text);

@@ -2,7 +2,7 @@
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { readCursor } from "../http/cursor.ts";
-import { ApiError } from "../http/errors.ts";
+import { invalidField } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import {
@@ -64,10 +64,7 @@ export async function exploreAccount(
     return await exploreColumns(clickhouse, selected, { by: columns, limit, starting_after });
   }
   if (by.length > 1 || starting_after !== undefined) {
-    throw new ApiError(
-      "invalid_request",
-      `Invalid value for "by": "${property}" stands alone, on one page.`,
-    );
+    throw invalidField("by", `"${property}" stands alone, on one page`);
   }
   return await exploreProperty(clickhouse, links, owner, selected, property, limit);
 }

@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
 
+import type * as z from "zod";
+
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { fewByRollups } from "./few-clicks.ts";
 import { readFilters } from "./filters.ts";
+import { filtersQuery } from "./model.ts";
 
 const RANGE = { from: Date.UTC(2026, 0, 1, 12), to: Date.UTC(2026, 0, 8) };
 
@@ -24,8 +27,8 @@ function clickHouseWith(sums: Record<string, number>) {
   return { clickhouse, statements };
 }
 
-const isFew = (query: Parameters<typeof readFilters>[0], clickhouse: ClickHouse) => {
-  const filters = readFilters(query);
+const isFew = (query: z.input<typeof filtersQuery>, clickhouse: ClickHouse) => {
+  const filters = readFilters(filtersQuery.parse(query));
   const selection = { classes: filters.classes, filters };
   return fewByRollups("subject_id = {link_id: UUID}", {}, selection)(clickhouse, RANGE);
 };

@@ -1,10 +1,16 @@
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
+import type * as z from "zod";
 
 import { columnCondition, matchesFilters, readFilters } from "./filters.ts";
+import { filtersQuery } from "./model.ts";
 
-const read = (query: Parameters<typeof readFilters>[0]) => readFilters(query).columns.get("city");
+type Query = z.input<typeof filtersQuery>;
+
+const read = (query: Query) => readFilters(filtersQuery.parse(query));
+
+const readTerm = (text: string) => read({ utm_term: text }).columns.get("utm_term");
 
 describe("a value of a filter", () => {
   test.each<[string, "anyOf" | "noneOf", string]>([
@@ -17,24 +23,73 @@ describe("a value of a filter", () => {
     ["", "anyOf", ""],
     ["-", "noneOf", ""],
   ])("%p is in %s as %p", (text, side, value) => {
-    expect(read({ city: text })).toEqual({ anyOf: [], noneOf: [], [side]: [value] });
+    expect(readTerm(text)).toEqual({ anyOf: [], noneOf: [], [side]: [value] });
   });
 
   test("can be any text after a backslash", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        expect(read({ city: `\\${text}` })?.anyOf).toEqual([text]);
+        expect(readTerm(`\\${text}`)?.anyOf).toEqual([text]);
       }),
     );
+  });
+
+  test.each<[keyof Query, string, string]>([
+    ["country", "de", "DE"],
+    ["country", "uk", "GB"],
+    ["country", "", "ZZ"],
+    ["country", "unknown", "ZZ"],
+    ["continent", "eu", "EU"],
+    ["continent", "Unknown", ""],
+    ["region", "de-be", "DE-BE"],
+    ["region", "Al-Ain", "Al-Ain"],
+    ["region", "Unknown", ""],
+    ["city", "unknown", ""],
+    ["device", "Mobile", "mobile"],
+    ["browser", "", "unknown"],
+    ["browser", "CHROME", "chrome"],
+    ["os", "macOS", "macos"],
+    ["referrer", "www.Example.com", "example.com"],
+    ["referrer", "", "direct"],
+    ["referrer_path", "/", ""],
+    ["language", "DE", "de"],
+    ["language", "Unknown", ""],
+    ["host", "Short.Example.com:8080", "short.example.com"],
+    ["host", "bücher.example", "xn--bcher-kva.example"],
+    ["utm_campaign", "Unknown", "Unknown"],
+  ])("of %s that is %p is compared as %p, given and excluded", (name, text, value) => {
+    expect(filtersQuery.parse({ [name]: text })[name]).toEqual({ anyOf: [value], noneOf: [] });
+    expect(filtersQuery.parse({ [name]: `-${text}` })[name]).toEqual({
+      anyOf: [],
+      noneOf: [value],
+    });
+  });
+
+  test.each<[keyof Query, string]>([
+    ["country", "Germany"],
+    ["country", "DE,FR"],
+    ["country", "XX"],
+    ["country", "-XX"],
+    ["continent", "Europe"],
+    ["device", "phone"],
+    ["device", ""],
+    ["language", "de-AT"],
+    ["host", ""],
+    ["host", "https://short.example.com/"],
+    ["domain", "a b"],
+    ["class", "people"],
+    ["class", "-"],
+  ])("of %s that is %p is refused: no click has it", (name, text) => {
+    expect(filtersQuery.safeParse({ [name]: text }).success).toBe(false);
   });
 });
 
 test("every value is a parameter of the query, none is part of its text", () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { minLength: 1, maxLength: 20 }), (values) => {
-      const { condition = "", params = {} } = columnCondition(readFilters({ os: values })) ?? {};
+      const { condition = "", params = {} } = columnCondition(read({ os: values })) ?? {};
       expect(condition).toMatch(
-        /^(?:os (?:NOT )?IN \{os_(?:any|none): Array\(String\)\}(?: AND )?){1,2}$/,
+        /^(?:lower\(os\) (?:NOT )?IN \{os_(?:any|none): Array\(String\)\}(?: AND )?){1,2}$/,
       );
       expect(Object.values(params).flat()).toHaveLength(values.length);
     }),
@@ -42,18 +97,22 @@ test("every value is a parameter of the query, none is part of its text", () => 
 });
 
 describe("a click", () => {
-  const click = { class: "human", country: "DE", region: "", device: "mobile" };
+  const click = { class: "human", country: "DE", region: "", device: "mobile", browser: "Chrome" };
 
-  test.each<[Parameters<typeof readFilters>[0], boolean]>([
+  test.each<[Query, boolean]>([
     [{}, true],
     [{ country: ["AT", "DE"] }, true],
+    [{ country: ["at", "de"] }, true],
     [{ country: "-DE" }, false],
     [{ country: "DE", device: "desktop" }, false],
     [{ region: "Unknown" }, true],
+    [{ region: "" }, true],
+    [{ browser: "chrome" }, true],
+    [{ browser: "-CHROME" }, false],
     [{ utm_source: "" }, true],
     [{ class: "bot" }, false],
     [{ class: ["-bot", "-prefetch"] }, true],
   ])("with filters %p passes: %p", (query, passes) => {
-    expect(matchesFilters(readFilters(query), click)).toBe(passes);
+    expect(matchesFilters(read(query), click)).toBe(passes);
   });
 });

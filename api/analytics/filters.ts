@@ -1,91 +1,19 @@
 /**
- * Filters of analytics: query parameters that select clicks by a column, or by a property of their link. Several values of
- * one parameter are alternatives, `-` before a value excludes it, and all parameters must match.
+ * Filters of analytics: which clicks are counted. Several values of one filter are alternatives, and all filters must match.
  */
-import * as z from "zod";
-
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-
-/** Filters by a column of `clicks`. */
-export const COLUMN_FILTERS = [
-  "country",
-  "region",
-  "city",
-  "continent",
-  "device",
-  "browser",
-  "os",
-  "referrer",
-  "referrer_path",
-  "language",
-  "host",
-  "utm_source",
-  "utm_medium",
-  "utm_campaign",
-  "utm_term",
-  "utm_content",
-] as const;
-
-export type ColumnFilter = (typeof COLUMN_FILTERS)[number];
-
-/** Filters by what PostgreSQL knows of a click's link. */
-const LINK_FILTERS = ["tag", "domain"] as const;
-
-/** What is counted as clicks: people's, unless the filter `class` says otherwise. */
-export const CLASSES = ["human", "bot", "prefetch"] as const;
+import {
+  CLASSES,
+  COLUMN_FILTERS,
+  type ColumnFilter,
+  FILTERS,
+  type LINK_FILTERS,
+} from "./filter-names.ts";
+import { FILTER_VALUES_MAX, type FilterQuery, type Values } from "./filter-parameters.ts";
+import { CASELESS, lowerAscii } from "./filter-values.ts";
 
 type ClickClass = (typeof CLASSES)[number];
-
-const FILTERS = [...COLUMN_FILTERS, ...LINK_FILTERS, "class"] as const;
-
-type FilterName = (typeof FILTERS)[number];
-
-/** Values of all filters of one query together. */
-const FILTER_VALUES_MAX = 100;
-
-/** Characters of one value; the longest stored one is a referrer's path of 512. */
-const FILTER_VALUE_LENGTH_MAX = 1_024;
-
-const filterValue = z.string().max(FILTER_VALUE_LENGTH_MAX);
-
-/** The values of a query parameter that may be repeated. */
-const parameter = (description: string, example: string) =>
-  z
-    .union([filterValue, z.array(filterValue).max(FILTER_VALUES_MAX)])
-    .optional()
-    .meta({ description, examples: [example] });
-
-/** The query parameters of all filters. */
-export const filterParameters = {
-  country: parameter("ISO 3166-1 code of the country; `ZZ` where it is unknown.", "DE"),
-  region: parameter("ISO 3166-2 code of the region, without the country.", "BE"),
-  city: parameter("Name of the city.", "Berlin"),
-  continent: parameter("Code of the continent.", "EU"),
-  device: parameter("`mobile`, `desktop`, `tablet` or `other`.", "mobile"),
-  browser: parameter("Name of the browser.", "Chrome"),
-  os: parameter("Name of the operating system.", "iOS"),
-  referrer: parameter("Registrable domain of the referring page, or `direct`.", "example.com"),
-  referrer_path: parameter("Path of the referring page.", "/news"),
-  language: parameter("Preferred language of the browser.", "de"),
-  host: parameter("Short domain that was visited.", "short.example.com"),
-  utm_source: parameter("`utm_source` of the click.", "newsletter"),
-  utm_medium: parameter("`utm_medium` of the click.", "email"),
-  utm_campaign: parameter("`utm_campaign` of the click.", "summer"),
-  utm_term: parameter("`utm_term` of the click.", "shoes"),
-  utm_content: parameter("`utm_content` of the click.", "header"),
-  tag: parameter("A tag that the link has now.", "launch"),
-  domain: parameter("Domain of the link.", "go.example.com"),
-  class: parameter(
-    "`human`, `bot` or `prefetch`: which clicks are counted. Only people's by default.",
-    "human",
-  ),
-} satisfies Record<FilterName, z.ZodType>;
-
-export type FilterQuery = Partial<Record<FilterName, string | string[] | undefined>>;
-
-/** Values of which one must match (if there are any), and values of which none may. */
-export type Values<Value extends string = string> = { anyOf: Value[]; noneOf: Value[] };
 
 export type Filters = {
   columns: ReadonlyMap<ColumnFilter, Values>;
@@ -94,97 +22,59 @@ export type Filters = {
   classes: readonly ClickClass[];
 };
 
-/** Reads the filters of a query. Throws `invalid_request` for too many values, or an unknown class. */
+const NO_VALUES: Values = { anyOf: [], noneOf: [] };
+
+/** The filter that counts clicks of every class. */
+export const EVERY_CLASS: Values = { anyOf: [...CLASSES], noneOf: [] };
+
+/** Reads the filters of a query. Throws `invalid_request` for too many values. */
 export function readFilters(query: FilterQuery): Filters {
-  const values = new Map<FilterName, Values>();
-  let count = 0;
-  for (const name of FILTERS) {
-    const given = query[name];
-    if (given === undefined) continue;
-    const texts = typeof given === "string" ? [given] : given;
-    count += texts.length;
-    values.set(name, readValues(texts));
-  }
+  const count = FILTERS.reduce((sum, name) => {
+    const { anyOf, noneOf } = query[name] ?? NO_VALUES;
+    return sum + anyOf.length + noneOf.length;
+  }, 0);
   if (count > FILTER_VALUES_MAX) {
     throw new ApiError(
       "invalid_request",
       `The filters have too many values: ${FILTER_VALUES_MAX} at most.`,
     );
   }
-  const none: Values = { anyOf: [], noneOf: [] };
   return {
     columns: new Map(
       COLUMN_FILTERS.flatMap((name): [ColumnFilter, Values][] => {
-        const found = values.get(name);
+        const found = query[name];
         return found === undefined ? [] : [[name, found]];
       }),
     ),
-    links: { tag: values.get("tag") ?? none, domain: values.get("domain") ?? none },
-    classes: readClasses(values.get("class")),
+    links: { tag: query.tag ?? NO_VALUES, domain: query.domain ?? NO_VALUES },
+    classes: toClasses(query.class),
   };
 }
 
-/** A leading `-` excludes; a backslash makes the character after it an ordinary one. */
-function readValues(texts: readonly string[]): Values {
-  const values: Values = { anyOf: [], noneOf: [] };
-  for (const text of texts) {
-    const negated = text.startsWith("-");
-    const value = negated ? text.slice(1) : text;
-    values[negated ? "noneOf" : "anyOf"].push(value.startsWith("\\") ? value.slice(1) : value);
-  }
-  return values;
-}
-
-function readClasses(values: Values | undefined): readonly ClickClass[] {
+function toClasses(values: Values | undefined): readonly ClickClass[] {
   if (values === undefined) return ["human"];
-  const known: readonly string[] = CLASSES;
-  if ([...values.anyOf, ...values.noneOf].some((value) => !known.includes(value))) {
-    throw new ApiError(
-      "invalid_request",
-      `Invalid value for "class": expected one of ${CLASSES.join(", ")}.`,
-    );
-  }
-  const { anyOf, noneOf }: { anyOf: readonly string[]; noneOf: readonly string[] } = values;
+  const { anyOf, noneOf } = values;
   return CLASSES.filter(
     (name) => (anyOf.length === 0 || anyOf.includes(name)) && !noneOf.includes(name),
   );
 }
 
-/** Columns whose empty text is shown, and asked for, under a name. */
-const SHOWN_AS_UNKNOWN: readonly string[] = ["region", "city"] satisfies ColumnFilter[];
-
-/** The name of the empty text of locations. */
-export const UNKNOWN = "Unknown";
-
-/** The text under which clients see a value of a column. */
-export const toShownValue = (column: string, value: string): string =>
-  value === "" && SHOWN_AS_UNKNOWN.includes(column) ? UNKNOWN : value;
-
-const toStoredValue = (column: ColumnFilter, value: string): string =>
-  value === UNKNOWN && SHOWN_AS_UNKNOWN.includes(column) ? "" : value;
-
 /** A WHERE clause with its parameters. */
 export type Condition = { condition: string; params: Record<string, unknown> };
-
-/** The names of the enumeration `device`; ClickHouse rejects others, so they are left out: they match nothing. */
-const DEVICES: ReadonlySet<string> = new Set(["mobile", "desktop", "tablet", "other"]);
 
 /** The condition of the filters by column, which only raw clicks have; undefined without such filters. */
 export function columnCondition({ columns }: Pick<Filters, "columns">): Condition | undefined {
   const parts: string[] = [];
   const params: Record<string, unknown> = {};
-  for (const [column, values] of columns) {
-    const texts = (side: keyof Values) =>
-      column === "device"
-        ? values[side].filter((value) => DEVICES.has(value))
-        : values[side].map((value) => toStoredValue(column, value));
-    if (values.anyOf.length > 0) {
-      params[`${column}_any`] = texts("anyOf");
-      parts.push(`${column} IN {${column}_any: Array(String)}`);
+  for (const [column, { anyOf, noneOf }] of columns) {
+    const compared = CASELESS.has(column) ? `lower(${column})` : column;
+    if (anyOf.length > 0) {
+      params[`${column}_any`] = anyOf;
+      parts.push(`${compared} IN {${column}_any: Array(String)}`);
     }
-    if (values.noneOf.length > 0) {
-      params[`${column}_none`] = texts("noneOf");
-      parts.push(`${column} NOT IN {${column}_none: Array(String)}`);
+    if (noneOf.length > 0) {
+      params[`${column}_none`] = noneOf;
+      parts.push(`${compared} NOT IN {${column}_none: Array(String)}`);
     }
   }
   return parts.length === 0 ? undefined : { condition: parts.join(" AND "), params };
@@ -198,8 +88,9 @@ export function matchesFilters(
   return (
     (classes as readonly string[]).includes(click.class ?? "") &&
     [...columns].every(([column, { anyOf, noneOf }]) => {
-      const shown = toShownValue(column, click[column] ?? "");
-      return (anyOf.length === 0 || anyOf.includes(shown)) && !noneOf.includes(shown);
+      const stored = click[column] ?? "";
+      const value = CASELESS.has(column) ? lowerAscii(stored) : stored;
+      return (anyOf.length === 0 || anyOf.includes(value)) && !noneOf.includes(value);
     })
   );
 }

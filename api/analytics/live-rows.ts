@@ -1,7 +1,7 @@
 /** Reads single clicks of a link for live streams. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS, type ColumnFilter } from "./filters.ts";
+import { COLUMN_FILTERS, type ColumnFilter } from "./filter-names.ts";
 
 /** Maximum clicks that one query returns. */
 export const ROWS_MAX = 1_000;

@@ -3,18 +3,18 @@ import * as z from "zod";
 
 import { PERIODS } from "../../shared/contracts/periods.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
-import { COLUMN_FILTERS, filterParameters } from "./filters.ts";
+import { COLUMN_FILTERS } from "./filter-names.ts";
+import { filterParameters } from "./filter-parameters.ts";
+import { linkName } from "./link-names.ts";
 import { LINK_PROPERTIES } from "./link-totals.ts";
+import { periodParameters } from "./period-parameters.ts";
 import { COMPARISONS } from "./period.ts";
 
 export const filtersQuery = z.object(filterParameters);
 
 /** Period and filters, which all queries have. */
 export const analyticsQuery = z.object({
-  period: z.enum(PERIODS).optional(),
-  start_date: z.string().optional(),
-  end_date: z.string().optional(),
-  timezone: z.string().optional(),
+  ...periodParameters,
   ...filterParameters,
 });
 
@@ -92,7 +92,7 @@ export type AccountQuery = z.output<typeof accountQuery>;
 
 export const accountResponse = z.object({
   ...timeSeries,
-  top_links: z.array(z.object({ link_id: z.string(), clicks: z.int() })),
+  top_links: z.array(z.object({ link_id: z.string(), ...linkName.shape, clicks: z.int() })),
 });
 
 export type AccountSummary = z.output<typeof accountResponse>;
@@ -225,27 +225,30 @@ export const accountBreakdownQuery = analyticsQuery.extend({
 
 export type AccountBreakdownQuery = z.output<typeof accountBreakdownQuery>;
 
+const countedValues = z.object({
+  values: z.record(z.string(), z.string()),
+  clicks: z.int(),
+  unique_clicks: z.int(),
+  percentage: z.number(),
+});
+
 export const accountBreakdownResponse = z.object({
   period: z.string(),
   by: z.array(z.string()),
   total_clicks: z
     .int()
     .meta({ description: "Clicks of all values, also of those on other pages." }),
-  data: z.array(
-    z.object({
-      values: z.record(z.string(), z.string()),
-      clicks: z.int(),
-      unique_clicks: z.int(),
-      percentage: z.number(),
-    }),
-  ),
+  data: z.array(countedValues.extend({ link: linkName.optional() })),
   next_cursor: z.string().nullable(),
   ...completeFrom,
 });
 
 export type AccountBreakdownResponse = z.output<typeof accountBreakdownResponse>;
 
-export const breakdownResponse = accountBreakdownResponse.extend({ link_id: z.string() });
+export const breakdownResponse = accountBreakdownResponse.extend({
+  data: z.array(countedValues),
+  link_id: z.string(),
+});
 
 export type BreakdownResponse = z.output<typeof breakdownResponse>;
 

@@ -3,7 +3,7 @@
  * zone here, so that ClickHouse needs none.
  */
 import { DEFAULT_PERIOD, type Period } from "../../shared/contracts/periods.ts";
-import { ApiError } from "../http/errors.ts";
+import { invalidField } from "../http/errors.ts";
 
 export type PeriodQuery = {
   period?: Period | undefined;
@@ -88,7 +88,7 @@ function rangeBefore(
   { period, from, to }: Range,
   comparison: Comparison,
 ): Range {
-  if (period === "all") throw invalid("compare", 'cannot be used with the period "all"');
+  if (period === "all") throw invalidField("compare", 'cannot be used with the period "all"');
   const zone = parseZone(query.timezone ?? "UTC");
   if (period === "24h" && comparison === "previous") return hourRange(zone, from - 1);
   const [start, end] = [from, to].map((instant) =>
@@ -167,12 +167,12 @@ function customRange(
           zone,
         )
       : parseBoundary("start_date", start, zone, "start");
-  if (from >= to) throw invalid("start_date", "must be before end_date");
+  if (from >= to) throw invalidField("start_date", "must be before end_date");
   const first = localDate(from, zone);
   const last =
     end === undefined && start !== undefined ? later(today, first) : localDate(to - 1, zone);
   if (Temporal.PlainDate.compare(first.add({ years: SPAN_YEARS_MAX }), last) < 0) {
-    throw invalid("start_date", `must be at most ${SPAN_YEARS_MAX} years before end_date`);
+    throw invalidField("start_date", `must be at most ${SPAN_YEARS_MAX} years before end_date`);
   }
   return { period: "custom", from, to, ...dayAxis(first, last, zone) };
 }
@@ -188,12 +188,21 @@ function dayAxis(first: Temporal.PlainDate, last: Temporal.PlainDate, zone: stri
 /** Parses a date, which stands for a whole local day, or an instant with `Z` or an offset. */
 function parseBoundary(name: string, text: string, zone: string, side: "start" | "end"): number {
   const instant = parseInstant(text, zone, side);
-  if (instant === undefined)
-    throw invalid(name, "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)");
-  // Temporal accepts more years than the calculations here can handle.
-  if (instant < EARLIEST || instant > LATEST) throw invalid(name, "must be in the years 1 to 9998");
+  const problem = instantProblem(instant);
+  if (instant === undefined || problem !== undefined) throw invalidField(name, problem ?? "");
   return instant;
 }
+
+function instantProblem(instant: number | undefined): string | undefined {
+  if (instant === undefined)
+    return "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)";
+  // Temporal accepts more years than the calculations here can handle.
+  return instant < EARLIEST || instant > LATEST ? "must be in the years 1 to 9998" : undefined;
+}
+
+/** Why a text is no start or end of a range; undefined for one that can be. */
+export const boundaryProblem = (text: string): string | undefined =>
+  instantProblem(parseInstant(text, "UTC", "end"));
 
 const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
 const LATEST = Date.parse("9998-12-31T00:00:00Z");
@@ -210,15 +219,24 @@ function parseInstant(text: string, zone: string, side: "start" | "end"): number
   }
 }
 
-/** Returns the canonical name of an IANA time zone; rejects offsets such as `+02:00` with `invalid_request`. */
+/** Why a text is no IANA time zone, such as an offset (`+02:00`); undefined for one. */
+export const zoneProblem = (text: string): string | undefined =>
+  findZone(text) === undefined ? "must be an IANA time zone such as Europe/Berlin" : undefined;
+
+/** Returns the canonical name of an IANA time zone; throws `invalid_request` for any other text. */
 export function parseZone(text: string): string {
+  const zone = findZone(text);
+  if (zone === undefined) throw invalidField("timezone", zoneProblem(text) ?? "");
+  return zone;
+}
+
+function findZone(text: string): string | undefined {
+  if (!/^[A-Za-z]/.test(text)) return undefined;
   try {
-    if (/^[A-Za-z]/.test(text))
-      return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;
+    return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;
   } catch {
-    // Not a time zone: rejected below.
+    return undefined;
   }
-  throw invalid("timezone", "must be an IANA time zone such as Europe/Berlin");
 }
 
 const startOfDay = (date: Temporal.PlainDate, zone: string): number =>
@@ -232,6 +250,3 @@ const earlier = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
 
 const later = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
   Temporal.PlainDate.compare(a, b) >= 0 ? a : b;
-
-const invalid = (name: string, problem: string): ApiError =>
-  new ApiError("invalid_request", `Invalid value for "${name}": ${problem}.`);

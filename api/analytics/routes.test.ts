@@ -41,7 +41,10 @@ beforeAll(() => {
         resolveRange(query, Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1));
         return { link_id, ...overTime };
       },
-      account: async () => ({ ...overTime, top_links: [{ link_id, clicks: 3 }] }),
+      account: async () => ({
+        ...overTime,
+        top_links: [{ link_id, short_url: "https://sho.rt/a", title: null, clicks: 3 }],
+      }),
       async geo() {
         const figures = { clicks: 3, percentage: 100 };
         return {
@@ -92,6 +95,23 @@ describe("GET /v1/analytics/:link_id", () => {
       headers: { accept: "text/csv" },
     });
     expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  });
+
+  test.each([
+    ["timezone=Mars/Olympus", ["timezone"]],
+    ["timezone=%2B02:00", ["timezone"]],
+    ["start_date=2026-02-30", ["start_date"]],
+    ["end_date=soon", ["end_date"]],
+    ["end_date=9999-12-31", ["end_date"]],
+    ["start_date=2026-03-02&end_date=2026-03-01", ["start_date"]],
+    ["class=people", ["class"]],
+    ["period=1y&start_date=x&timezone=y&class=z", ["period", "start_date", "timezone", "class"]],
+  ])("names every parameter at fault of ?%s", async (query, params) => {
+    const { status, body } = await api.send(`/v1/analytics/${link_id}?${query}`, { key });
+    expect([status, body]).toMatchObject([
+      400,
+      { error: { param: params[0], details: params.map((param) => ({ param })) } },
+    ]);
   });
 
   test("returns 503 while ClickHouse is unavailable", async () => {
@@ -156,6 +176,60 @@ describe("GET /v1/analytics", () => {
       key: api.addKey({ scopes: ["links:read"] }),
     });
     expect([response.status, errorCodeOf(response)]).toEqual([403, "forbidden"]);
+  });
+});
+
+describe("a filter that no click can pass", () => {
+  const PATHS = [
+    "/v1/analytics",
+    "/v1/analytics/geo",
+    "/v1/analytics/devices",
+    "/v1/analytics/referrers",
+    "/v1/analytics/times",
+    "/v1/analytics/breakdown?by=os",
+    ...["", "/geo", "/devices", "/referrers", "/targets", "/times", "/stream"].map(
+      (path) => `/v1/analytics/${link_id}${path}`,
+    ),
+    `/v1/analytics/${link_id}/breakdown?by=os`,
+    "/v1/clicks",
+    "/v1/clicks/export",
+  ];
+
+  test.each(PATHS)("is refused with every fault by %s", async (path) => {
+    const query = `${path.includes("?") ? "&" : "?"}country=DE,FR&device=phone&class=people`;
+    const { status, body } = await api.send(path + query, { key });
+    expect([status, body]).toMatchObject([
+      400,
+      {
+        error: {
+          code: "invalid_request",
+          param: "country",
+          details: [
+            {
+              param: "country",
+              message:
+                'Invalid value for "country": must be an ISO 3166-1 code of two letters such as DE, or ZZ where it is unknown; send several values one by one, without commas.',
+            },
+            {
+              param: "device",
+              message: 'Invalid value for "device": must be one of mobile, desktop, tablet, other.',
+            },
+            {
+              param: "class",
+              message: 'Invalid value for "class": must be one of human, bot, prefetch.',
+            },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test("is named with its place in the body of a bulk query", async () => {
+    const { status, body } = await api.send("/v1/analytics/bulk", {
+      key,
+      body: { link_ids: [link_id], filters: { continent: ["EU", "Europe"] } },
+    });
+    expect([status, body]).toMatchObject([400, { error: { param: "filters.continent" } }]);
   });
 });
 

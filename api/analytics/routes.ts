@@ -80,8 +80,14 @@ const referrersTable = (body: unknown): Table =>
 function breakdownTable(body: unknown): Table {
   const { data } = accountBreakdownResponse.parse(body);
   return toTable(
-    [...Object.keys(data[0]?.values ?? {}), "clicks", "unique_clicks", "percentage"],
-    data.map(({ values, ...counts }) => ({ ...values, ...counts })),
+    [
+      ...Object.keys(data[0]?.values ?? {}),
+      "clicks",
+      "unique_clicks",
+      "percentage",
+      ...Object.keys(data[0]?.link ?? {}),
+    ],
+    data.map(({ values, link, ...counts }) => ({ ...values, ...counts, ...link })),
   );
 }
 

@@ -2,28 +2,31 @@
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
+import type { ColumnFilter } from "./filter-names.ts";
+import type { FilterQuery, Values } from "./filter-parameters.ts";
 import {
   columnCondition,
-  type ColumnFilter,
-  type FilterQuery,
   linkCondition,
   type LinkSets,
   matchesFilters,
   readFilters,
   type Selection,
-  type Values,
 } from "./filters.ts";
 
-type Links = Pick<LinkService, "findIds">;
+type Links = Pick<LinkService, "findIds" | "requireKnownDomains">;
 
-/** Resolves filters. Throws `invalid_request` when they are not valid or select too many links. */
+/**
+ * Resolves filters. Throws `invalid_request` when they have too many values, name a domain that the owner does not have, or
+ * select too many links; `path` is where the request has them, with a dot.
+ */
 export async function resolveSelection(
   links: Links,
   owner: AccountScope,
   query: FilterQuery,
+  path = "",
 ): Promise<Selection> {
   const filters = readFilters(query);
-  const sets = await resolveLinks(links, owner, filters.links);
+  const sets = await resolveLinks(links, owner, filters.links, path);
   return {
     columns: columnCondition(filters),
     links: linkCondition(sets, "link_id"),
@@ -41,7 +44,7 @@ export async function resolveMatcher(
   query: FilterQuery,
 ): Promise<(click: Partial<Record<ColumnFilter | "class", string>>) => boolean> {
   const filters = readFilters(query);
-  const { anyOf, noneOf } = await resolveLinks(links, owner, filters.links);
+  const { anyOf, noneOf } = await resolveLinks(links, owner, filters.links, "");
   if (anyOf?.includes(linkId) === false || noneOf.includes(linkId)) return () => false;
   return (click) => matchesFilters(filters, click);
 }
@@ -51,6 +54,7 @@ async function resolveLinks(
   links: Links,
   owner: AccountScope,
   { tag, domain }: { tag: Values; domain: Values },
+  path: string,
 ): Promise<LinkSets> {
   const wanted = {
     ...(tag.anyOf.length === 0 ? {} : { tags: tag.anyOf }),
@@ -60,6 +64,7 @@ async function resolveLinks(
     Object.keys(wanted).length === 0 ? undefined : links.findIds(owner, wanted),
     tag.noneOf.length === 0 ? [] : links.findIds(owner, { tags: tag.noneOf }),
     domain.noneOf.length === 0 ? [] : links.findIds(owner, { domains: domain.noneOf }),
+    links.requireKnownDomains(owner, [...domain.anyOf, ...domain.noneOf], `${path}domain`),
   ]);
   return { anyOf, noneOf: [...new Set([...tagged, ...onDomains])] };
 }

@@ -8,13 +8,10 @@ import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
 import { countMany, type LinkCounts } from "./bulk.ts";
 import { exploreAccount, exploreColumns, exploreTimes } from "./explore.ts";
-import {
-  CLASSES,
-  type ColumnFilter,
-  type Condition,
-  type FilterQuery,
-  type Selection,
-} from "./filters.ts";
+import type { ColumnFilter } from "./filter-names.ts";
+import type { FilterQuery } from "./filter-parameters.ts";
+import { type Condition, EVERY_CLASS, type Selection } from "./filters.ts";
+import { type Reader, readLinkNames } from "./link-names.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
   AccountBreakdownQuery,
@@ -95,11 +92,8 @@ export function createAnalyticsService({
     return resolveQueryRange(query, (await links.getFirstCreationTime(owner)) ?? now, now);
   }
 
-  /** As {@link summary} for all links of an account, with the top links; throws `invalid_request`. */
-  async function account(
-    owner: AccountScope,
-    { limit, ...query }: AccountQuery,
-  ): Promise<AccountSummary> {
+  /** As {@link summary} for all links of an account, with the ids of the top links; throws `invalid_request`. */
+  async function accountSummary(owner: AccountScope, { limit, ...query }: AccountQuery) {
     const [range, selection] = await Promise.all([
       resolveAccountRange(owner, query),
       resolveSelection(links, owner, query),
@@ -117,6 +111,19 @@ export function createAnalyticsService({
     return { ...series, top_links };
   }
 
+  /** As {@link accountSummary}, with names of the top links. */
+  async function account(reader: Reader, query: AccountQuery): Promise<AccountSummary> {
+    const counted = await accountSummary(reader, query);
+    const ids = counted.top_links.map(({ link_id }) => link_id);
+    const nameOf = await readLinkNames(links, reader, ids);
+    const top_links = counted.top_links.map(({ link_id, clicks }) => ({
+      link_id,
+      ...nameOf(link_id),
+      clicks,
+    }));
+    return { ...counted, top_links };
+  }
+
   /**
    * Streams new clicks of a link, of all classes unless a filter names some, as server-sent events; throws `not_found`, `quota_exceeded` and
    * `unavailable`.
@@ -128,7 +135,7 @@ export function createAnalyticsService({
     query: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await links.get(owner, id);
-    const wanted = { ...query, class: query.class ?? [...CLASSES] };
+    const wanted = { ...query, class: query.class ?? EVERY_CLASS };
     const matches = await resolveMatcher(links, owner, link.id, wanted);
     return await liveClicks.open({
       matches,
@@ -141,10 +148,8 @@ export function createAnalyticsService({
   }
 
   async function resolveLink(owner: AccountScope, id: Uuid | undefined, query: AnalyticsQuery) {
-    const [row, selection] = await Promise.all([
-      links.get(owner, id),
-      resolveSelection(links, owner, query),
-    ]);
+    const row = await links.get(owner, id);
+    const selection = await resolveSelection(links, owner, query);
     const range = resolveQueryRange(query, row.created_at.getTime(), Date.now());
     const link = { id: row.id, lowVolume: row.clicks < LOW_VOLUME_CLICKS };
     return { row, link, range, selection, link_id: encodeId("link", link.id) };
@@ -161,7 +166,7 @@ export function createAnalyticsService({
         owner,
         requested.flatMap(({ uuid }) => uuid ?? []),
       ),
-      resolveSelection(links, owner, filters),
+      resolveSelection(links, owner, filters, "filters."),
     ]);
     const now = Date.now();
     const range = resolveQueryRange({ period }, Math.min(now, ...created.values()), now);
@@ -206,7 +211,7 @@ export function createAnalyticsService({
     linkId: string | undefined,
     query: AnalyticsQuery,
   ): Promise<{ scope: Condition; range: QueryRange; link: Uuid | undefined }> {
-    const wanted = { ...query, class: query.class ?? [...CLASSES] };
+    const wanted = { ...query, class: query.class ?? EVERY_CLASS };
     if (linkId !== undefined) {
       const { row, scope, range } = await resolveLinkScope(owner, decodeId("link", linkId), wanted);
       return { scope, range, link: row.id };
@@ -244,7 +249,7 @@ export function createAnalyticsService({
         ? await resolveAccountScope(owner, query)
         : await resolveLinkScope(owner, id, query);
     const [series, breakdowns] = await Promise.all([
-      id === null ? account(owner, { ...query, limit: 1 }) : summary(owner, id, query),
+      id === null ? accountSummary(owner, { ...query, limit: 1 }) : summary(owner, id, query),
       readTopValues(clickhouse, selected, dimensions, limit),
     ]);
     const { period, summary: totals, clicks_over_time } = series;
@@ -324,12 +329,18 @@ export function createAnalyticsService({
     },
 
     async accountBreakdown(
-      owner: AccountScope,
+      reader: Reader,
       query: AccountBreakdownQuery,
     ): Promise<AccountBreakdownResponse> {
-      const selected = await resolveAccountScope(owner, query);
-      const page = await exploreAccount(clickhouse, links, owner, selected, query);
-      return { ...page, ...incomplete(selected.range) };
+      const selected = await resolveAccountScope(reader, query);
+      const page = await exploreAccount(clickhouse, links, reader, selected, query);
+      const ids = page.data.flatMap(({ values }) => values["link"] ?? []);
+      const nameOf = await readLinkNames(links, reader, ids);
+      const data = page.data.map((row) => {
+        const id = row.values["link"];
+        return id === undefined ? row : { ...row, link: nameOf(id) };
+      });
+      return { ...page, data, ...incomplete(selected.range) };
     },
 
     /** Returns when people clicked a link; throws as {@link summary}. */

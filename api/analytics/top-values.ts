@@ -3,7 +3,8 @@ import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { breakDown, type BreakdownRow } from "./breakdowns.ts";
 import { type Dimension, DIMENSIONS } from "./dimensions.ts";
 import { exploreColumns, type Selected } from "./explore.ts";
-import { type ColumnFilter, toShownValue } from "./filters.ts";
+import type { ColumnFilter } from "./filter-names.ts";
+import { toShownValue } from "./filter-values.ts";
 
 export type TopValues = {
   by: ColumnFilter;

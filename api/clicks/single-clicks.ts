@@ -6,7 +6,8 @@ import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { allOf, COLUMN_FILTERS, type Condition } from "../analytics/filters.ts";
+import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
+import { allOf, type Condition } from "../analytics/filters.ts";
 import { accountLinks, clampInstant, type QueryRange, RAW_RANGE } from "../analytics/sources.ts";
 
 /** The clicks to read: a condition with its parameters, `classes` among them; and their link, unless they are an account's. */

@@ -125,6 +125,22 @@ test("settings are merged, stored and published; without an effect nothing is", 
   expect(noticeOf(host)).toMatchObject({ settings: {} });
 });
 
+test("a domain that no link of the account can have is refused, and the error names some that can", async () => {
+  const { owner, host } = await addDomain();
+  const foreign = await addDomain();
+  const pending = `pending.${host}`;
+  await domains.create(owner, newUuid(), pending);
+  await links.requireKnownDomains(owner, ["sho.rt", host, pending], "domain");
+  for (const hosts of [["other.example"], [host, foreign.host]]) {
+    const refused = links.requireKnownDomains(owner, hosts, "domain").catch((error) => error);
+    expect(await refused).toMatchObject({
+      reason: "invalid_request",
+      param: "domain",
+      message: `Invalid value for "domain": must be a domain of the account, such as sho.rt, ${host}, ${pending}.`,
+    });
+  }
+});
+
 describe("a switch of case", () => {
   test("publishes links under their other aliases, there and back, and leaves none behind", async () => {
     const { owner, host, id, create } = await addDomain();

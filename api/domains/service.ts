@@ -33,6 +33,7 @@ import {
   hasUnpublished,
   insertDomain,
   listDomains,
+  listHosts,
   listVerifiedHosts,
   lockDomain,
   lockRepublishing,
@@ -290,6 +291,16 @@ export function createDomainService({
     /** Lists the owner's verified domains, and since when they are. */
     listVerified: (owner: AccountScope): Promise<{ host: string; verifiedAt: Date }[]> =>
       listVerifiedHosts(sql, owner),
+    /** Those of the hosts that the owner has as domains, verified or not, and up to `othersMax` others of the owner. */
+    async findHosts(
+      owner: AccountScope,
+      wanted: readonly string[],
+      othersMax: number,
+    ): Promise<{ known: string[]; others: string[] }> {
+      const hosts = await listHosts(sql, owner, wanted, wanted.length + othersMax);
+      const known = hosts.filter((host) => wanted.includes(host));
+      return { known, others: hosts.slice(known.length, known.length + othersMax) };
+    },
     /** Whether a host is a verified domain of any account, so that short links are served on it. */
     isCustom: async (host: string): Promise<boolean> =>
       (await findVerifiedHost(sql, host)) !== undefined,

@@ -107,6 +107,21 @@ export const listVerifiedHosts = (
     select host, verified_at as "verifiedAt" from domains
      where account_id = ${accountId} and mode = ${mode} and verified_at is not null`;
 
+/** Hosts of the owner's domains, verified or not: those that are `wanted` first, `max` at most. */
+export async function listHosts(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  wanted: readonly string[],
+  max: number,
+): Promise<string[]> {
+  const rows = await sql<{ host: string }[]>`
+    select host from domains
+     where account_id = ${accountId} and mode = ${mode}
+     order by host = any (${[...wanted]}::text[]) desc, host
+     limit ${max}`;
+  return rows.map(({ host }) => host);
+}
+
 /**
  * Marks a domain as verified; links that it had before are to be published again. If another account was first, it violates
  * `domains_verified_host`.

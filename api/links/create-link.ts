@@ -1,6 +1,7 @@
 /** Creates a link. */
 import { toMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { checkAll } from "../http/check-all.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { isForeignKeyViolation } from "../postgres.ts";
@@ -68,11 +69,14 @@ export async function prepareLink(
   id: Uuid,
   body: CreateLinkBody,
 ): Promise<PreparedLink> {
-  if (typeof body.alias === "string") requireAlias(body.alias);
-  const domain = await resolveDomain(deps, owner, body);
-  const destination = await requireDestination(body.url, deps);
-  const settings = await prepareSettings(deps, body);
   const created_at = new Date();
+  const [, domain, destination, settings, expires_at] = await checkAll([
+    () => (typeof body.alias === "string" ? requireAlias(body.alias) : undefined),
+    () => resolveDomain(deps, owner, body),
+    () => requireDestination(body.url, deps),
+    () => prepareSettings(deps, body),
+    () => futureInstant("expires_at", body.expires_at, created_at),
+  ]);
   const link: PreparedLink = {
     id,
     account_id: owner.accountId,
@@ -82,7 +86,7 @@ export async function prepareLink(
     original_url: destination.original,
     target_url: destination.href,
     title: body.title ?? null,
-    expires_at: futureInstant("expires_at", body.expires_at, created_at),
+    expires_at,
     utm_source: body.utm_source ?? null,
     utm_medium: body.utm_medium ?? null,
     utm_campaign: body.utm_campaign ?? null,

@@ -9,7 +9,7 @@ import type { LinkRow } from "./model.ts";
 export type LinkServiceDeps = {
   sql: Sql;
   feed: Pick<LinkPublisher, "publish" | "publishMany">;
-  domains: Pick<DomainService, "requireVerified" | "isCustom" | "findCustom">;
+  domains: Pick<DomainService, "requireVerified" | "isCustom" | "findCustom" | "findHosts">;
   destinationRules: DestinationRules;
   passwords: Pick<PasswordHashing, "hashForLink">;
 };

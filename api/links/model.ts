@@ -1,4 +1,4 @@
-/** Schemas of link requests and responses, and the rows they come from. */
+/** Schemas of link requests, and the rows of links. */
 import * as z from "zod";
 
 import { instant } from "../../shared/contracts/instant.ts";
@@ -12,74 +12,30 @@ import {
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
-import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { toEtag } from "../http/etag.ts";
-import { listOf, listQuery } from "../http/pagination.ts";
-import {
-  clicksLeft,
-  type LinkSettings,
-  settingsOf,
-  settingsResponse,
-  statusOf,
-} from "./settings/model.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { listQuery } from "../http/pagination.ts";
+import type { LinkSettings } from "./settings/model.ts";
 import type { Utm } from "./utm.ts";
 
 export type CreateLinkBody = z.output<typeof createLinkBody>;
 
-const linkId = z.string().meta({ examples: ["link_01k9z3v6x7e8w9r0t1y2u3i4o5"] });
+const include = z.enum(["settings"]).optional();
 
-export const createdLink = z
-  .object({
-    id: linkId,
-    short_url: z.string().meta({ examples: ["https://short.example.com/summer-sale"] }),
-    original_url: z.string(),
-    alias: z.string(),
-    domain: z.string().nullable().meta({ description: "null for the service's own domain." }),
-    title: z.string().nullable(),
-    tags: z.array(z.string()),
-    clicks: z.int(),
-    created_at: z.iso.datetime(),
-    expires_at: z.iso.datetime().nullable(),
-    external_id: z
-      .string()
-      .nullable()
-      .meta({ description: "Your own id of the link; unique in the account and mode." }),
-  })
-  .meta({ id: "Link" });
-
-const utmSetting = z.string().nullable().optional();
-
-/** Settings that can be written, which a link has only with `include=settings`. */
-const querySettings = {
-  forward_query: z.boolean().optional(),
-  utm_source: utmSetting,
-  utm_medium: utmSetting,
-  utm_campaign: utmSetting,
-  utm_term: utmSetting,
-  utm_content: utmSetting,
-};
-
-const furtherFields = {
-  unique_clicks: z.int(),
-  updated_at: z.iso.datetime(),
-  has_password: z.boolean(),
-  ...querySettings,
-  ...settingsResponse,
-};
-
-export const fullLink = createdLink.extend(furtherFields).meta({ id: "FullLink" });
-
-/** A link of a list, which has the further fields only with `include=settings`. */
-const listedLink = createdLink
-  .extend(z.object(furtherFields).partial().shape)
-  .meta({ id: "ListedLink" });
+export type Include = z.output<typeof include>;
 
 /** What a response includes only when it is asked for. */
 export const includeQuery = z.object({
-  include: z
-    .enum(["settings"])
-    .optional()
-    .meta({ description: "`settings` adds `forward_query` and the UTM parameters." }),
+  include: include.meta({
+    description: "`settings` adds `forward_query` and the UTM parameters.",
+  }),
+});
+
+/** As {@link includeQuery}, of links that are created. */
+export const includeInCreatedQuery = z.object({
+  include: include.meta({
+    description:
+      "`settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`.",
+  }),
 });
 
 export const externalIdParams = z.object({ external_id: externalId });
@@ -103,10 +59,7 @@ const URL_LENGTH_MAX = 8_192;
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
 export const listLinksQuery = listQuery.extend({
-  include: z
-    .enum(["settings"])
-    .optional()
-    .meta({ description: "`settings` adds every other field of each link." }),
+  include: include.meta({ description: "`settings` adds every other field of each link." }),
   search: z
     .string()
     .max(SEARCH_LENGTH_MAX)
@@ -155,8 +108,6 @@ export const lookupQuery = includeQuery.extend({
 
 export type ListLinksQuery = z.output<typeof listLinksQuery>;
 
-export const linkListResponse = listOf(listedLink).meta({ id: "LinkList" });
-
 /** A link as stored in PostgreSQL, with its click counters. */
 export type LinkRow = Utm & {
   id: Uuid;
@@ -190,64 +141,3 @@ export type LinkRow = Utm & {
   /** Clicks of the link's limit that are spent, for responses; absent while that is unknown. */
   spent_clicks?: number;
 };
-
-/** The short URL of a link. Custom domains share the scheme and port of the service's own domain. */
-export function buildShortUrl(
-  row: Pick<LinkRow, "domain_host" | "alias">,
-  shortUrl: string,
-): string {
-  const url = new URL(shortUrl);
-  if (row.domain_host !== null) url.hostname = row.domain_host;
-  return `${url.origin}/${row.alias}`;
-}
-
-export const toCreatedLink = (row: LinkRow, shortUrl: string): z.output<typeof createdLink> => ({
-  id: encodeId("link", row.id),
-  short_url: buildShortUrl(row, shortUrl),
-  original_url: row.original_url,
-  alias: row.alias,
-  domain: row.domain_host,
-  title: row.title,
-  tags: row.tags,
-  clicks: row.clicks,
-  created_at: row.created_at.toISOString(),
-  expires_at: row.expires_at?.toISOString() ?? null,
-  external_id: row.external_id,
-});
-
-export const toFullLink = (
-  row: LinkRow,
-  shortUrl: string,
-  include?: "settings",
-): z.output<typeof fullLink> => ({
-  ...toCreatedLink(row, shortUrl),
-  unique_clicks: row.unique_clicks,
-  updated_at: row.updated_at.toISOString(),
-  has_password: row.password_hash !== null,
-  ...(include === "settings" ? querySettingsOf(row) : {}),
-  ...settingsOf(row, Date.now()),
-});
-
-const querySettingsOf = (row: LinkRow) => ({
-  forward_query: row.forward_query,
-  utm_source: row.utm_source,
-  utm_medium: row.utm_medium,
-  utm_campaign: row.utm_campaign,
-  utm_term: row.utm_term,
-  utm_content: row.utm_content,
-});
-
-/** The entity tag of a link: it changes with its version, its counters and, as time passes, its status. */
-export function linkEtag(row: LinkRow): string {
-  const status = statusOf(row, Date.now());
-  const left = clicksLeft(row);
-  const others = [
-    ...(status === "active" ? [] : [status]),
-    ...(left === undefined ? [] : [String(left)]),
-  ];
-  return toEtag(row.version, row.clicks, row.unique_clicks, ...others);
-}
-
-/** Says that a change is committed, but not with the redirectors yet. */
-export const propagationHeaders = (propagated: boolean): Record<string, string> =>
-  propagated ? {} : { "x-propagation": "pending" };

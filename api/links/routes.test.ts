@@ -112,6 +112,9 @@ async function createdId(): Promise<string> {
   return (body as { id: string }).id;
 }
 
+/** The fields of a created link by the specification, which come first. */
+const SPECIFIED = "id short_url original_url alias title clicks created_at expires_at".split(" ");
+
 describe("POST /v1/links", () => {
   test("creates a link and returns it with its address", async () => {
     const { status, headers, body } = await create({
@@ -137,7 +140,20 @@ describe("POST /v1/links", () => {
       created_at: "2026-01-02T03:04:05.678Z",
       expires_at: null,
       external_id: null,
+      status: "active",
     });
+    expect(Object.keys(body as object).slice(0, SPECIFIED.length)).toEqual(SPECIFIED);
+  });
+
+  test("has the fields of a read as well when they are asked for", async () => {
+    const { body } = await api.send("/v1/links?include=settings", {
+      key,
+      body: { url: "https://example.com/", password: "secret" },
+    });
+    const { id } = body as { id: string };
+    const read = await api.send(`/v1/links/${id}?include=settings`, { key });
+    expect(body).toEqual(read.body);
+    expect(body).toMatchObject({ has_password: true, unique_clicks: 0, utm_source: null });
   });
 
   test("says when the link is not propagated to the redirectors yet", async () => {

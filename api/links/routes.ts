@@ -16,20 +16,24 @@ import type { Idempotent } from "../idempotency/idempotent.ts";
 import type { ConsumeMany } from "../limits/consume-many.ts";
 import { listName } from "./listing/filter.ts";
 import {
-  buildShortUrl,
-  createdLink,
   externalIdParams,
-  fullLink,
+  includeInCreatedQuery,
   includeQuery,
-  linkEtag,
-  linkListResponse,
   listLinksQuery,
   lookupQuery,
+} from "./model.ts";
+import { drawQr, qrQuery } from "./qr.ts";
+import {
+  buildShortUrl,
+  createdLink,
+  fullLink,
+  linkEtag,
+  linkListResponse,
   propagationHeaders,
   toCreatedLink,
   toFullLink,
-} from "./model.ts";
-import { drawQr, qrQuery } from "./qr.ts";
+  toListedLink,
+} from "./responses.ts";
 import type { LinkService } from "./service.ts";
 
 type LinkRoutesDeps = {
@@ -45,11 +49,11 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
     .use(auth)
     .post(
       "",
-      async ({ call, request, body, set }) => {
+      async ({ call, request, query: { include }, body, set }) => {
         const principal = principalOf(call);
         return await idempotent({ principal, request, body, set }, async (id) => {
           const { link, propagated } = await links.create(principal, id, body);
-          const created = toCreatedLink(link, shortUrl);
+          const created = toCreatedLink(link, shortUrl, include);
           const headers = {
             location: `/v1/links/${created.id}`,
             etag: linkEtag(link),
@@ -63,13 +67,14 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         jsonBody: "required",
         idempotent: true,
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
+        query: includeInCreatedQuery,
         body: createLinkBody,
         response: { 201: createdLink },
         detail: {
           operationId: "createLink",
           summary: "Create a link",
           description:
-            "The link redirects as soon as you receive the response. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.",
+            "The link redirects as soon as you receive the response, which has every setting that is on. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.",
         },
       },
     )
@@ -133,9 +138,8 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         const name = listName(query);
         const wanted = readListRequest(query, name);
         const part = await links.list(principalOf(call), query, wanted);
-        const { include } = query;
         return listResponse(wanted, part, name, (row) =>
-          include === undefined ? toCreatedLink(row, shortUrl) : toFullLink(row, shortUrl, include),
+          toListedLink(row, shortUrl, query.include),
         );
       },
       {
@@ -152,7 +156,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
     )
     .patch(
       "/:id",
-      async ({ call, params, body, request, set }) => {
+      async ({ call, params, query: { include }, body, request, set }) => {
         const { link, propagated } = await links.update(
           principalOf(call),
           decodeId("link", params.id),
@@ -160,7 +164,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
           readIfMatch(request.headers),
         );
         Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
-        return toFullLink(link, shortUrl);
+        return toFullLink(link, shortUrl, include);
       },
       {
         access: { scope: "links:write", limit: null, cost: 1 },
@@ -174,6 +178,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
           "link_taken_down",
         ],
         params: idParams,
+        query: includeQuery,
         body: updateLinkBody,
         response: { 200: fullLink },
         detail: {
@@ -185,7 +190,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
     )
     .put(
       "/external/:external_id",
-      async ({ call, params, body, request, set }) => {
+      async ({ call, params, query: { include }, body, request, set }) => {
         const { link, propagated, created } = await links.upsert(principalOf(call), {
           externalId: params.external_id,
           body,
@@ -193,7 +198,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
           mustExist: request.headers.has("if-match"),
           beforeCreation: () => consumeMany({ call, set }, "POST /v1/links", 1),
         });
-        const full = toFullLink(link, shortUrl);
+        const full = toFullLink(link, shortUrl, include);
         Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
         if (!created) return full;
         set.status = 201;
@@ -206,6 +211,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         jsonBody: "required",
         errors: ["invalid_url", "invalid_alias", "alias_taken", "link_taken_down"],
         params: externalIdParams,
+        query: includeQuery,
         body: upsertLinkBody,
         response: { 200: fullLink, 201: fullLink },
         detail: {

@@ -7,6 +7,7 @@ import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { createLinks } from "./bulk/create.ts";
+import type { BulkResult } from "./bulk/model.ts";
 import { mergeTags } from "./bulk/tags.ts";
 import { deleteLinks, updateLinks } from "./bulk/update.ts";
 import { createLink } from "./create-link.ts";
@@ -14,16 +15,19 @@ import { deleteLink } from "./delete-link.ts";
 import type { LinkServiceDeps, WriteResult } from "./deps.ts";
 import { explainRequest } from "./explain/explain.ts";
 import type { ExplainBody, Explanation } from "./explain/model.ts";
+import { requireKnownDomains } from "./known-domains.ts";
 import type { LinkOrder } from "./listing/filter.ts";
 import { findLinks } from "./listing/list-links.ts";
 import { toFilter } from "./listing/query.ts";
 import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
 import { toRecord } from "./record.ts";
+import { buildShortUrl } from "./responses.ts";
 import {
   findCreationTimes,
   findFirstCreation,
   findLink,
   findLinkIds,
+  findLinkNames,
   findLinkProperties,
   findLinksInOrder,
 } from "./sql.ts";
@@ -33,7 +37,7 @@ import { upsertLink } from "./upsert-link.ts";
 /** Links that tags and domains can select for analytics: their ids are sent to ClickHouse. */
 const SELECTED_LINKS_MAX = 100_000;
 
-/** PostgreSQL rejects NUL, and no tag or domain contains a control character. */
+/** PostgreSQL rejects NUL, and no tag contains a control character. */
 const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
 
 export type LinkService = ReturnType<typeof createLinkService>;
@@ -129,7 +133,7 @@ export function createLinkService(
   const { shortUrl, ownHosts } = deps.destinationRules;
   const isOwnHost = (host: string): boolean => host === shortUrl.host || ownHosts.has(host);
 
-  /** Ids of the owner's links with these properties. Throws `invalid_request` beyond {@link SELECTED_LINKS_MAX}. */
+  /** Ids of the owner's links with these tags, and on these hosts, in lower case. Throws `invalid_request` beyond {@link SELECTED_LINKS_MAX}. */
   async function findIds(
     owner: AccountScope,
     { tags, domains }: { tags?: readonly string[]; domains?: readonly string[] },
@@ -141,11 +145,7 @@ export function createLinkService(
         ...(tags === undefined ? {} : { tags: tags.filter(isStorable) }),
         ...(domains === undefined
           ? {}
-          : {
-              domains: domains
-                .filter(isStorable)
-                .map((host) => (isOwnHost(host.toLowerCase()) ? null : host.toLowerCase())),
-            }),
+          : { domains: domains.map((host) => (isOwnHost(host) ? null : host)) }),
       },
       SELECTED_LINKS_MAX,
     );
@@ -165,10 +165,33 @@ export function createLinkService(
     return new Map(rows.map(({ id, tags, host }) => [id, { tags, domain: host ?? shortUrl.host }]));
   }
 
+  /** Short URLs and titles of those of the links that still exist and belong to the owner. */
+  async function getNames(
+    owner: AccountScope,
+    ids: readonly Uuid[],
+  ): Promise<Map<Uuid, { short_url: string; title: string | null }>> {
+    const rows = await findLinkNames(sql, owner, ids);
+    return new Map(
+      rows.map((row) => [
+        row.id,
+        { short_url: buildShortUrl(row, shortUrl.origin), title: row.title },
+      ]),
+    );
+  }
+
   return {
     get,
     list,
     findIds,
+    getNames,
+    /** Throws `invalid_request`, naming `param`, for a host, in lower case, that no link of the owner can have. */
+    requireKnownDomains: (owner: AccountScope, hosts: readonly string[], param: string) =>
+      requireKnownDomains(
+        { domains: deps.domains, isOwnHost, ownHost: shortUrl.host },
+        owner,
+        hosts,
+        param,
+      ),
     getProperties,
     /** Whether a host, in lower case, is one of the service's own short domain. */
     isOwnHost,
@@ -176,23 +199,23 @@ export function createLinkService(
     getCreationTimes,
     getFirstCreationTime,
     /** Creates many links: see `bulk/create.ts`. */
-    createMany: (owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) =>
-      createLinks(deps, owner, firstId, rows),
+    async createMany(owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) {
+      // Of a new link no click is spent.
+      return await eachLink(await createLinks(deps, owner, firstId, rows), withTakedown);
+    },
     /** Changes many links: see `bulk/update.ts`. */
     async updateMany(owner: AccountScope, rows: readonly unknown[]) {
-      const { results, propagated } = await updateLinks(deps, owner, rows);
-      const links = results.map(async (result) =>
-        "link" in result ? { link: await complete(result.link) } : result,
-      );
-      return { results: await Promise.all(links), propagated };
+      return await eachLink(await updateLinks(deps, owner, rows), complete);
     },
     /** Deletes many links: see `bulk/update.ts`. */
     removeMany: (owner: AccountScope, ids: readonly string[]) => deleteLinks(deps, owner, ids),
     /** Renames and merges tags: see `bulk/tags.ts`. */
     mergeTags: (owner: AccountScope, tags: readonly string[], into: string) =>
       mergeTags(sql, owner, tags, into),
-    create: (owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> =>
-      createLink(deps, owner, id, body),
+    async create(owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> {
+      const result = await createLink(deps, owner, id, body);
+      return { ...result, link: await withTakedown(result.link) };
+    },
     update: async (
       owner: AccountScope,
       id: Uuid | undefined,
@@ -219,6 +242,19 @@ export function createLinkService(
       explainRequest(await get(owner, id), body, deps.destinationRules.ownHosts),
   };
 }
+
+/** Applies a function to the links of a result. */
+const eachLink = async (
+  { results, propagated }: BulkResult,
+  complete: (row: LinkRow) => Promise<LinkRow>,
+): Promise<BulkResult> => ({
+  results: await Promise.all(
+    results.map(async (result) =>
+      "link" in result ? { link: await complete(result.link) } : result,
+    ),
+  ),
+  propagated,
+});
 
 /** The position of a link in a list. */
 const positionOf = ({ id, clicks, created_at }: LinkRow, { sort }: LinkOrder): Position => ({

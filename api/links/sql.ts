@@ -252,6 +252,18 @@ export async function findLinkProperties(
      where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
 }
 
+/** What names those of the links that belong to the owner, by primary key. */
+export async function findLinkNames(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  ids: readonly Uuid[],
+): Promise<Pick<LinkRow, "id" | "alias" | "title" | "domain_host">[]> {
+  return await sql<Pick<LinkRow, "id" | "alias" | "title" | "domain_host">[]>`
+    select link.id, link.alias, link.title, domain.host as domain_host
+      from links link left join domains domain on domain.id = link.domain_id
+     where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
+}
+
 /** Creation time of the owner's oldest link, from the index on account and time. */
 export async function findFirstCreation(sql: Sql, owner: AccountScope): Promise<Date | undefined> {
   const [row] = await sql<{ created_at: Date }[]>`

@@ -1,6 +1,7 @@
 /** Updates a link. */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { checkAll } from "../http/check-all.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -80,23 +81,22 @@ export async function prepareChanges(
   { accountId }: AccountScope,
   body: UpdateLinkBody,
 ): Promise<LinkChanges> {
-  const settings = await prepareSettings(deps, body);
   const { url, alias, password, expires_at, ...rest } = withoutSettings(body);
+  const [settings, destination, , expires] = await checkAll([
+    () => prepareSettings(deps, body),
+    () => (url === undefined ? undefined : requireDestination(url, deps)),
+    () => (alias === undefined ? undefined : requireAlias(alias)),
+    () => futureInstant("expires_at", expires_at, new Date()),
+  ]);
   const columns: Partial<LinkRow> = Object.fromEntries(
     Object.entries(rest).filter(([, value]) => value !== undefined),
   );
-  if (url !== undefined) {
-    const destination = await requireDestination(url, deps);
+  if (destination !== undefined) {
     columns.original_url = destination.original;
     columns.target_url = destination.href;
   }
-  if (alias !== undefined) {
-    requireAlias(alias);
-    columns.alias = alias;
-  }
-  if (expires_at !== undefined) {
-    columns.expires_at = futureInstant("expires_at", expires_at, new Date());
-  }
+  if (alias !== undefined) columns.alias = alias;
+  if (expires_at !== undefined) columns.expires_at = expires;
   // Last, because hashing is the only costly step.
   if (password !== undefined) {
     columns.password_hash = await hashLinkPassword(deps.passwords, accountId, password);

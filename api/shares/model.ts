@@ -11,14 +11,12 @@ import {
   sharePassword,
 } from "../../shared/contracts/share-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS } from "../analytics/filters.ts";
+import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import { completeFrom, figures } from "../analytics/model.ts";
+import { timezoneField } from "../analytics/period-parameters.ts";
 import { listOf } from "../http/pagination.ts";
 
 const EMBED_ORIGINS_MAX = 10;
-
-/** Longer than the name of any time zone. */
-const ZONE_LENGTH_MAX = 64;
 
 /** The dimensions that a share can show. */
 const breakdowns = z
@@ -29,7 +27,7 @@ const breakdowns = z
 const fields = {
   name: shareName.nullish(),
   breakdowns: breakdowns.optional(),
-  timezone: z.string().max(ZONE_LENGTH_MAX).optional(),
+  timezone: timezoneField,
   password: sharePassword.nullish(),
   embed_origins: z.array(shareOrigin).max(EMBED_ORIGINS_MAX).optional(),
   expires_at: instant.nullish(),

@@ -1,13 +1,13 @@
 /** Reads shared statistics, for people without an account. */
 import { LRUCache } from "lru-cache";
 
-import { COLUMN_FILTERS } from "../analytics/filters.ts";
+import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { createConcurrencyLimit } from "../concurrency-limit.ts";
 import { ApiError, notFound, unavailable } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { createPasswordTryLimit } from "../limits/anonymous.ts";
-import { buildShortUrl } from "../links/model.ts";
+import { buildShortUrl } from "../links/responses.ts";
 import type { LinkService } from "../links/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";

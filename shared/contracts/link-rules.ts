@@ -22,6 +22,12 @@ const VALUE_LENGTH_MAX = 255;
 /** A tag of BCP 47 that browsers send has few of its subtags. */
 const LANGUAGE_LENGTH_MAX = 35;
 
+/** Codes of continents, as GeoIP data have them. */
+export const CONTINENTS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"] as const;
+
+/** Kinds of devices. */
+export const DEVICES = ["mobile", "desktop", "tablet", "other"] as const;
+
 const not = z
   .boolean()
   .optional()
@@ -93,8 +99,8 @@ const listed = <Type extends string, Value extends z.ZodType>(
 const condition = z
   .discriminatedUnion("type", [
     listed("country", country, "DE", "AT"),
-    listed("continent", z.enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"]), "EU"),
-    listed("device", z.enum(["mobile", "desktop", "tablet", "other"]), "mobile"),
+    listed("continent", z.enum(CONTINENTS), "EU"),
+    listed("device", z.enum(DEVICES), "mobile"),
     listed("os", text, "iOS"),
     listed("browser", text, "Firefox"),
     listed("language", language, "de", "pt-br"),

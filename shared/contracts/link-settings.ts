@@ -102,11 +102,9 @@ const LINK_STATUSES = [
   "taken_down",
 ] as const;
 
-/** Fields of a response; each is absent while it is off. */
+/** Fields of a response; each but `status` is absent while it is off. */
 export const settingsResponse = {
-  status: z.enum(LINK_STATUSES).optional().meta({
-    description: "What the link is for visitors now; absent for an active link without settings.",
-  }),
+  status: z.enum(LINK_STATUSES).meta({ description: "What the link is for visitors now." }),
   starts_at: z.iso
     .datetime()
     .optional()

@@ -185,7 +185,8 @@ describe("settings", () => {
     expect(Object.keys(await read(id))).not.toContainAnyValues(["limit_counts", "confirm"]);
     expect(Object.keys(await read(id))).not.toContain("ledger");
     const off = await change(id, { max_clicks: null });
-    expect(Object.keys(off)).not.toContainAnyValues(["status", "max_clicks", "clicks_left"]);
+    expect(Object.keys(off)).not.toContainAnyValues(["max_clicks", "clicks_left"]);
+    expect(off).toMatchObject({ status: "active" });
   });
 
   test("many links at once, and links by an external id, take it as well", async () => {

@@ -131,6 +131,22 @@ const choose = (page: Page, list: string, value: string) =>
   page.getByRole("list", { name: list, exact: true }).getByRole("button", { name: value }).click();
 
 withBrowser("the analytics of the dashboard", () => {
+  test("name links without a request for each", async () => {
+    const aliases = seeded.urls.map((url) => new URL(url).pathname.slice(1));
+    await signedIn("/analytics?timezone=UTC", async (page) => {
+      const asked: string[] = [];
+      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+      await page.reload();
+      const list = page.getByRole("list", { name: "Links", exact: true });
+      for (const alias of aliases) await list.getByRole("link", { name: alias }).waitFor();
+      await page.getByRole("button", { name: "All links" }).click();
+      const table = page.getByRole("dialog").getByRole("table", { name: "Values" });
+      for (const alias of aliases) await table.getByRole("link", { name: alias }).waitFor();
+      expect(asked.some((path) => path.endsWith("/analytics/breakdown"))).toBe(true);
+      expect(asked.filter((path) => path.includes("/links/"))).toEqual([]);
+    });
+  });
+
   test("filter everything by a click on a value; the filters are in the URL and can be reversed and removed", async () => {
     await signedIn("/analytics?timezone=UTC", async (page) => {
       await waitForTotal(page, 12);

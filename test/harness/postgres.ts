@@ -61,6 +61,7 @@ export async function startPostgres(): Promise<TestPostgres> {
       domains: {
         isCustom: () => Promise.resolve(false),
         findCustom: () => Promise.resolve(new Set()),
+        findHosts: () => Promise.resolve({ known: [], others: [] }),
         requireVerified: () => Promise.reject(new Error("This test has no domains.")),
       },
       destinationRules: {

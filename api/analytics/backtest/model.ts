@@ -2,13 +2,8 @@
 import * as z from "zod";
 
 import { rulesField } from "../../../shared/contracts/link-rules.ts";
-import { PERIODS } from "../../../shared/contracts/periods.ts";
 import { completeFrom } from "../model.ts";
-
-/** Most characters of a date and of a time zone's name. */
-const DATE_LENGTH_MAX = 64;
-
-const text = z.string().max(DATE_LENGTH_MAX).optional();
+import { periodParameters } from "../period-parameters.ts";
 
 export const backtestBody = z
   .strictObject({
@@ -18,10 +13,7 @@ export const backtestBody = z
         [{ url: "https://example.com/de", conditions: [{ type: "country", in: ["DE", "AT"] }] }],
       ],
     }),
-    period: z.enum(PERIODS).optional(),
-    start_date: text,
-    end_date: text,
-    timezone: text,
+    ...periodParameters,
   })
   .meta({ id: "BacktestQuery" });
 

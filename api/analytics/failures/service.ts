@@ -4,8 +4,10 @@ import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/failur
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
 import { decodeId, encodeId } from "../../../shared/ids.ts";
 import type { DomainService } from "../../domains/service.ts";
+import { invalidField } from "../../http/errors.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import type { LinkService } from "../../links/service.ts";
+import { parseFilterValue } from "../filter-values.ts";
 import { resolveRange } from "../period.ts";
 import type { FailuresQuery, FailuresResponse } from "./model.ts";
 import {
@@ -18,19 +20,20 @@ import {
 
 type FailureServiceDeps = {
   clickhouse: ClickHouse;
-  links: Pick<LinkService, "get" | "getFirstCreationTime" | "isOwnHost">;
+  links: Pick<LinkService, "get" | "getFirstCreationTime" | "isOwnHost" | "requireKnownDomains">;
   domains: Pick<DomainService, "listVerified">;
 };
 
 export type FailureService = ReturnType<typeof createFailureService>;
 
 export function createFailureService({ clickhouse, links, domains }: FailureServiceDeps) {
-  /** Resolves what a query asks for, and when the owner's first link or domain was there. Throws `not_found`. */
+  /** Resolves what a query asks for, and when the owner's first link or domain was there. Throws `not_found` and `invalid_request`. */
   async function resolveScope(
     owner: AccountScope,
     { link_id, domain: given }: Pick<FailuresQuery, "link_id" | "domain">,
   ): Promise<{ scope: FailureScope; createdAt: number }> {
-    const host = given?.toLowerCase();
+    const host = given === undefined ? undefined : parseDomain(given);
+    if (host !== undefined) await links.requireKnownDomains(owner, [host], "domain");
     const domain = host !== undefined && links.isOwnHost(host) ? DEFAULT_DOMAIN : host;
     if (link_id !== undefined) {
       const { id, created_at } = await links.get(owner, decodeId("link", link_id));
@@ -81,6 +84,13 @@ export function createFailureService({ clickhouse, links, domains }: FailureServ
       };
     },
   };
+}
+
+/** Returns a domain in lower case; throws `invalid_request`. */
+function parseDomain(text: string): string {
+  const parsed = parseFilterValue("domain", text);
+  if ("expected" in parsed) throw invalidField("domain", `must be ${parsed.expected}`);
+  return parsed.value;
 }
 
 function sumUp(rows: readonly FailureRow[]): FailuresResponse["summary"] {

@@ -7,7 +7,7 @@ import { startPostgres, type TestPostgres } from "../../../test/harness/postgres
 import { ApiError } from "../../http/errors.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import type { LinkRow } from "../model.ts";
-import type { BulkResult } from "./model.ts";
+import { type BulkResult, toEntries } from "./model.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -99,6 +99,35 @@ describe("creating many links", () => {
     expect(await usedOf(owner)).toBe(3);
   });
 
+  test("names all faults of a row", async () => {
+    const owner = await newOwner();
+    const { results } = await create(owner, [
+      { titel: "x", title: 1, tags: "a" },
+      {
+        url: "nonsense",
+        alias: "v1",
+        expired_url: "ftp://example.com/",
+        split: {
+          arms: [
+            { url: "nonsense", weight: 1 },
+            { url, weight: 1 },
+          ],
+        },
+        expires_at: "2001-01-01T00:00:00Z",
+      },
+    ]);
+    const { data } = toEntries(results, () => ({}));
+    const errors = data.map((entry) => ("error" in entry ? entry.error : undefined));
+    expect(errors.map((error) => [error?.code, error?.param])).toEqual([
+      ["invalid_request", "url"],
+      ["invalid_alias", "alias"],
+    ]);
+    expect(errors.map((error) => error?.details?.map(({ param }) => param))).toEqual([
+      ["url", "title", "tags", "titel"],
+      ["alias", "url", "expired_url", "split.arms.0.url", "expires_at"],
+    ]);
+  });
+
   test("finds what an earlier attempt of the same request has created", async () => {
     const owner = await newOwner();
     const id = newUuid();
@@ -143,6 +172,20 @@ describe("creating many links", () => {
 });
 
 describe("updating many links", () => {
+  test("names all faults of a row", async () => {
+    const owner = await newOwner();
+    const { id } = linkOf(await create(owner, [{ url }]));
+    const { results } = await postgres.links.updateMany(owner, [
+      { id: encodeId("link", id), url: "nonsense", alias: "-", expires_at: "2001-01-01T00:00:00Z" },
+    ]);
+    const [result] = results;
+    expect(result !== undefined && "error" in result && result.error.details).toMatchObject([
+      { param: "url" },
+      { param: "alias" },
+      { param: "expires_at" },
+    ]);
+  });
+
   test("judges each row alone, and publishes the new names and the freed ones", async () => {
     const owner = await newOwner();
     const stranger = await newOwner();

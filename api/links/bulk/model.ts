@@ -8,7 +8,8 @@ import {
   updateLinkBody,
 } from "../../../shared/contracts/link-schemas.ts";
 import { type ApiError, ERROR_CODES } from "../../http/errors.ts";
-import { createdLink, fullLink, type LinkRow } from "../model.ts";
+import type { LinkRow } from "../model.ts";
+import { createdLink, fullLink } from "../responses.ts";
 
 /**
  * A list whose rows are judged alone: it takes any row, and is documented as a list of `row`s. An invalid row is found
@@ -59,6 +60,7 @@ const rowError = z.object({
   code: z.enum(ERROR_CODES),
   message: z.string(),
   param: z.string().optional(),
+  details: z.array(z.object({ param: z.string(), message: z.string() })).optional(),
 });
 
 const entriesOf = <Entry extends z.ZodRawShape>(entry: Entry) =>
@@ -96,9 +98,15 @@ export function toEntries<Entry extends object>(
 ) {
   const data = results.map((result, index) => {
     if ("link" in result) return { index, ...toEntry(result.link) };
-    const { reason: code, message, param } = result.error;
-    return { index, error: { code, message, ...(param === undefined ? {} : { param }) } };
+    return { index, error: toRowError(result.error) };
   });
   const failed = results.filter((result) => "error" in result).length;
   return { data, failed, succeeded: results.length - failed };
 }
+
+const toRowError = ({ reason: code, message, param, details }: ApiError) => ({
+  code,
+  message,
+  ...(param === undefined ? {} : { param }),
+  ...(details === undefined ? {} : { details: [...details] }),
+});

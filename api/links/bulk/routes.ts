@@ -8,7 +8,8 @@ import type { AuthPlugin } from "../../auth/plugin.ts";
 import { principalOf } from "../../http/request-context.ts";
 import type { Idempotent } from "../../idempotency/idempotent.ts";
 import type { ConsumeMany } from "../../limits/consume-many.ts";
-import { propagationHeaders, toCreatedLink, toFullLink } from "../model.ts";
+import { includeInCreatedQuery, includeQuery } from "../model.ts";
+import { propagationHeaders, toCreatedLink, toFullLink } from "../responses.ts";
 import type { LinkService } from "../service.ts";
 import {
   bulkCreateBody,
@@ -49,13 +50,13 @@ export const bulkLinkRoutes = ({
     .use(auth)
     .post(
       "/links/bulk",
-      async ({ call, request, body, set }) => {
+      async ({ call, request, query: { include }, body, set }) => {
         const principal = principalOf(call);
         return await idempotent({ principal, request, body, set }, async (id) => {
           await consumeMany({ call, set }, "POST /v1/links", body.links.length);
           const { results, propagated } = await links.createMany(principal, id, body.links);
           const { data, failed, succeeded } = toEntries(results, (row) => ({
-            link: toCreatedLink(row, shortUrl),
+            link: toCreatedLink(row, shortUrl, include),
           }));
           return {
             status: 200,
@@ -68,6 +69,7 @@ export const bulkLinkRoutes = ({
         access: { scope: "links:write", limit: null, cost: 1 },
         jsonBody: "required",
         idempotent: true,
+        query: includeInCreatedQuery,
         body: bulkCreateBody,
         response: { 200: bulkCreateResponse },
         detail: {
@@ -80,17 +82,18 @@ export const bulkLinkRoutes = ({
     )
     .patch(
       "/links/bulk",
-      async ({ call, body, set }) => {
+      async ({ call, query: { include }, body, set }) => {
         const { results, propagated } = await links.updateMany(principalOf(call), body.links);
         Object.assign(set.headers, propagationHeaders(propagated));
         const { data, failed, succeeded } = toEntries(results, (row) => ({
-          link: toFullLink(row, shortUrl),
+          link: toFullLink(row, shortUrl, include),
         }));
         return { data, updated: succeeded, failed };
       },
       {
         access: { scope: "links:write", limit: null, cost: 1 },
         jsonBody: "required",
+        query: includeQuery,
         body: bulkUpdateBody,
         response: { 200: bulkUpdateResponse },
         detail: {

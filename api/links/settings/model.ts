@@ -47,10 +47,7 @@ const request = z.object(settingsFields);
 export type SettingsBody = z.output<typeof request>;
 
 /** What a link is for its visitors at an instant (Unix milliseconds). */
-export function statusOf(
-  state: Omit<State, "archived">,
-  now: number,
-): NonNullable<Response["status"]> {
+export function statusOf(state: Omit<State, "archived">, now: number): Response["status"] {
   const { extras, expires_at, taken_down } = state;
   if (taken_down) return "taken_down";
   if (extras?.disabled === true) return "disabled";
@@ -60,16 +57,12 @@ export function statusOf(
 }
 
 /** The fields of a response about a link's settings. */
-export function settingsOf(row: State, now: number): Partial<Response> {
-  const status = statusOf(row, now);
-  const archived = row.archived ? { archived: true as const } : {};
+export function settingsOf(row: State, now: number): Response {
   const { split, ledger: _, host_changed_at: __, ...settings } = row.extras ?? {};
   const left = clicksLeft(row);
-  if (split === undefined && Object.keys(settings).length === 0)
-    return status === "active" ? archived : { status, ...archived };
   return {
-    status,
-    ...archived,
+    status: statusOf(row, now),
+    ...(row.archived ? { archived: true as const } : {}),
     ...settings,
     ...(left === undefined ? {} : { clicks_left: left }),
     ...(split === undefined ? {} : { split: { arms: split.arms, until: split.until } }),

@@ -1,5 +1,5 @@
 /** Validates the URLs of a request's settings together. */
-import { ApiError } from "../../http/errors.ts";
+import { ApiError, DETAILS_MAX } from "../../http/errors.ts";
 import { type DestinationDeps, requireDestination } from "../validation.ts";
 import type { SettingsBody } from "./model.ts";
 
@@ -11,7 +11,7 @@ type UrlField = readonly [field: string, url: string];
 
 /**
  * Validates the URLs of settings as destinations; that of a preview's image must be https. Throws `invalid_url` for the
- * first that is not valid, naming its field.
+ * first that is not valid, naming its field, with all of them as details.
  */
 export async function requireUrls(body: SettingsBody, deps: DestinationDeps): Promise<void> {
   const fields = urlsOf(body);
@@ -22,8 +22,13 @@ export async function requireUrls(body: SettingsBody, deps: DestinationDeps): Pr
     for (const [i, field] of next) problems[i] = await findProblem(field, deps);
   });
   await Promise.all(workers);
-  const problem = problems.find((one) => one !== undefined);
-  if (problem !== undefined) throw problem;
+  const [first, ...others] = problems.filter((one) => one !== undefined);
+  if (first === undefined) return;
+  const details = [first, ...others].slice(0, DETAILS_MAX).map(({ param = "", message }) => ({
+    param,
+    message,
+  }));
+  throw new ApiError("invalid_url", first.message, { param: first.param, details });
 }
 
 function urlsOf({ expired_url, rules, split, preview }: SettingsBody): UrlField[] {

@@ -51,6 +51,23 @@ export const ANALYTICS_FIELDS: Readonly<Record<string, Prose>> = {
   "LinkTimes.period": { text: "The period of the query; `custom` with dates.", example: "7d" },
   "AccountTimes.period": { text: "The period of the query; `custom` with dates.", example: "7d" },
   by: { text: "The dimensions of the query.", example: ["country", "device"] },
+  "AccountBreakdown.link": { text: "The link in `values`; only where it is a dimension." },
+  "LinkName.short_url": {
+    text: "The short URL; null for a deleted link, and without the scope `links:read`.",
+    example: "https://short.example.com/spring-sale",
+  },
+  "LinkName.title": {
+    text: "The title; null for none, for a deleted link, and without the scope `links:read`.",
+    example: "Spring sale",
+  },
+  "TopLink.short_url": {
+    text: "The short URL; null for a deleted link, and without the scope `links:read`.",
+    example: "https://short.example.com/spring-sale",
+  },
+  "TopLink.title": {
+    text: "The title; null for none, for a deleted link, and without the scope `links:read`.",
+    example: "Spring sale",
+  },
   values: {
     text: "The value of each dimension. A region has its country too, and a city its country and region.",
     example: { country: "DE", device: "mobile" },

@@ -87,6 +87,7 @@ const LINK_FIELDS: Readonly<Record<string, Prose>> = {
     text: "All clicks by people, without bots and prefetches; up to a few seconds old.",
     example: 1284,
   },
+  "Link.unique_clicks": { text: "Distinct visitors of the link, of all time.", example: 0 },
   "ListedLink.unique_clicks": { text: "Distinct visitors of the link, of all time.", example: 973 },
   "FullLink.unique_clicks": { text: "Distinct visitors of the link, of all time.", example: 973 },
   has_password: { text: "Whether visitors must enter a password.", example: false },

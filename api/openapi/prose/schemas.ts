@@ -11,7 +11,7 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   BulkDeletions: "The outcome of each deletion of a bulk request.",
   MergeTagsRequest: "Tags to replace by one.",
   MergeTagsResponse: "What a merge of tags has done.",
-  Link: "A link, as creations return it.",
+  Link: "A link, as creations return it: with every setting that is on, and the rest with `include=settings`.",
   ListedLink: "A link of a list; with `include=settings`, all of its fields.",
   FullLink: "A link with all fields.",
   NewLinkRule: "A rule to set: another destination for some visitors.",
@@ -40,6 +40,8 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   AccountSummary: "The clicks of all links over time.",
   ClickTotals: "Sums over a period.",
   ClicksAtTime: "The clicks of a day or an hour.",
+  LinkName:
+    "What a link is called now. Both are null for a deleted link, and for a key without the scope `links:read`.",
   TopLink: "A link with its clicks in the period.",
   Failures: "The requests that led nowhere, over time.",
   FailureCounts: "Failed requests by reason.",

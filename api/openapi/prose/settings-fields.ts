@@ -10,6 +10,7 @@ const linkStatus: Prose = {
 };
 
 export const SETTINGS_FIELDS: Readonly<Record<string, Prose>> = {
+  "Link.status": linkStatus,
   "FullLink.status": linkStatus,
   "ListedLink.status": linkStatus,
   starts_at: {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 
 import { PERIODS } from "../../../shared/contracts/periods.ts";
-import { countryName } from "../../analytics/breakdowns.ts";
+import { countryName } from "../../analytics/countries.ts";
 import type { SharedStatistics } from "../model.ts";
 
 const STYLE = `

@@ -61,10 +61,12 @@ export function createCalls(options: ClientOptions) {
       path: string,
       body: unknown,
       { idempotencyKey, signal }: CallOptions = {},
+      query?: Query,
     ): Promise<Result> =>
       json<Result>({
         method: "POST",
         path,
+        query,
         body,
         idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
         signal,

@@ -9,14 +9,17 @@ type ListQuery = Query<"listLinks">;
 /** Creates the functions for links. */
 export const createLinks = ({ send, json, get, create, remove, list }: Calls) => ({
   /**
-   * Creates a link, which redirects as soon as the call returns.
+   * Creates a link, which redirects as soon as the call returns. Returns every setting that is on, and with
+   * `include: "settings"` all other fields as well.
    *
    * @throws ShorthopError `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request`, `rate_limited`.
    * @example
    * const link = await shorthop.links.create({ url: "https://example.com/", alias: "hello" });
    */
-  create: (link: Body<"createLink">, options?: CallOptions) =>
-    create<ResponseBody<"createLink">>("/v1/links", link, options),
+  create: (
+    link: Body<"createLink">,
+    { include, ...options }: CallOptions & Query<"createLink"> = {},
+  ) => create<ResponseBody<"createLink">>("/v1/links", link, options, { include }),
   /**
    * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests of up to 100 links
    * (10 with a password), one after another.
@@ -29,7 +32,7 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
    */
   createMany: async (
     links: Body<"createLinks">["links"],
-    options: CallOptions = {},
+    { include, ...options }: CallOptions & Query<"createLinks"> = {},
   ): Promise<ResponseBody<"createLinks">> => {
     const key = options.idempotencyKey ?? crypto.randomUUID();
     const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
@@ -38,6 +41,7 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
         "/v1/links/bulk",
         { links: chunk },
         { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
+        { include },
       ),
     );
   },
@@ -98,10 +102,15 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
    * @example
    * await shorthop.links.update(link.id, { url: "https://example.com/new", expires_at: null });
    */
-  update: async (id: string, change: Body<"updateLink">, { signal, ifMatch }: ChangeOptions = {}) =>
+  update: async (
+    id: string,
+    change: Body<"updateLink">,
+    { signal, ifMatch, include }: ChangeOptions & Query<"updateLink"> = {},
+  ) =>
     json<ResponseBody<"updateLink">>({
       method: "PATCH",
       path: path`/v1/links/${id}`,
+      query: { include },
       body: change,
       headers: { "if-match": ifMatch },
       signal,
@@ -113,11 +122,15 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
    * @example
    * const { failed } = await shorthop.links.updateMany([{ id: link.id, tags: ["spring"] }]);
    */
-  updateMany: (changes: Body<"updateLinks">["links"], { signal }: CallOptions = {}) =>
+  updateMany: (
+    changes: Body<"updateLinks">["links"],
+    { signal, include }: CallOptions & Query<"updateLinks"> = {},
+  ) =>
     inChunks(splitIntoChunks(changes, LINKS_MAX, hasPassword, PASSWORDS_MAX), (links) =>
       json<ResponseBody<"updateLinks">>({
         method: "PATCH",
         path: "/v1/links/bulk",
+        query: { include },
         body: { links },
         signal,
       }),
@@ -129,10 +142,15 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
    * @example
    * await shorthop.links.upsert("order-4711", { url: "https://example.com/orders/4711" });
    */
-  upsert: async (externalId: string, link: Body<"upsertLink">, { signal }: CallOptions = {}) =>
+  upsert: async (
+    externalId: string,
+    link: Body<"upsertLink">,
+    { signal, include }: CallOptions & Query<"upsertLink"> = {},
+  ) =>
     json<ResponseBody<"upsertLink">>({
       method: "PUT",
       path: path`/v1/links/external/${externalId}`,
+      query: { include },
       body: link,
       signal,
     }),

@@ -566,7 +566,7 @@ export interface paths {
     put?: never;
     /**
      * Create a link
-     * @description The link redirects as soon as you receive the response. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
+     * @description The link redirects as soon as you receive the response, which has every setting that is on. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
      *
      *     Requires the scope `links:write`.
      */
@@ -915,6 +915,8 @@ export interface components {
          * @example 214
          */
         clicks: number;
+        /** @description The link in `values`; only where it is a dimension. */
+        link?: components["schemas"]["LinkName"];
         /**
          * @description Share of the clicks in the period, in percent, with one decimal.
          * @example 16.7
@@ -1438,97 +1440,97 @@ export interface components {
       /** @description Filters, as in the query of other requests. */
       filters?: {
         /**
-         * @description Name of the browser.
+         * @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example Safari
          */
         browser?: string | string[];
         /**
-         * @description Name of the city.
+         * @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example Berlin
          */
         city?: string | string[];
         /**
-         * @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default.
+         * @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example human
          */
         class?: string | string[];
         /**
-         * @description Code of the continent.
+         * @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example EU
          */
         continent?: string | string[];
         /**
-         * @description ISO 3166-1 code of the country; `ZZ` where it is unknown.
+         * @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example DE
          */
         country?: string | string[];
         /**
-         * @description `mobile`, `desktop`, `tablet` or `other`.
+         * @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example mobile
          */
         device?: string | string[];
         /**
-         * @description Domain of the link.
+         * @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example go.example.com
          */
         domain?: string | string[];
         /**
-         * @description Short domain that was visited.
+         * @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example short.example.com
          */
         host?: string | string[];
         /**
-         * @description Preferred language of the browser.
+         * @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example de
          */
         language?: string | string[];
         /**
-         * @description Name of the operating system.
+         * @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example iOS
          */
         os?: string | string[];
         /**
-         * @description Registrable domain of the referring page, or `direct`.
+         * @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example google.com
          */
         referrer?: string | string[];
         /**
-         * @description Path of the referring page.
+         * @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example /news
          */
         referrer_path?: string | string[];
         /**
-         * @description ISO 3166-2 code of the region, without the country.
+         * @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example DE-BE
          */
         region?: string | string[];
         /**
-         * @description A tag that the link has now.
+         * @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example launch
          */
         tag?: string | string[];
         /**
-         * @description `utm_campaign` of the click.
+         * @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example spring
          */
         utm_campaign?: string | string[];
         /**
-         * @description `utm_content` of the click.
+         * @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example header
          */
         utm_content?: string | string[];
         /**
-         * @description `utm_medium` of the click.
+         * @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example email
          */
         utm_medium?: string | string[];
         /**
-         * @description `utm_source` of the click.
+         * @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example newsletter
          */
         utm_source?: string | string[];
         /**
-         * @description `utm_term` of the click.
+         * @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example shoes
          */
         utm_term?: string | string[];
@@ -1583,6 +1585,8 @@ export interface components {
                * @example invalid_request
                */
               code: string;
+              /** @description Every problem that was found in the request, at most 20. */
+              details?: components["schemas"]["ErrorDetail"][];
               /**
                * @description A sentence for people; its wording may change.
                * @example url is required.
@@ -1640,6 +1644,8 @@ export interface components {
                * @example invalid_request
                */
               code: string;
+              /** @description Every problem that was found in the request, at most 20. */
+              details?: components["schemas"]["ErrorDetail"][];
               /**
                * @description A sentence for people; its wording may change.
                * @example url is required.
@@ -1700,6 +1706,8 @@ export interface components {
                * @example invalid_request
                */
               code: string;
+              /** @description Every problem that was found in the request, at most 20. */
+              details?: components["schemas"]["ErrorDetail"][];
               /**
                * @description A sentence for people; its wording may change.
                * @example url is required.
@@ -2412,11 +2420,11 @@ export interface components {
        */
       starts_at?: string;
       /**
-       * @description What the link is for visitors now; absent for an active link without settings.
+       * @description What the link is for visitors now.
        * @example active
        * @enum {string}
        */
-      status?: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
+      status: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
       /**
        * @description Labels to filter links by.
        * @example [
@@ -2502,7 +2510,7 @@ export interface components {
       /** @description Shared by the API and the dashboard. */
       quotas: components["schemas"]["Quota"][];
     };
-    /** @description A link, as creations return it. */
+    /** @description A link, as creations return it: with every setting that is on, and the rest with `include=settings`. */
     Link: {
       /**
        * @description The path of the short URL: chosen, or seven random characters.
@@ -2510,11 +2518,29 @@ export interface components {
        */
       alias: string;
       /**
+       * @description Lists leave the link out unless asked; it redirects as before.
+       * @example true
+       * @constant
+       */
+      archived?: true;
+      /**
        * Format: int64
        * @description All clicks by people, without bots and prefetches; up to a few seconds old.
        * @example 1284
        */
       clicks: number;
+      /**
+       * Format: int64
+       * @description How often it will still lead on.
+       * @example 37
+       */
+      clicks_left?: number;
+      /**
+       * @description A page with a button comes before the destination.
+       * @example true
+       * @constant
+       */
+      confirm?: true;
       /**
        * Format: date-time
        * @description When it was created.
@@ -2522,10 +2548,21 @@ export interface components {
        */
       created_at: string;
       /**
+       * @description The link answers as if it did not exist.
+       * @example true
+       * @constant
+       */
+      disabled?: true;
+      /**
        * @description null for the service's own domain.
        * @example null
        */
       domain: string | null;
+      /**
+       * @description Where visitors are redirected once the link has expired or its limit is reached.
+       * @example https://example.com/over
+       */
+      expired_url?: string;
       /**
        * Format: date-time
        * @description When it stops working; null for never.
@@ -2538,20 +2575,66 @@ export interface components {
        */
       external_id: string | null;
       /**
+       * @description What becomes of a path beyond the alias; without it there is nothing.
+       * @example append
+       * @enum {string}
+       */
+      forward_path?: "append" | "ignore";
+      /**
+       * @description Whether the short URL's own query is passed on to the destination.
+       * @example true
+       */
+      forward_query?: boolean;
+      /**
+       * @description Whether visitors must enter a password.
+       * @example false
+       */
+      has_password?: boolean;
+      /**
        * @description The link's id, for the paths of this API.
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id: string;
       /**
+       * @description Whether only people spend clicks of the limit; others get a page with a button.
+       * @example human
+       * @constant
+       */
+      limit_counts?: "human";
+      /**
+       * Format: int64
+       * @description How often the link leads on, over all redirectors.
+       * @example 100
+       */
+      max_clicks?: number;
+      /**
        * @description The destination, as it was sent.
        * @example https://example.com/spring/sale?ref=newsletter
        */
       original_url: string;
+      /** @description The card that link-preview agents get instead of the redirect. */
+      preview?: components["schemas"]["LinkPreview"];
+      /** @description Other destinations for some visitors: the first rule that matches decides. */
+      rules?: components["schemas"]["LinkRule"][];
       /**
        * @description The URL that visitors open.
        * @example https://short.example.com/spring-sale
        */
       short_url: string;
+      /** @description Other destinations for shares of the visitors whom no rule matches. */
+      split?: components["schemas"]["LinkSplit"];
+      /**
+       * Format: date-time
+       * @description Until then the link answers as if it did not exist.
+       * @example 2030-01-01T08:00:00Z
+       */
+      starts_at?: string;
+      /**
+       * @description What the link is for visitors now.
+       * @example active
+       * @enum {string}
+       */
+      status: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
       /**
        * @description Labels to filter links by.
        * @example [
@@ -2565,6 +2648,43 @@ export interface components {
        * @example Spring sale
        */
       title: string | null;
+      /**
+       * Format: int64
+       * @description Distinct visitors of the link, of all time.
+       * @example 0
+       */
+      unique_clicks?: number;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at?: string;
+      /**
+       * @description Set as `utm_campaign` on the destination's query.
+       * @example spring
+       */
+      utm_campaign?: string | null;
+      /**
+       * @description Set as `utm_content` on the destination's query.
+       * @example header
+       */
+      utm_content?: string | null;
+      /**
+       * @description Set as `utm_medium` on the destination's query.
+       * @example email
+       */
+      utm_medium?: string | null;
+      /**
+       * @description Set as `utm_source` on the destination's query.
+       * @example newsletter
+       */
+      utm_source?: string | null;
+      /**
+       * @description Set as `utm_term` on the destination's query.
+       * @example shoes
+       */
+      utm_term?: string | null;
     };
     /** @description A share of the visitors, with its destination. */
     LinkArm: {
@@ -3442,6 +3562,19 @@ export interface components {
       /** @description Not with `starting_after`, which needs no total. */
       pagination?: components["schemas"]["Pagination"];
     };
+    /** @description What a link is called now. Both are null for a deleted link, and for a key without the scope `links:read`. */
+    LinkName: {
+      /**
+       * @description The short URL; null for a deleted link, and without the scope `links:read`.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url: string | null;
+      /**
+       * @description The title; null for none, for a deleted link, and without the scope `links:read`.
+       * @example Spring sale
+       */
+      title: string | null;
+    };
     /** @description The card that link-preview agents get. */
     LinkPreview: {
       /**
@@ -4102,7 +4235,7 @@ export interface components {
        */
       starts_at?: string;
       /**
-       * @description What the link is for visitors now; absent for an active link without settings.
+       * @description What the link is for visitors now.
        * @example active
        * @enum {string}
        */
@@ -5020,6 +5153,16 @@ export interface components {
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       link_id: string;
+      /**
+       * @description The short URL; null for a deleted link, and without the scope `links:read`.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url: string | null;
+      /**
+       * @description The title; null for none, for a deleted link, and without the scope `links:read`.
+       * @example Spring sale
+       */
+      title: string | null;
     };
     /** @description An alias that was asked for and that no link has. */
     UnknownAlias: {
@@ -5052,55 +5195,55 @@ export interface operations {
   getAccountAnalytics: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
         /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
         compare?: "previous" | "year";
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5124,53 +5267,53 @@ export interface operations {
   getLinkAnalytics: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
         /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
         compare?: "previous" | "year";
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5197,57 +5340,57 @@ export interface operations {
   getLinkBreakdown: {
     parameters: {
       query: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
         /** @description One dimension, or two separated by a comma. */
         by: string;
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
         /** @description The `next_cursor` of the page before. */
         starting_after?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5274,51 +5417,51 @@ export interface operations {
   getLinkDevices: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5345,55 +5488,55 @@ export interface operations {
   getLinkGeo: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Whether to group by country, region or city. */
         group_by?: "country" | "region" | "city";
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5420,53 +5563,53 @@ export interface operations {
   getLinkReferrers: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5493,43 +5636,43 @@ export interface operations {
   streamLinkClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: {
@@ -5558,51 +5701,51 @@ export interface operations {
   getLinkTargets: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5629,51 +5772,51 @@ export interface operations {
   getLinkTimes: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5700,57 +5843,57 @@ export interface operations {
   getAccountBreakdown: {
     parameters: {
       query: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
         /** @description One dimension, or two separated by a comma. `tag` and `domain`, those that the links have now, stand alone. */
         by: string;
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
         /** @description The `next_cursor` of the page before. */
         starting_after?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5799,51 +5942,51 @@ export interface operations {
   getAccountDevices: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5903,55 +6046,55 @@ export interface operations {
   getAccountGeo: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
         /** @description Whether to group by country, region or city. */
         group_by?: "country" | "region" | "city";
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -5975,53 +6118,53 @@ export interface operations {
   getAccountReferrers: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -6045,51 +6188,51 @@ export interface operations {
   getAccountTimes: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -6113,57 +6256,57 @@ export interface operations {
   listClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The most entries to return. */
         limit?: number;
         /** @description Only clicks of this link. */
         link_id?: string;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
         /** @description The `next_cursor` of the page before. */
         starting_after?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -6187,53 +6330,53 @@ export interface operations {
   exportClicks: {
     parameters: {
       query?: {
-        /** @description Name of the browser. */
+        /** @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         browser?: string | string[];
-        /** @description Name of the city. */
+        /** @description Name of the city, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         city?: string | string[];
-        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. */
+        /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Code of the continent. */
+        /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
-        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. */
+        /** @description ISO 3166-1 code of the country; `ZZ` where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         country?: string | string[];
-        /** @description `mobile`, `desktop`, `tablet` or `other`. */
+        /** @description `mobile`, `desktop`, `tablet` or `other`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         device?: string | string[];
-        /** @description Domain of the link. */
+        /** @description Domain of the link: one of the account, or the service's own. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         domain?: string | string[];
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description Short domain that was visited. */
+        /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
-        /** @description Preferred language of the browser. */
+        /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Only clicks of this link. */
         link_id?: string;
-        /** @description Name of the operating system. */
+        /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
-        /** @description Registrable domain of the referring page, or `direct`. */
+        /** @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer?: string | string[];
-        /** @description Path of the referring page. */
+        /** @description Path of the referring page. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         referrer_path?: string | string[];
-        /** @description ISO 3166-2 code of the region, without the country. */
+        /** @description ISO 3166-2 code of the region, its name where it has no code, or `Unknown`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description A tag that the link has now. */
+        /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
-        /** @description `utm_campaign` of the click. */
+        /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
-        /** @description `utm_content` of the click. */
+        /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_content?: string | string[];
-        /** @description `utm_medium` of the click. */
+        /** @description `utm_medium` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_medium?: string | string[];
-        /** @description `utm_source` of the click. */
+        /** @description `utm_source` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_source?: string | string[];
-        /** @description `utm_term` of the click. */
+        /** @description `utm_term` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_term?: string | string[];
       };
       header?: never;
@@ -6614,7 +6757,10 @@ export interface operations {
   };
   createLink: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`. */
+        include?: "settings";
+      };
       header?: {
         /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
@@ -6708,7 +6854,10 @@ export interface operations {
   };
   updateLink: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
       header?: {
         /** @description The `ETag` of the version that you have read: 412 if it has changed. */
         "If-Match"?: string;
@@ -6831,7 +6980,10 @@ export interface operations {
   };
   createLinks: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`. */
+        include?: "settings";
+      };
       header?: {
         /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
         "Idempotency-Key"?: string;
@@ -6871,7 +7023,10 @@ export interface operations {
   };
   updateLinks: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
       header?: never;
       path?: never;
       cookie?: never;
@@ -6929,7 +7084,10 @@ export interface operations {
   };
   upsertLink: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
       header?: {
         /** @description The `ETag` of the version that you have read: 412 if it has changed. */
         "If-Match"?: string;

@@ -50,7 +50,7 @@ export type PageBody<Operation extends OperationId> = ResponseBody<Operation> & 
 };
 
 /**
- * A link as creations return it; those of lists have these fields too.
+ * A link as creations return it, with every setting that is on.
  *
  * @example
  * const byAlias = new Map<string, Link>();

@@ -1,10 +1,10 @@
-import type { Link } from "../../../../clients/typescript/src/index.ts";
+import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 
-export function DeleteDialog({ link, onClose }: { link: Link; onClose: () => void }) {
+export function DeleteDialog({ link, onClose }: { link: ListedLink; onClose: () => void }) {
   const { scope } = useAccountContext();
   const remove = useApiMutation(() => getClient(scope).links.delete(link.id), {
     invalidate: [["links", scope]],

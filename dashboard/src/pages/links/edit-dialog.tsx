@@ -5,7 +5,7 @@ import { useForm, type UseFormReturn } from "react-hook-form";
 
 import {
   type FullLink,
-  type Link,
+  type ListedLink,
   ShorthopError,
 } from "../../../../clients/typescript/src/index.ts";
 import { getErrorMessage } from "../../data/errors.ts";
@@ -25,7 +25,7 @@ import {
 } from "./form.ts";
 import { OptionalFields } from "./option-fields.tsx";
 
-export function EditDialog({ link, onClose }: { link?: Link; onClose: () => void }) {
+export function EditDialog({ link, onClose }: { link?: ListedLink; onClose: () => void }) {
   const { scope } = useAccountContext();
   const current = useQuery({
     queryKey: ["link to edit", scope, link?.id],

@@ -4,7 +4,7 @@ import { Download, Plus, Search, Upload, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
+import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { useCursorPages } from "../../ui/cursor-pages.ts";
@@ -21,7 +21,8 @@ import { QrDialog } from "./qr-dialog.tsx";
 import { LinkTable } from "./table.tsx";
 
 /** The open dialog, with the link that it is about. */
-type OpenDialog = { kind: "create" | "export" } | { kind: "edit" | "qr" | "delete"; link: Link };
+type OpenDialog =
+  { kind: "create" | "export" } | { kind: "edit" | "qr" | "delete"; link: ListedLink };
 
 export function LinksPage() {
   const { scope } = useAccountContext();

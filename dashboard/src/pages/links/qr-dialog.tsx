@@ -1,7 +1,7 @@
 import { Download } from "lucide-react";
 import { useState } from "react";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
+import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { getBasePath } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -19,7 +19,7 @@ const CORRECTIONS = [
   { value: "H", label: "Highest: 30 %, for a logo" },
 ];
 
-export function QrDialog({ link, onClose }: { link: Link; onClose: () => void }) {
+export function QrDialog({ link, onClose }: { link: ListedLink; onClose: () => void }) {
   const { scope } = useAccountContext();
   const [size, setSize] = useState("512");
   const [correction, setCorrection] = useState("M");

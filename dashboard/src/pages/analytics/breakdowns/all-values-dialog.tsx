@@ -109,11 +109,14 @@ function ValueTable({
       className="values"
       head={[...dimensions.map(dimensionLabel), "Clicks", "Visitors", "Share"]}
     >
-      {rows.map(({ values, clicks, unique_clicks, percentage }) => (
+      {rows.map(({ values, link, clicks, unique_clicks, percentage }) => (
         <tr key={JSON.stringify(values)}>
           {dimensions.map((dimension) => (
             <td key={dimension}>
-              <ValueName row={{ values: valuesOf(values, dimension) }} dimension={dimension} />
+              <ValueName
+                row={{ values: valuesOf(values, dimension), link }}
+                dimension={dimension}
+              />
             </td>
           ))}
           <td className="number">{formatCount(clicks)}</td>
@@ -134,12 +137,13 @@ function valuesOf(values: CountedValues["values"], dimension: Dimension): Counte
 }
 
 /** Whether the text is in a value, as it is shown or as it is stored. */
-function matches({ values }: CountedValues, text: string): boolean {
+function matches({ values, link }: CountedValues, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   const shown = Object.entries(values).map(([name, value]) =>
     describeValue(name as Dimension, value),
   );
-  return [...shown, ...Object.values(values), describePlace(values)].some((candidate) =>
+  const names = [link?.short_url ?? "", link?.title ?? ""];
+  return [...shown, ...Object.values(values), describePlace(values), ...names].some((candidate) =>
     candidate.toLowerCase().includes(wanted),
   );
 }
@@ -150,11 +154,12 @@ async function saveRows(
 ): Promise<void> {
   // Loaded on demand: most visits save nothing.
   const { saveCsv } = await import("../../../data/csv.ts");
-  const table = rows.map(({ values, clicks, unique_clicks, percentage }) => ({
+  const table = rows.map(({ values, link, clicks, unique_clicks, percentage }) => ({
     ...values,
     clicks,
     unique_clicks,
     percentage,
+    ...link,
   }));
   saveCsv(table, `${dimensions.join("-")}.csv`);
 }

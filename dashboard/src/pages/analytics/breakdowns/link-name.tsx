@@ -6,15 +6,22 @@ import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { useViewSearch } from "../question.ts";
 
-export function LinkName({ id }: { id: string }) {
+/** The short URL and title of a link; null when it is deleted. */
+type Name = { short_url: string | null; title: string | null };
+
+/** Asks for the name unless it is given. */
+export function LinkName({ id, name }: { id: string; name?: Name | undefined }) {
   const { scope } = useAccountContext();
   const search = useViewSearch();
-  const { data: link, error } = useQuery({
+  const { data, error } = useQuery({
+    enabled: name === undefined,
     queryKey: ["link", scope, id],
     queryFn: () => getClient(scope).links.get(id),
   });
-  if (link === undefined) {
-    return <span className="hint">{error === null ? id : `${id} (deleted)`}</span>;
+  const link = name ?? data;
+  const isDeleted = name?.short_url === null || error !== null;
+  if (link === undefined || link.short_url === null) {
+    return <span className="hint">{isDeleted ? `${id} (deleted)` : id}</span>;
   }
   return (
     <>

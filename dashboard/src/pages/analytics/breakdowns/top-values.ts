@@ -9,6 +9,7 @@ import {
   useAnalytics,
   useQuestion,
 } from "../question.ts";
+import type { CountedValues } from "./all-values.ts";
 
 /** Values shown on a card. */
 const SHOWN_MAX = 10;
@@ -17,6 +18,8 @@ export type ValueRow = {
   values: Values;
   /** Shown instead of the value. */
   name?: string;
+  /** What a link is called. */
+  link?: CountedValues["link"];
   clicks: number;
   percentage: number;
 };
@@ -79,8 +82,9 @@ function requestOf(
 function readRows(dimension: Dimension, body: Body): ValueRow[] {
   if ("top_links" in body) {
     const total = body.summary.total_clicks;
-    return body.top_links.map(({ link_id, clicks }) => ({
+    return body.top_links.map(({ link_id, clicks, ...link }) => ({
       values: { link: link_id },
+      link,
       clicks,
       percentage: (clicks / total) * 100,
     }));

@@ -42,16 +42,16 @@ export function ValueList({
 
 /** The name of a row's value, as a button that filters by it; of a link, a link to its page. */
 export function ValueName({
-  row: { values, name },
+  row: { values, name, link: linkName },
   dimension,
 }: {
-  row: Pick<ValueRow, "values" | "name">;
+  row: Pick<ValueRow, "values" | "name" | "link">;
   dimension: Dimension;
 }) {
   const { filters, subject } = useQuestion();
   const { toggle } = useFilterActions();
   const { link } = values;
-  if (link !== undefined) return <LinkName id={link} />;
+  if (link !== undefined) return <LinkName id={link} name={linkName} />;
   const text = name ?? describeValue(dimension, values[dimension] ?? "");
   const own = filtersOf(values);
   const place = describePlace(values);

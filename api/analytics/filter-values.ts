@@ -1,0 +1,96 @@
+/**
+ * What the filters of analytics take. A value is compared as clicks have it, whatever its letter case; one that no click can
+ * have is refused, as it would count nothing in silence.
+ */
+import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
+import { normalizeHost } from "../../shared/hosts.ts";
+import { parseCountry, UNKNOWN, UNKNOWN_COUNTRY } from "./countries.ts";
+import { CLASSES, type FilterName } from "./filter-names.ts";
+
+type Vocabulary = {
+  /** Returns the value as clicks have it; undefined for one that no click can have. */
+  parse: (text: string) => string | undefined;
+  /** What a value must be. */
+  expected: string;
+};
+
+const isUnknown = (text: string): boolean =>
+  text === "" || text.toLowerCase() === UNKNOWN.toLowerCase();
+
+/** A text, where clicks have `unknown` when there is none. */
+const orUnknown =
+  (unknown: string, parse: Vocabulary["parse"]): Vocabulary["parse"] =>
+  (text) =>
+    isUnknown(text) ? unknown : parse(text);
+
+const oneOf =
+  (values: readonly string[]): Vocabulary["parse"] =>
+  (text) =>
+    values.find((value) => value.toLowerCase() === text.toLowerCase());
+
+/** Any text: clicks can have values that nobody can list. */
+const free = (parse: (text: string) => string): Vocabulary => ({ parse, expected: "a text" });
+
+/** ASCII letters in lower case, as ClickHouse's `lower` writes them. */
+export const lowerAscii = (text: string): string =>
+  text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+
+/** Columns that are compared ignoring case, as rules do: user agents write their names in several ways. */
+export const CASELESS: ReadonlySet<string> = new Set(["browser", "os"] satisfies FilterName[]);
+
+const agentName: Vocabulary = free((text) => lowerAscii(text === "" ? UNKNOWN : text));
+
+const host: Vocabulary = {
+  parse(text) {
+    const url = /^[^\s/\\?#@]+$/.test(text) ? URL.parse(`http://${text}`) : null;
+    return url === null ? undefined : normalizeHost(url.host);
+  },
+  expected: "a host without scheme and path, such as go.example.com",
+};
+
+/** The filters that do not compare a text as it is given. */
+const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
+  country: {
+    parse: orUnknown(UNKNOWN_COUNTRY, parseCountry),
+    expected: `an ISO 3166-1 code of two letters such as DE, or ${UNKNOWN_COUNTRY} where it is unknown`,
+  },
+  continent: {
+    parse: orUnknown("", oneOf(CONTINENTS)),
+    expected: `one of ${CONTINENTS.join(", ")}, or empty where it is unknown`,
+  },
+  // Codes of ISO 3166-2 where the GeoIP data have them, else names.
+  region: free((text) => {
+    if (isUnknown(text)) return "";
+    return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : text;
+  }),
+  city: free((text) => (isUnknown(text) ? "" : text)),
+  device: { parse: oneOf(DEVICES), expected: `one of ${DEVICES.join(", ")}` },
+  browser: agentName,
+  os: agentName,
+  referrer: free((text) => (text === "" ? "direct" : text.toLowerCase().replace(/^www\./, ""))),
+  referrer_path: free((text) => (text === "/" ? "" : text)),
+  language: {
+    parse: orUnknown("", (text) => (/^[a-z]{2,3}$/i.test(text) ? text.toLowerCase() : undefined)),
+    expected: "a language of two or three letters such as de, or empty where it is unknown",
+  },
+  host,
+  domain: host,
+  class: { parse: oneOf(CLASSES), expected: `one of ${CLASSES.join(", ")}` },
+};
+
+/** Returns a value as clicks have it, or what it must be instead. */
+export function parseFilterValue(
+  name: FilterName,
+  text: string,
+): { value: string } | { expected: string } {
+  const vocabulary = VOCABULARIES[name];
+  const value = vocabulary === undefined ? text : vocabulary.parse(text);
+  return value === undefined ? { expected: vocabulary?.expected ?? "" } : { value };
+}
+
+/** Columns whose empty text is shown, and asked for, under a name. */
+const SHOWN_AS_UNKNOWN: ReadonlySet<string> = new Set(["region", "city"] satisfies FilterName[]);
+
+/** The text under which clients see a value of a column. */
+export const toShownValue = (column: string, value: string): string =>
+  value === "" && SHOWN_AS_UNKNOWN.has(column) ? UNKNOWN : value;

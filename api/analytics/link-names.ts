@@ -1,0 +1,31 @@
+/** Short URLs and titles beside the ids of links, which ClickHouse does not know. */
+import * as z from "zod";
+
+import { decodeId, encodeId } from "../../shared/ids.ts";
+import type { Principal } from "../http/principal.ts";
+import type { LinkService } from "../links/service.ts";
+
+/** Both are null for a link that is deleted, and for callers who may not read links. */
+export const linkName = z
+  .object({ short_url: z.string().nullable(), title: z.string().nullable() })
+  .meta({ id: "LinkName" });
+
+type LinkName = z.output<typeof linkName>;
+
+/** Who asks; only with the scope `links:read` are links named. */
+export type Reader = Pick<Principal, "accountId" | "mode" | "scopes">;
+
+const NO_NAME: LinkName = { short_url: null, title: null };
+
+/** Reads the names of the links with these ids, in one statement. */
+export async function readLinkNames(
+  links: Pick<LinkService, "getNames">,
+  reader: Reader,
+  ids: readonly string[],
+): Promise<(id: string) => LinkName> {
+  if (ids.length === 0 || !reader.scopes.includes("links:read")) return () => NO_NAME;
+  const uuids = ids.flatMap((id) => decodeId("link", id) ?? []);
+  const found = await links.getNames(reader, uuids);
+  const names = new Map([...found].map(([uuid, name]) => [encodeId("link", uuid), name]));
+  return (id) => names.get(id) ?? NO_NAME;
+}

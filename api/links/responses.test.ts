@@ -1,0 +1,97 @@
+/** Goal: a write answers what was set, as a read of the link does. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { encodeId, newUuid } from "../../shared/ids.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { BulkResult } from "./bulk/model.ts";
+import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
+import { createdLink, fullLink, toCreatedLink, toFullLink } from "./responses.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+const SHORT_URL = "https://sho.rt";
+
+const SETTINGS: UpdateLinkBody = {
+  utm_source: "news",
+  forward_query: true,
+  starts_at: "2090-01-01T00:00:00.000Z",
+  expired_url: "https://example.com/over",
+  rules: [
+    { url: "https://example.com/de", conditions: [{ type: "country", in: ["DE"] }] },
+    { url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] },
+  ],
+  split: { arms: [{ url: "https://example.com/b", weight: 30 }] },
+  preview: { title: "Spring sale" },
+  forward_path: "append",
+  max_clicks: 5,
+  limit_counts: "human",
+  confirm: true,
+  archived: true,
+};
+
+let postgres: TestPostgres;
+let owner: AccountScope;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  owner = { accountId: await postgres.addAccount(), mode: "live" };
+});
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const firstOf = ({ results: [result] }: BulkResult): LinkRow => {
+  if (result === undefined || !("link" in result)) throw new Error("The row failed.");
+  return result.link;
+};
+
+const body: CreateLinkBody = { ...SETTINGS, url: "https://example.com/" };
+
+const create = async () => (await postgres.links.create(owner, newUuid(), body)).link;
+
+const WRITES: Record<string, () => Promise<LinkRow>> = {
+  create,
+  createMany: async () => firstOf(await postgres.links.createMany(owner, newUuid(), [body])),
+  update: async () => (await postgres.links.update(owner, (await create()).id, SETTINGS)).link,
+  updateMany: async () => {
+    const id = encodeId("link", (await create()).id);
+    return firstOf(await postgres.links.updateMany(owner, [{ id, ...SETTINGS }]));
+  },
+  upsert: async () =>
+    (
+      await postgres.links.upsert(owner, {
+        externalId: newUuid(),
+        body,
+        requireVersion: () => undefined,
+        mustExist: false,
+        beforeCreation: () => Promise.resolve(),
+      })
+    ).link,
+};
+
+describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
+  test("has every setting that is on, with ids of rules and arms, the status and the clicks left", async () => {
+    const answer = createdLink.parse(toCreatedLink(await write(), SHORT_URL));
+    const { utm_source: _source, forward_query: _query, ...shown } = SETTINGS;
+    expect(answer).toMatchObject({
+      ...shown,
+      rules: SETTINGS.rules?.map((rule) => ({
+        ...rule,
+        id: expect.stringMatching(/^rule_/),
+      })),
+      split: { arms: [{ id: expect.stringMatching(/^arm_/), weight: 30 }] },
+      status: "scheduled",
+      clicks_left: 5,
+    });
+    expect(JSON.stringify(answer)).not.toMatch(/utm|forward_query|has_password/);
+  });
+
+  test("is what a read answers", async () => {
+    const row = await write();
+    const read = await postgres.links.get(owner, row.id);
+    for (const include of [undefined, "settings"] as const) {
+      const full = fullLink.parse(toFullLink(read, SHORT_URL, include));
+      expect(fullLink.parse(toFullLink(row, SHORT_URL, include))).toEqual(full);
+      expect(full).toMatchObject(createdLink.parse(toCreatedLink(row, SHORT_URL, include)));
+    }
+  });
+});

@@ -1,0 +1,159 @@
+/** Links as responses show them: base fields first, further ones when they are on, or asked for. */
+import * as z from "zod";
+
+import { encodeId } from "../../shared/ids.ts";
+import { toEtag } from "../http/etag.ts";
+import { listOf } from "../http/pagination.ts";
+import type { Include, LinkRow } from "./model.ts";
+import { clicksLeft, settingsOf, settingsResponse, statusOf } from "./settings/model.ts";
+
+const linkId = z.string().meta({ examples: ["link_01k9z3v6x7e8w9r0t1y2u3i4o5"] });
+
+const named = {
+  id: linkId,
+  short_url: z.string().meta({ examples: ["https://short.example.com/summer-sale"] }),
+  original_url: z.string(),
+  alias: z.string(),
+  title: z.string().nullable(),
+  clicks: z.int(),
+};
+
+const dated = { created_at: z.iso.datetime(), expires_at: z.iso.datetime().nullable() };
+
+const labels = {
+  domain: z.string().nullable().meta({ description: "null for the service's own domain." }),
+  tags: z.array(z.string()),
+  external_id: z
+    .string()
+    .nullable()
+    .meta({ description: "Your own id of the link; unique in the account and mode." }),
+};
+
+const details = {
+  unique_clicks: z.int(),
+  updated_at: z.iso.datetime(),
+  has_password: z.boolean(),
+};
+
+const utmSetting = z.string().nullable().optional();
+
+/** Settings that can be written, which a link has only with `include=settings`. */
+const querySettings = {
+  forward_query: z.boolean().optional(),
+  utm_source: utmSetting,
+  utm_medium: utmSetting,
+  utm_campaign: utmSetting,
+  utm_term: utmSetting,
+  utm_content: utmSetting,
+};
+
+const baseLink = z.object({ ...named, ...dated, ...labels });
+
+/** A link that was created: with the settings that are on, and the rest only with `include=settings`. */
+export const createdLink = baseLink
+  .extend(z.object(details).partial().shape)
+  .extend({ ...querySettings, ...settingsResponse })
+  .meta({ id: "Link" });
+
+export const fullLink = z
+  .object({
+    ...named,
+    unique_clicks: details.unique_clicks,
+    created_at: dated.created_at,
+    updated_at: details.updated_at,
+    expires_at: dated.expires_at,
+    has_password: details.has_password,
+    ...labels,
+    ...querySettings,
+    ...settingsResponse,
+  })
+  .meta({ id: "FullLink" });
+
+/** A link of a list, which has more than the base fields only with `include=settings`. */
+const listedLink = baseLink
+  .extend(z.object({ ...details, ...querySettings, ...settingsResponse }).partial().shape)
+  .meta({ id: "ListedLink" });
+
+export const linkListResponse = listOf(listedLink).meta({ id: "LinkList" });
+
+/** The short URL of a link. Custom domains share the scheme and port of the service's own domain. */
+export function buildShortUrl(
+  row: Pick<LinkRow, "domain_host" | "alias">,
+  shortUrl: string,
+): string {
+  const url = new URL(shortUrl);
+  if (row.domain_host !== null) url.hostname = row.domain_host;
+  return `${url.origin}/${row.alias}`;
+}
+
+const toBaseLink = (row: LinkRow, shortUrl: string): z.output<typeof baseLink> => ({
+  id: encodeId("link", row.id),
+  short_url: buildShortUrl(row, shortUrl),
+  original_url: row.original_url,
+  alias: row.alias,
+  title: row.title,
+  clicks: row.clicks,
+  created_at: row.created_at.toISOString(),
+  expires_at: row.expires_at?.toISOString() ?? null,
+  domain: row.domain_host,
+  tags: row.tags,
+  external_id: row.external_id,
+});
+
+const detailsOf = (row: LinkRow) => ({
+  unique_clicks: row.unique_clicks,
+  updated_at: row.updated_at.toISOString(),
+  has_password: row.password_hash !== null,
+});
+
+export const toCreatedLink = (
+  row: LinkRow,
+  shortUrl: string,
+  included?: Include,
+): z.output<typeof createdLink> => ({
+  ...toBaseLink(row, shortUrl),
+  ...(included === "settings" ? { ...detailsOf(row), ...querySettingsOf(row) } : {}),
+  ...settingsOf(row, Date.now()),
+});
+
+export const toFullLink = (
+  row: LinkRow,
+  shortUrl: string,
+  included?: Include,
+): z.output<typeof fullLink> => ({
+  ...toBaseLink(row, shortUrl),
+  ...detailsOf(row),
+  ...(included === "settings" ? querySettingsOf(row) : {}),
+  ...settingsOf(row, Date.now()),
+});
+
+export const toListedLink = (
+  row: LinkRow,
+  shortUrl: string,
+  included?: Include,
+): z.output<typeof listedLink> =>
+  included === undefined ? toBaseLink(row, shortUrl) : toFullLink(row, shortUrl, included);
+
+const querySettingsOf = (row: LinkRow) => ({
+  forward_query: row.forward_query,
+  utm_source: row.utm_source,
+  utm_medium: row.utm_medium,
+  utm_campaign: row.utm_campaign,
+  utm_term: row.utm_term,
+  utm_content: row.utm_content,
+});
+
+/** The entity tag of a link: it changes with its version, its counters and, as time passes, its status. */
+export function linkEtag(row: LinkRow): string {
+  const status = statusOf(row, Date.now());
+  const left = clicksLeft(row);
+  const others = [
+    ...(status === "active" ? [] : [status]),
+    ...(left === undefined ? [] : [String(left)]),
+  ];
+  return toEtag(row.version, row.clicks, row.unique_clicks, ...others);
+}
+
+/** Says that a change is committed, but not with the redirectors yet. */
+export const propagationHeaders = (propagated: boolean): Record<string, string> =>
+  propagated ? {} : { "x-propagation": "pending" };
