@@ -79,7 +79,7 @@ export type Comparison = (typeof COMPARISONS)[number];
  */
 export function resolveComparison(query: PeriodQuery, range: Range, comparison: Comparison): Range {
   const compared = rangeBefore(query, range, comparison);
-  if (compared.from < EARLIEST) throw invalid("compare", "must not reach before the year 1");
+  if (compared.from < EARLIEST) throw invalidField("compare", "must not reach before the year 1");
   return compared;
 }
 

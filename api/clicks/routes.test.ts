@@ -2,11 +2,11 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 
+import type { ClickTexts } from "../../shared/clicks/query.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { createFakeApi, type FakeKey } from "../../test/harness/fake-api.ts";
 import { resolveRange } from "../analytics/period.ts";
-import type { ClickTexts } from "./export.ts";
 import { createClicksService } from "./service.ts";
 
 // Megabytes are sent, on a machine that may be busy.

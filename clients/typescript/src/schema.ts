@@ -2603,7 +2603,7 @@ export interface components {
       limit_counts?: "human";
       /**
        * Format: int64
-       * @description How often the link leads on, over all redirectors.
+       * @description How often the link leads on, over all redirectors, never more: also through crashes, unless NATS forgets what it had acknowledged while a redirector that used these clicks is away.
        * @example 100
        */
       max_clicks?: number;
