@@ -43,7 +43,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 /** A process of the host, whose links are read from the store in `dir`. */
-function startProcess(nats: Pick<Nats, "connection" | "connected"> = AWAY) {
+function startProcess(nats: Pick<Nats, "connection" | "connected"> = AWAY, turnMs?: number) {
   const takedowns = createTakedowns();
   const cache = createLinkCache(16 * 1024 ** 2, takedowns.covers);
   takedowns.onChange(() => void cache.remark());
@@ -59,6 +59,7 @@ function startProcess(nats: Pick<Nats, "connection" | "connected"> = AWAY) {
     onFeed: () => undefined,
     onDamaged: (error) => damages.push(error),
     log,
+    ...(turnMs === undefined ? {} : { turnMs }),
   });
   return {
     links,
@@ -101,6 +102,24 @@ describe("the links of a host", () => {
     expect(process.cached("b")).toBeUndefined();
     write(store, [{ state: "deleted", version: 3, domain: "", alias: "a" }]);
     await eventually(async () => expect(process.cached("a")).toBeNull(), WITHIN_MS);
+    store.close();
+  });
+
+  test("take over many changes in several turns of the event loop, and all of them", async () => {
+    const store = openWriter(dir, { reserveBytes: 0 });
+    const aliases = Array.from({ length: 500 }, (_, i) => `many-${i}`);
+    const ofVersion = (version: number) => aliases.map((alias) => activeLink(alias, version));
+    write(store, ofVersion(1));
+    using process = startProcess(AWAY, 0);
+    for (const alias of aliases) await process.links.fetch("", alias);
+    const changed = () =>
+      aliases.filter((alias) => process.cached(alias) === "https://example.com/2").length;
+    write(store, ofVersion(2));
+    process.links.poll();
+    const first = changed();
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThan(aliases.length);
+    await eventually(async () => expect(changed()).toBe(aliases.length), WITHIN_MS);
     store.close();
   });
 

@@ -24,8 +24,12 @@ const isDeleted = (record: LinkRecord): boolean => record.state === "deleted" &&
 /** How often the store is asked whether it has changed: the most that a change by another process waits here. */
 const POLL_MS = 20;
 
-/** Changes taken over in one turn of the event loop: some milliseconds. */
-const CHANGES_PER_TURN = 200;
+/**
+ * How long changes are taken over in one turn of the event loop, and how many before that is looked at: one of a link with
+ * many rules takes up to a millisecond.
+ */
+const TURN_MS = 5;
+const CHANGES_AT_ONCE = 10;
 
 /** How often the file is looked for: another one may have taken the place of a damaged one. */
 const FILE_CHECK_MS = 100;
@@ -76,6 +80,8 @@ type HostLinksDeps = {
   /** Says that the store is damaged. */
   onDamaged: (error: unknown) => void;
   log: Log;
+  /** As {@link TURN_MS}. */
+  turnMs?: number;
 };
 
 export function startHostLinks({
@@ -88,6 +94,7 @@ export function startHostLinks({
   onFeed,
   onDamaged,
   log,
+  turnMs = TURN_MS,
 }: HostLinksDeps): HostLinks {
   const logFailed = createLimitedLog(log, "link_change_failed");
   let store: StoreReader | undefined;
@@ -183,15 +190,19 @@ export function startHostLinks({
 
   /** Takes over the next changes; returns whether those were all. */
   function takeOver(reader: StoreReader): boolean {
-    const next = reader.changesSince(number, CHANGES_PER_TURN);
-    if (next === undefined) {
-      skipChanges(reader);
-      renew(reader);
-      return true;
+    const turnEnd = performance.now() + turnMs;
+    for (;;) {
+      const next = reader.changesSince(number, CHANGES_AT_ONCE);
+      if (next === undefined) {
+        skipChanges(reader);
+        renew(reader);
+        return true;
+      }
+      for (const key of next.keys) apply(reader, key);
+      ({ number } = next);
+      if (next.keys.length < CHANGES_AT_ONCE) return true;
+      if (performance.now() >= turnEnd) return false;
     }
-    for (const key of next.keys) apply(reader, key);
-    ({ number } = next);
-    return next.keys.length < CHANGES_PER_TURN;
   }
 
   /** Takes over the change of a link or notice. What is not in memory is read when it is requested. */
