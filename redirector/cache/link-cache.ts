@@ -88,8 +88,8 @@ const KEY_BYTES_MAX = 512;
 /** A block of memory, written up to `end`. */
 type Block = { number: number; bytes: Buffer; end: number };
 
-/** Blocks that are marked in one turn of the event loop: some milliseconds. */
-const MARKED_BLOCKS = 8;
+/** How long blocks are marked in one turn of the event loop. One takes some milliseconds where links have many rules. */
+const MARKING_MS = 5;
 
 /** Creates a cache of at most `bytesMax` bytes. `covers` says of a link whether it is taken down. */
 export function createLinkCache(
@@ -216,10 +216,13 @@ export function createLinkCache(
   async function remark(): Promise<void> {
     const marking = ++markings;
     isMarking = true;
-    let marked = 0;
+    let turnEnd = performance.now() + MARKING_MS;
     for (const { bytes, end } of blocks) {
       for (let at = 0; at < end; at += sizeAt(bytes, at)) mark(bytes, at);
-      if (++marked % MARKED_BLOCKS === 0) await setImmediate();
+      if (performance.now() >= turnEnd) {
+        await setImmediate();
+        turnEnd = performance.now() + MARKING_MS;
+      }
       // The next one has begun at the start.
       if (marking !== markings) return;
     }
