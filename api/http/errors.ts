@@ -59,7 +59,7 @@ export type ErrorEnvelope = {
   };
 };
 
-type ApiErrorOptions = {
+export type ApiErrorOptions = {
   /** Whole seconds after which the client may retry. */
   retryAfterSeconds?: number;
   /** The field or query parameter that the error is about; fields of fields are joined by dots. */

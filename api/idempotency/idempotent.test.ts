@@ -94,10 +94,13 @@ describe("a repeated request", () => {
   });
 
   test("gets the first response also when it was a rejection", async () => {
-    outcomes = [() => Promise.reject(new ApiError("domain_taken", "Taken."))];
+    const details = [{ param: "domain", message: "Taken." }];
+    const rejection = new ApiError("domain_taken", "Taken.", { param: "domain", details });
+    outcomes = [() => Promise.reject(rejection)];
     for (let i = 0; i < 2; i++) {
-      const response = await send("a");
-      expect([response.status, errorCodeOf(response)]).toEqual([409, "domain_taken"]);
+      const { status, body } = await send("a");
+      expect(status).toBe(409);
+      expect(body).toMatchObject({ error: { code: "domain_taken", param: "domain", details } });
     }
     expect(creations).toHaveLength(1);
   });

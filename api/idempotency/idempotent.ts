@@ -5,7 +5,7 @@
 import { createHash, createHmac } from "node:crypto";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { ApiError, type ErrorCode } from "../http/errors.ts";
+import { ApiError, type ApiErrorOptions, type ErrorCode } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
 import { decrypt, encrypt } from "./encryption.ts";
 import type { IdempotencyStore, StoredRequest } from "./sql.ts";
@@ -34,7 +34,10 @@ type IdempotentRequest = {
 type Result<Body> = { status: 200 | 201; headers?: Record<string, string>; body: Body };
 
 type StoredResult<Body> =
-  Result<Body> | { problem: { code: ErrorCode; message: string; param?: string | undefined } };
+  | Result<Body>
+  | {
+      problem: { code: ErrorCode; message: string } & Pick<ApiErrorOptions, "param" | "details">;
+    };
 
 type Options = {
   /** The response holds a secret: it is replayed only to the API key or session that made the request. */
@@ -75,8 +78,8 @@ export function createIdempotent(store: IdempotencyStore) {
     const stored: StoredResult<Body> = JSON.parse(text);
     context.set.headers["idempotent-replayed"] = "true";
     if ("problem" in stored) {
-      const { code, message, param } = stored.problem;
-      throw new ApiError(code, message, { param });
+      const { code, message, ...options } = stored.problem;
+      throw new ApiError(code, message, options);
     }
     return applyResult(context, stored);
   };
@@ -98,8 +101,8 @@ export function createIdempotent(store: IdempotencyStore) {
       if (error instanceof ApiError && INVALID.has(error.reason)) {
         await store.forget(request).catch(() => undefined);
       } else if (error instanceof ApiError && error.status < 500 && !RETRYABLE.has(error.reason)) {
-        const { reason: code, message, param } = error;
-        await save({ problem: { code, message, param } });
+        const { reason: code, message, param, details } = error;
+        await save({ problem: { code, message, param, details } });
       } else {
         await store.release(request).catch(() => undefined);
       }
