@@ -333,6 +333,8 @@ function listAttempts(
     attempts.push({ ...valid(), headers: { "if-match": '"0"' } });
   if (parameters.some(({ name }) => name === "If-None-Match"))
     attempts.push({ ...valid(), headers: { "if-none-match": "*" } });
+  if (parameters.some(({ name }) => name === "link_id"))
+    attempts.push({ ...valid(), query: `${query === "" ? "?" : `${query}&`}link_id=link_none` });
   if (operationId === "lookUpLink")
     for (const headers of [{}, { "if-none-match": "*" }])
       for (const alias of ["none", KNOWN])
