@@ -1,5 +1,5 @@
 /** Whether the disks of a redirector have room. */
-import { statfsSync } from "node:fs";
+import { readFreeBytes } from "../shared/disk.ts";
 
 /** A disk with less is nearly full: the open segments of a journal, and the reserve of a links store. */
 const ROOM_BYTES_MIN = 64 * 1024 * 1024;
@@ -23,8 +23,7 @@ export function diskWarning(folders: DiskFolders): string | undefined {
 /** The bytes that a folder's disk has for processes without privileges; undefined while there is no such folder. */
 function readRoom(dir: string): number | undefined {
   try {
-    const { bavail, bsize } = statfsSync(dir);
-    return bavail * bsize;
+    return readFreeBytes(dir);
   } catch {
     return undefined;
   }

@@ -1,8 +1,7 @@
 /** Whether a NATS server of this host has room for what its streams may hold. */
-import { statfsSync } from "node:fs";
-
 import * as z from "zod";
 
+import { readFreeBytes } from "../../shared/disk.ts";
 import type { Check, Problem } from "../../shared/preflight.ts";
 
 /** Where deploy/nats/server.conf has its monitoring listen. */
@@ -25,7 +24,7 @@ const jsz = z.object({
 type JetStream = z.output<typeof jsz>;
 
 /** A full disk or store of NATS stops changes of links, and clicks wait in the journals until they are full as well. */
-export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFree): Check => ({
+export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFreeBytes): Check => ({
   name: "room of NATS",
   mend: "Make its directory readable, or run this as root on the host of NATS.",
   async run() {
@@ -33,12 +32,6 @@ export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFree): Check
     return found && roomProblems(found, freeOf(found.config.store_dir));
   },
 });
-
-/** Bytes that a folder's disk has left for processes without privileges. */
-function readFree(dir: string): number {
-  const { bavail, bsize } = statfsSync(dir);
-  return bavail * bsize;
-}
 
 /** Undefined where no NATS server with JetStream answers. */
 async function readJetStream(monitoring: string): Promise<JetStream | undefined> {

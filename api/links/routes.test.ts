@@ -9,43 +9,28 @@ import {
   type FakeKey,
   SHORT_URL,
 } from "../../test/harness/fake-api.ts";
+import { linkRow } from "../../test/harness/link-row.ts";
 import { notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow } from "./model.ts";
 import type { LinkService } from "./service.ts";
 import { aliasTaken } from "./validation.ts";
 
-const rowOf = (owner: AccountScope, id: Uuid, body: CreateLinkBody): LinkRow => ({
-  id,
-  account_id: owner.accountId,
-  mode: owner.mode,
-  domain_id: null,
-  domain_host: null,
-  alias: body.alias ?? "generated",
-  original_url: body.url,
-  target_url: body.url,
-  title: body.title ?? null,
-  password_hash: body.password === undefined ? null : "$argon2id$…",
-  expires_at: null,
-  utm_source: null,
-  utm_medium: null,
-  utm_campaign: null,
-  utm_term: null,
-  utm_content: null,
-  forward_query: false,
-  tags: body.tags ?? [],
-  external_id: body.external_id ?? null,
-  extras: null,
-  archived: false,
-  taken_down: false,
-  folded: false,
-  served: true,
-  version: 1,
-  created_at: new Date("2026-01-02T03:04:05.678Z"),
-  updated_at: new Date("2026-01-02T03:04:05.678Z"),
-  clicks: 0,
-  unique_clicks: 0,
-});
+const rowOf = (owner: AccountScope, id: Uuid, body: CreateLinkBody): LinkRow =>
+  linkRow({
+    id,
+    account_id: owner.accountId,
+    mode: owner.mode,
+    alias: body.alias ?? "generated",
+    original_url: body.url,
+    target_url: body.url,
+    title: body.title ?? null,
+    password_hash: body.password === undefined ? null : "$argon2id$…",
+    tags: body.tags ?? [],
+    external_id: body.external_id ?? null,
+    created_at: new Date("2026-01-02T03:04:05.678Z"),
+    updated_at: new Date("2026-01-02T03:04:05.678Z"),
+  });
 
 /** Links in a map, separated by account and mode. */
 function createMemoryLinks() {

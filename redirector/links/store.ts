@@ -11,7 +11,6 @@ import {
   openSync,
   renameSync,
   rmSync,
-  statfsSync,
   statSync,
   writeFileSync,
   writeSync,
@@ -19,6 +18,7 @@ import {
 import { join, resolve } from "node:path";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { readFreeBytes } from "../../shared/disk.ts";
 import { keyOf } from "../../shared/links-store/record.ts";
 import {
   type Change,
@@ -120,8 +120,7 @@ function keepReserve(dir: string, bytes: number): boolean {
   const path = reservePath(dir);
   if (existsSync(path)) return true;
   try {
-    const { bavail, bsize } = statfsSync(dir);
-    if (bavail * bsize < RESERVE_SHARE * bytes) return false;
+    if (readFreeBytes(dir) < RESERVE_SHARE * bytes) return false;
     const file = openSync(path, "w");
     try {
       for (let at = 0; at < bytes; at += RESERVE_PART.length) writeSync(file, RESERVE_PART);

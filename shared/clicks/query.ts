@@ -23,13 +23,7 @@ export async function queryRows<Row>(
   query: string,
   query_params: Record<string, unknown> = {},
 ): Promise<Row[]> {
-  const result = await clickhouse.query({
-    query,
-    query_params,
-    format: "JSONEachRow",
-    clickhouse_settings: { use_query_condition_cache: 0 },
-  });
-  return await result.json<Row>();
+  return await (await clickhouse.query(toStatement(query, query_params))).json<Row>();
 }
 
 /** A client that can return rows as text, without reading each. */
@@ -45,14 +39,19 @@ export async function queryManyRows<Row>(
   query: string,
   query_params: Record<string, unknown>,
 ): Promise<Iterable<Row>> {
-  const result = await clickhouse.query({
-    query,
-    query_params,
-    format: "JSONEachRow",
-    clickhouse_settings: { use_query_condition_cache: 0 },
-  });
+  const result = await clickhouse.query(toStatement(query, query_params));
   return readLines<Row>(await result.text());
 }
+
+const toStatement = (
+  query: string,
+  query_params: Record<string, unknown>,
+): Parameters<ClickHouse["query"]>[0] => ({
+  query,
+  query_params,
+  format: "JSONEachRow",
+  clickhouse_settings: { use_query_condition_cache: 0 },
+});
 
 function* readLines<Row>(text: string): Generator<Row> {
   for (let start = 0; start < text.length;) {

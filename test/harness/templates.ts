@@ -1,8 +1,9 @@
 /** Where tests keep their data, and what is made once and copied for each. */
-import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { readFreeBytes } from "../../shared/disk.ts";
 import { makeOnce } from "../../shared/make-once.ts";
 
 /**
@@ -18,11 +19,7 @@ const MEMORY_BYTES_MIN = 4 * 1024 ** 3;
 export const createTemporaryDir = (prefix: string): string =>
   mkdtempSync(join(hasRoom(MEMORY_DIR) ? MEMORY_DIR : tmpdir(), prefix));
 
-function hasRoom(dir: string): boolean {
-  if (!existsSync(dir)) return false;
-  const { bavail, bsize } = statfsSync(dir);
-  return bavail * bsize >= MEMORY_BYTES_MIN;
-}
+const hasRoom = (dir: string): boolean => existsSync(dir) && readFreeBytes(dir) >= MEMORY_BYTES_MIN;
 
 /** Makes the file or folder `path` unless it exists, as `makeOnce` does, in place of what else is in its folder. */
 export const makeTemplate = (
