@@ -31,8 +31,25 @@ const BUSY_PAUSE_MS = 20;
 
 const RECOVERY_MS = 15_000;
 
+/** Characters of a log's end that a failure shows. */
+const LOG_END = 3_000;
+
+/** What a process says of itself: its readiness and the end of its log. */
+async function describeProcess({ url, metricsUrl, output }: ExtraProcess): Promise<string> {
+  const readiness = await fetch(`${metricsUrl}/readyz`).then(
+    (response) => response.text(),
+    (error: unknown) => String(error),
+  );
+  return `${url}: ${readiness}\n${output().slice(-LOG_END)}`;
+}
+
 /** A redirector that can be killed and started again on its journal. */
-type Redirector = { url(): string; kill(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
+type Redirector = {
+  url(): string;
+  kill(): Promise<void>;
+  describe(): Promise<string>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
 
 let stack: Stack;
 let key: string;
@@ -54,6 +71,7 @@ async function createRedirector(env: Record<string, string> = {}): Promise<Redir
       await running.stop();
       running = await start();
     },
+    describe: () => describeProcess(running),
     async [Symbol.asyncDispose]() {
       await running.stop();
       rmSync(journal, { recursive: true, force: true });
@@ -122,6 +140,8 @@ type Storm = {
   led: number;
   refused: number;
   failed: number;
+  /** Waits until so many were led on; throws what the clients got instead, and what the redirectors say. */
+  untilLed(count: number): Promise<void>;
   /** Waits until each client was refused some times more: no click is left that one of them could get. */
   untilRefused(): Promise<void>;
   stop(): Promise<void>;
@@ -132,8 +152,14 @@ const REFUSALS = 15;
 const REFUSED_WITHIN_MS = 60_000;
 
 /** Many clients follow a link at once, until they are stopped, and count how often it led them on. */
-function storm(alias: string, origins: () => string[]): Storm {
+function storm(
+  alias: string,
+  redirectors: readonly Redirector[],
+  others: readonly Pick<Redirector, "describe">[] = [],
+): Storm {
+  const origins = () => redirectors.map(({ url }) => url());
   let stopped = false;
+  const otherResponses = new Map<string, number>();
   const client = async (i: number) => {
     for (let n = i; !stopped; n++) {
       const all = origins();
@@ -145,7 +171,11 @@ function storm(alias: string, origins: () => string[]): Storm {
       else if (response?.status === 410) {
         result.refused++;
         await Bun.sleep(REACHED_PAUSE_MS);
-      } else await Bun.sleep(BUSY_PAUSE_MS);
+      } else {
+        const got = `${all[n % all.length]}: ${response?.status} ${JSON.stringify(response?.body)}`;
+        otherResponses.set(got, (otherResponses.get(got) ?? 0) + 1);
+        await Bun.sleep(BUSY_PAUSE_MS);
+      }
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, i) => client(i));
@@ -153,6 +183,17 @@ function storm(alias: string, origins: () => string[]): Storm {
     led: 0,
     refused: 0,
     failed: 0,
+    async untilLed(count) {
+      try {
+        await eventually(async () => expect(result.led).toBeGreaterThanOrEqual(count), RECOVERY_MS);
+      } catch (cause) {
+        const counts = JSON.stringify({ ...result, otherResponses: [...otherResponses] });
+        const says = await Promise.all(
+          [...redirectors, ...others].map((process) => process.describe()),
+        );
+        throw new Error([counts, ...says].join("\n"), { cause });
+      }
+    },
     async untilRefused() {
       const enough = result.refused + REFUSALS * CLIENTS;
       await eventually(
@@ -364,7 +405,7 @@ describe("many redirectors and clients", () => {
     async (max) => {
       const { redirectors } = fleet;
       const { id, alias } = await create({ max_clicks: max });
-      const clients = storm(alias, () => redirectors.map(({ url }) => url()));
+      const clients = storm(alias, redirectors);
       for (const victim of redirectors.slice(0, 3)) {
         await Bun.sleep(300);
         await victim.kill();
@@ -417,7 +458,7 @@ describe("many redirectors and clients", () => {
 
   test("a limit is raised and lowered while clicks go on", async () => {
     const { id, alias } = await create({ max_clicks: 50 });
-    const clients = storm(alias, () => fleet.redirectors.map(({ url }) => url()));
+    const clients = storm(alias, fleet.redirectors);
     await eventually(async () => expect(clients.led).toBe(50), RECOVERY_MS);
     await change(id, { max_clicks: 120 });
     await eventually(async () => expect(clients.led).toBe(120), RECOVERY_MS);
@@ -449,10 +490,10 @@ describe("NATS", () => {
   async function startOtherApi(
     env: Record<string, string>,
     cleanup: AsyncDisposableStack,
-  ): Promise<Api> {
-    const { url, stop } = await startApi(services, env);
-    cleanup.defer(stop);
-    return { url, key: otherKey };
+  ): Promise<Api & Pick<Redirector, "describe">> {
+    const started = await startApi(services, env);
+    cleanup.defer(started.stop);
+    return { url: started.url, key: otherKey, describe: () => describeProcess(started) };
   }
 
   test("that lost everything grants no click again", async () => {
@@ -476,7 +517,7 @@ describe("NATS", () => {
       expect(headers.get("x-propagation")).toBeNull();
     }, RECOVERY_MS);
     // Also through the one that has not used a click.
-    const clients = storm(alias, () => urls);
+    const clients = storm(alias, fleet.redirectors);
     await eventually(async () => expect(led + clients.led).toBe(60), RECOVERY_MS);
     await clients.untilRefused();
     await clients.stop();
@@ -497,14 +538,11 @@ describe("NATS", () => {
     const fleet = cleanup.use(await createFleet(2, env("redirector")));
     const max = 3_000;
     const { alias } = await create({ max_clicks: max }, api);
-    const clients = storm(alias, () => fleet.redirectors.map(({ url }) => url()));
+    const clients = storm(alias, fleet.redirectors, [api]);
     for (let round = 0; round < 2; round++) {
       // None is left if the clients were fast.
       const reached = Math.min(clients.led + 100, max);
-      await eventually(
-        async () => expect(clients.led).toBeGreaterThanOrEqual(reached),
-        RECOVERY_MS,
-      );
+      await clients.untilLed(reached);
       const leader = await eventually(async () => {
         const found = await cluster.leaderOf(LIMITS_STREAM);
         if (found === undefined) throw new Error("There is no leader.");
@@ -514,7 +552,7 @@ describe("NATS", () => {
       await Bun.sleep(1_000);
       leader.start();
     }
-    await eventually(async () => expect(clients.led).toBe(max), RECOVERY_MS);
+    await clients.untilLed(max);
     await clients.untilRefused();
     await clients.stop();
     expect(clients.led).toBe(max);
