@@ -1,4 +1,4 @@
-/** What `shorthop doctor` checks of the host itself: placeholder secrets, certificates, room of NATS, kernel settings. */
+/** What `shorthop doctor` checks of the host itself: placeholder secrets, certificates, NATS, kernel settings. */
 import { X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { PLACEHOLDER } from "../../shared/env.ts";
 import type { Check, Problem } from "../../shared/preflight.ts";
 import { parseEnvironment } from "./environment-files.ts";
+import { checkNatsMembers } from "./nats-members-check.ts";
 import { checkNatsRoom } from "./nats-room-check.ts";
 
 /** Automatic renewals begin 30 days before the end, so half of that is left only when they fail. */
@@ -42,6 +43,7 @@ export const hostChecks = (
     run: () => checkCertificates(configDir, now),
   },
   checkNatsRoom(),
+  checkNatsMembers(),
   ...(hasRedirector
     ? [
         {

@@ -3,11 +3,7 @@ import * as z from "zod";
 
 import { readFreeBytes } from "../../shared/disk.ts";
 import type { Check, Problem } from "../../shared/preflight.ts";
-
-/** Where deploy/nats/server.conf has its monitoring listen. */
-const MONITORING = "http://127.0.0.1:8222";
-
-const TIMEOUT_MS = 2_000;
+import { MONITORING, readMonitoring } from "./nats-monitoring.ts";
 
 /** The share of its space from which a server is nearly full. */
 const FULL = 0.9;
@@ -28,20 +24,10 @@ export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFreeBytes): 
   name: "room of NATS",
   mend: "Make its directory readable, or run this as root on the host of NATS.",
   async run() {
-    const found = await readJetStream(monitoring);
+    const found = await readMonitoring(monitoring, "/jsz", jsz);
     return found && roomProblems(found, freeOf(found.config.store_dir));
   },
 });
-
-/** Undefined where no NATS server with JetStream answers. */
-async function readJetStream(monitoring: string): Promise<JetStream | undefined> {
-  try {
-    const response = await fetch(`${monitoring}/jsz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return jsz.safeParse(await response.json()).data;
-  } catch {
-    return undefined;
-  }
-}
 
 /** `free` is what the disk has left, in bytes. */
 export function roomProblems(

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 
+import { readCluster } from "../../api/cli/nats-members-check.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -31,6 +32,10 @@ const programs = [await ownNatsServer(), await laterNatsServer()].filter(
 describe.each(programs)("three servers with the files of deploy/nats, $version", (program) => {
   test.concurrent("form a cluster whose streams outlive each server in turn", async () => {
     await using cluster = await startNatsCluster(program);
+    for (const { monitoringPort } of cluster.servers) {
+      const found = await readCluster(`http://127.0.0.1:${monitoringPort}`);
+      expect([found?.members.cluster_size, found?.others.size]).toEqual([3, 2]);
+    }
     const redirector = await cluster.connect("redirector");
     const worker = await cluster.connect("worker");
     const api = await cluster.connect("api");

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { connect, type NatsConnection } from "nats";
+import * as z from "zod";
 
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
 import { natsLogin } from "../../shared/nats.ts";
@@ -157,8 +158,44 @@ export async function startNatsCluster(
       throw new Error(`NATS is not ready:\n${cluster.output()}`, { cause: error });
     }
   }, START_TIMEOUT_MS);
+  if (count > 1) await waitForMembers(servers);
   return cluster;
 }
+
+/**
+ * Waits until all servers are members of the cluster, and restarts one that it has left out, as `shorthop doctor` says
+ * (nats-members-check.ts): a new cluster can do that when its first seconds are slow.
+ */
+async function waitForMembers(servers: readonly NatsServer[]): Promise<void> {
+  let restarted = false;
+  await eventually(async () => {
+    const metas = await Promise.all(servers.map(readMeta));
+    const leader = metas.find((meta) => meta.replicas !== undefined);
+    const members = [leader?.leader, ...(leader?.replicas ?? []).map(({ name }) => name)];
+    if (members.length === servers.length) return;
+    const isStuck = leader?.cluster_size === members.length;
+    if (isStuck && !restarted) {
+      restarted = true;
+      for (const server of servers.filter(({ name }) => !members.includes(name))) {
+        await server.kill("SIGTERM");
+        server.start();
+      }
+    }
+    throw new Error(`Members of the cluster: ${members.join()}`);
+  }, START_TIMEOUT_MS);
+}
+
+const readMeta = async ({ monitoringPort }: NatsServer) =>
+  jszSchema.parse(await (await fetch(`http://127.0.0.1:${monitoringPort}/jsz`)).json())
+    .meta_cluster;
+
+const jszSchema = z.object({
+  meta_cluster: z.object({
+    cluster_size: z.number(),
+    leader: z.string().optional(),
+    replicas: z.array(z.object({ name: z.string() })).optional(),
+  }),
+});
 
 /** Copies the shipped files and sets only what an operator sets: names, addresses, paths and passwords. */
 function writeSettings(
