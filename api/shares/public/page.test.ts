@@ -53,6 +53,18 @@ test("a page without clicks has a chart and no division by zero", () => {
   expect(html).not.toContain("NaN");
 });
 
+test.each([
+  ["country", "DE", "Germany"],
+  ["language", "de", "German"],
+  ["language", "", "none"],
+  ["referrer", "xn--bcher-kva.de", "bücher.de"],
+  ["host", "xn--80ak6aa92e.com", "xn--80ak6aa92e.com"],
+])("a %s of %p is shown as %p", (by, value, text) => {
+  const data = [{ values: { [by]: value }, clicks: 1, percentage: 100 }];
+  const html = renderStatistics({ ...statistics, breakdowns: [{ by, data }] }, "token");
+  expect(html).toContain(`<tr><td>${text}</td>`);
+});
+
 test("what is not over is marked, and clicks a day are of the time that has passed", () => {
   const html = renderStatistics(
     {

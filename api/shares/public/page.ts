@@ -1,7 +1,9 @@
 /** The page of shared statistics: HTML without a script, so that it can be embedded and its policy allows nothing. */
 import { createHash } from "node:crypto";
 
+import { languageName } from "../../../shared/contracts/language-name.ts";
 import { PERIODS } from "../../../shared/contracts/periods.ts";
+import { readableHost, readableUrl } from "../../../shared/contracts/readable-host.ts";
 import { countryName } from "../../analytics/countries.ts";
 import type { SharedStatistics } from "../model.ts";
 
@@ -101,7 +103,7 @@ const count = (value: number): string => value.toLocaleString("en");
 /** The statistics; `token` is for the links between periods. */
 export function renderStatistics(statistics: SharedStatistics, token: string): string {
   const { name, short_url, period, timezone, summary } = statistics;
-  const title = name ?? (short_url === null ? "All links" : short_url.replace(/^https?:\/\//, ""));
+  const title = name ?? (short_url === null ? "All links" : readableUrl(short_url));
   const periods = PERIODS.map(
     (each) =>
       `<li><a href="/shared/${token}?period=${each}"${each === period ? ' aria-current="page"' : ""}>${PERIOD_NAMES[each] ?? each}</a></li>`,
@@ -143,13 +145,21 @@ const titleOf = (name: string): string =>
     .replaceAll("_", " ")
     .replace(/^(?:Utm|Os)\b/, (text) => text.toUpperCase());
 
+/** How values are shown that are codes. */
+const NAMES: Readonly<Record<string, (value: string) => string>> = {
+  country: countryName,
+  language: languageName,
+  referrer: readableHost,
+  host: readableHost,
+};
+
 function renderBreakdown({ by, data }: SharedStatistics["breakdowns"][number]): string {
   const title = titleOf(by);
   const rows = data.map(({ values, clicks, percentage }) => {
     // A city before what it lies in.
     const value = Object.entries(values)
       .toReversed()
-      .map(([name, text]) => (name === "country" ? countryName(text) : text))
+      .map(([name, text]) => (text === "" ? "" : (NAMES[name]?.(text) ?? text)))
       .join(", ");
     return `<tr><td>${value === "" ? "none" : escapeHtml(value)}</td><td>${count(clicks)}</td><td>${percentage} %</td></tr>`;
   });
