@@ -24,7 +24,9 @@ export const formatDateTime = (instant: string): string => dateTimes.format(new 
 export const pluralize = (value: number, noun: string): string =>
   `${formatCount(value)} ${noun}${value === 1 ? "" : "s"}`;
 
-export type Change = { direction: "up" | "down" | "none"; text: string };
+export type Direction = "up" | "down" | "none";
+
+type Change = { direction: Direction; text: string };
 
 /** From this factor on, an increase is shown as one: `151 ×` can be read, `+15093 %` cannot. */
 const FACTOR_MIN = 10;

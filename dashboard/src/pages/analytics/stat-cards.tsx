@@ -2,7 +2,7 @@
 import { ArrowDownRight, ArrowUpRight } from "lucide-react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { describeChange, formatCount } from "../../ui/format.ts";
+import { describeChange, type Direction, formatCount } from "../../ui/format.ts";
 
 type Totals = ResponseBody<"getLinkAnalytics">["summary"];
 
@@ -39,11 +39,15 @@ export const StatCards = ({
   </dl>
 );
 
+/** Whether a change is shown as good news (up), as bad news (down), or as neither. */
+export const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
+  isNeutral || direction === "none" ? "neutral" : direction;
+
 function Change({ from, to, isNeutral }: { from: number; to: number; isNeutral: boolean }) {
   const change = describeChange(from, to);
   if (change === undefined) return null;
   const { direction, text } = change;
-  const tone = isNeutral || direction === "none" ? "neutral" : direction;
+  const tone = toneOf(direction, isNeutral);
   return (
     <span className={`change change-${tone}`} title={`${formatCount(from)} before`}>
       {direction === "up" && <ArrowUpRight aria-hidden />}
