@@ -65,8 +65,10 @@ const LAST = 0x10_ff_ff;
 /** Decodes what follows `xn--` (RFC 3492, section 6.2); undefined if it is not Punycode. */
 function decodePunycode(text: string): string | undefined {
   const end = text.lastIndexOf("-");
-  const points = [...text.slice(0, Math.max(0, end))].map((character) => character.charCodeAt(0));
-  const digits = [...text.slice(end + 1)].map(toDigit);
+  const points = Array.from(text.slice(0, Math.max(0, end)), (character) =>
+    character.charCodeAt(0),
+  );
+  const digits = Array.from(text.slice(end + 1), toDigit);
   let [point, position, bias, at] = [FIRST, 0, BIAS, 0];
   while (at < digits.length) {
     const before = position;

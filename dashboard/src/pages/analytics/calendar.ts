@@ -23,22 +23,25 @@ export type Dates = { start: string; end: string };
  */
 export function datesOf(period: CalendarPeriod, timezone: string, now: number): Dates {
   const [year, month, day] = dateAt(now, timezone);
-  switch (period) {
-    case "today":
-      return { start: toText(year, month, day), end: toText(year, month, day) };
-    case "yesterday":
-      return { start: toText(year, month, day - 1), end: toText(year, month, day - 1) };
-    case "this-month":
-      return { start: toText(year, month, 1), end: toText(year, month + 1, 0) };
-    case "last-month":
-      return { start: toText(year, month - 1, 1), end: toText(year, month, 0) };
-    case "this-year":
-      return { start: toText(year, 1, 1), end: toText(year, 12, 31) };
-  }
+  const dates: Record<CalendarPeriod, Dates> = {
+    today: datesBetween([year, month, day], [year, month, day]),
+    yesterday: datesBetween([year, month, day - 1], [year, month, day - 1]),
+    "this-month": datesBetween([year, month, 1], [year, month + 1, 0]),
+    "last-month": datesBetween([year, month - 1, 1], [year, month, 0]),
+    "this-year": datesBetween([year, 1, 1], [year, 12, 31]),
+  };
+  return dates[period];
 }
 
-/** Year, month from 1, and day. */
-function dateAt(now: number, timeZone: string): [number, number, number] {
+/** Year, month from 1, and day; month and day may be beyond their year and month, as `Date` counts them. */
+type DateParts = [year: number, month: number, day: number];
+
+const datesBetween = (start: DateParts, end: DateParts): Dates => ({
+  start: toText(start),
+  end: toText(end),
+});
+
+function dateAt(now: number, timeZone: string): DateParts {
   const parts = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", {
     timeZone,
     year: "numeric",
@@ -49,6 +52,5 @@ function dateAt(now: number, timeZone: string): [number, number, number] {
   return [valueOf("year"), valueOf("month"), valueOf("day")];
 }
 
-/** A date whose month and day may be beyond their year and month, as `Date` counts them. */
-const toText = (year: number, month: number, day: number): string =>
+const toText = ([year, month, day]: DateParts): string =>
   new Date(Date.UTC(year, month - 1, day)).toISOString().slice(0, 10);

@@ -51,7 +51,8 @@ export function readRange(params: URLSearchParams, now = Date.now()): Range {
 
 function isZone(timeZone: string): boolean {
   try {
-    return new Intl.DateTimeFormat("en", { timeZone }) !== undefined;
+    new Intl.DateTimeFormat("en", { timeZone }).format();
+    return true;
   } catch {
     return false;
   }
