@@ -3,12 +3,12 @@ import * as z from "zod";
 
 import { PERIODS } from "../../shared/contracts/periods.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
+import { COMPARISONS } from "./comparison.ts";
 import { COLUMN_FILTERS } from "./filter-names.ts";
 import { filterParameters } from "./filter-parameters.ts";
 import { linkName } from "./link-names.ts";
 import { LINK_PROPERTIES } from "./link-totals.ts";
 import { periodParameters } from "./period-parameters.ts";
-import { COMPARISONS } from "./period.ts";
 
 export const filtersQuery = z.object(filterParameters);
 
@@ -32,10 +32,18 @@ export const figures = {
     total_clicks: z.int(),
     unique_clicks: z.int(),
     avg_daily_clicks: z.int(),
+    clicks_per_day: z.number(),
     bot_clicks: z.int(),
     prefetch_clicks: z.int(),
   }),
-  clicks_over_time: z.array(z.object({ date: z.string(), clicks: z.int(), unique: z.int() })),
+  clicks_over_time: z.array(
+    z.object({
+      date: z.string(),
+      clicks: z.int(),
+      unique: z.int(),
+      unfinished: z.literal(true).optional(),
+    }),
+  ),
 };
 
 const change = z.number().nullable().meta({
@@ -46,6 +54,7 @@ const change = z.number().nullable().meta({
 const comparison = z.object({
   from: z.iso.datetime(),
   to: z.iso.datetime(),
+  current: z.object({ from: z.iso.datetime(), to: z.iso.datetime() }),
   ...figures,
   change: z.object({ total_clicks: change, unique_clicks: change }),
   ...completeFrom,
@@ -58,12 +67,7 @@ const timeSeries = {
   comparison: comparison.optional(),
 };
 
-const compare = {
-  compare: z.enum(COMPARISONS).optional().meta({
-    description:
-      "Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`).",
-  }),
-};
+const compare = { compare: z.enum(COMPARISONS).optional() };
 
 export const summaryQuery = analyticsQuery.extend(compare);
 

@@ -57,8 +57,8 @@ export function resolveRange(query: PeriodQuery, createdAt: number, now: number)
   };
 }
 
-/** The current local hour and the 23 before it. */
-function hourRange(zone: string, now: number): Range {
+/** The local hour of an instant and the 23 before it. */
+export function hourRange(zone: string, now: number): Range {
   const current = hourAt(now, zone);
   const buckets = [current];
   while (buckets.length < HOURS) {
@@ -68,51 +68,12 @@ function hourRange(zone: string, now: number): Range {
   return { period: "24h", from, to: current.end, buckets, days: 1 };
 }
 
-export const COMPARISONS = ["previous", "year"] as const;
-
-export type Comparison = (typeof COMPARISONS)[number];
-
-/**
- * Resolves the range that a query's range is compared with: the one of equal length right before it, or the one a year
- * earlier. Whole local days are compared with whole local days, also across clock changes. Throws `invalid_request` for
- * the period `all`, and before the year 1.
- */
-export function resolveComparison(query: PeriodQuery, range: Range, comparison: Comparison): Range {
-  const compared = rangeBefore(query, range, comparison);
-  if (compared.from < EARLIEST) throw invalidField("compare", "must not reach before the year 1");
-  return compared;
-}
-
-function rangeBefore(
-  query: PeriodQuery,
-  { period, from, to }: Range,
-  comparison: Comparison,
-): Range {
-  if (period === "all") throw invalidField("compare", 'cannot be used with the period "all"');
-  const zone = parseZone(query.timezone ?? "UTC");
-  if (period === "24h" && comparison === "previous") return hourRange(zone, from - 1);
-  const [start, end] = [from, to].map((instant) =>
-    Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone),
-  ) as [Temporal.ZonedDateTime, Temporal.ZonedDateTime]; // One for each instant.
-  if (comparison === "year") {
-    const [earlierStart, earlierEnd] = [start.subtract({ years: 1 }), end.subtract({ years: 1 })];
-    const last = earlierEnd.epochMilliseconds;
-    if (period === "24h") return hourRange(zone, last - 1);
-    return dayRange(earlierStart.epochMilliseconds, last, zone);
-  }
-  const isWholeDays = [start, end].every((at) => at.equals(at.startOfDay()));
-  const first = isWholeDays
-    ? start.subtract({ days: start.toPlainDate().until(end.toPlainDate()).days })
-    : start.subtract({ milliseconds: to - from });
-  return dayRange(first.epochMilliseconds, from, zone);
-}
-
-/** A range with an axis of local days. */
-const dayRange = (from: number, to: number, zone: string): Range => ({
+/** A range with an axis of local days; of one day if it is empty. */
+export const dayRange = (from: number, to: number, zone: string): Range => ({
   period: "custom",
   from,
   to,
-  ...dayAxis(localDate(from, zone), localDate(to - 1, zone), zone),
+  ...dayAxis(localDate(from, zone), localDate(Math.max(from, to - 1), zone), zone),
 });
 
 /** The offset of local time from UTC in seconds, from an instant (Unix milliseconds) on. */
@@ -204,7 +165,8 @@ function instantProblem(instant: number | undefined): string | undefined {
 export const boundaryProblem = (text: string): string | undefined =>
   instantProblem(parseInstant(text, "UTC", "end"));
 
-const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
+/** The first and the last instant of ranges, in Unix milliseconds: those whose dates responses can write. */
+export const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
 const LATEST = Date.parse("9998-12-31T00:00:00Z");
 
 function parseInstant(text: string, zone: string, side: "start" | "end"): number | undefined {

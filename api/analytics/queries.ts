@@ -17,8 +17,8 @@ import {
   RAW,
   RAW_RANGE,
   splitDays,
+  splitSource,
   type TimeSource,
-  timeSource,
 } from "./sources.ts";
 import { countVisitors, type IsFew } from "./visitors.ts";
 
@@ -38,6 +38,10 @@ type CountScope = {
   source: TimeSource | { table: "clicks_15m_of_account" | "clicks_1h_of_account"; raw: false };
   /** The table with states of visitors, if it is another one. */
   visitorsTable?: "clicks_15m";
+  /** Whether the clicks of the range's last hour are read one by one. */
+  isSplit: boolean;
+  /** Where the rollup's part of the range ends, in Unix milliseconds. */
+  rolledTo: number;
   /** The condition for tables in the order of links: raw clicks, and that of visitors. */
   byLinkCondition: string;
   isFew: IsFew;
@@ -57,11 +61,13 @@ export function countClicks(
   const link = { condition: "link_id = {link_id: UUID}", params: { link_id: id } };
   const { condition, params } = allOf(link, selection.links, selection.columns);
   const raw = selection.columns !== undefined || (lowVolume && hasRawClicks(range));
+  const { source, ...split } = splitSource(range);
   return count(clickhouse, range, selection, {
     condition,
     byLinkCondition: condition,
     params,
-    source: raw ? RAW : timeSource(range),
+    source: raw ? RAW : source,
+    ...split,
     isFew: selection.columns === undefined ? ALWAYS_FEW : linkScope(counted, selection).isFew,
   });
 }
@@ -74,18 +80,21 @@ export function countAccountClicks(
   selection: Selection,
 ): Promise<SummaryCounts> {
   const account = accountCondition(owner);
-  const { table, raw } = timeSource(range);
+  const {
+    source: { table, raw },
+    ...split
+  } = splitSource(range);
   const onlyRaw = raw || selection.columns !== undefined;
   const byLink = allOf(
     account,
     // Raw clicks of bots are counted too.
-    accountLinks(range, onlyRaw || needsRawClicks(selection)),
+    accountLinks(range, onlyRaw || split.isSplit || needsRawClicks(selection)),
     selection.links,
     selection.columns,
   );
   const isFew =
     selection.columns === undefined ? ALWAYS_FEW : accountScope(owner, range, selection).isFew;
-  const scope = { byLinkCondition: byLink.condition, params: byLink.params, isFew };
+  const scope = { byLinkCondition: byLink.condition, params: byLink.params, ...split, isFew };
   if (onlyRaw) {
     return count(clickhouse, range, selection, {
       ...scope,
@@ -127,14 +136,19 @@ async function count(
       queryRows<CountRow>(clickhouse, rawCounts(scope, visitors), params);
     return toSummary(await countVisitors(query, totalOf, () => scope.isFew(clickhouse, range)));
   }
-  const counted = toSummary(await queryRows<CountRow>(clickhouse, rollupCounts(scope), params));
+  const rolled = {
+    ...params,
+    to: clampInstant(scope.rolledTo),
+    edge_to: clampInstant(range.to),
+  };
+  const counted = toSummary(await queryRows<CountRow>(clickhouse, rollupCounts(scope), rolled));
   const { clicks } = counted.total;
   if (clicks === 0) return counted;
   const exact = hasRawClicks(range) && clicks <= ANALYTICS_EXACT_CLICKS_MAX;
   const visitorRows = await queryRows<VisitorRow>(
     clickhouse,
     exact ? exactVisitors(scope) : mergedVisitors(scope),
-    params,
+    exact ? params : rolled,
   );
   for (const { is_total, start, unique_visitors } of visitorRows) {
     const counts = is_total === 1 ? counted.total : counted.buckets.get(Number(start) * 1_000);
@@ -161,29 +175,46 @@ const BUCKET_START = (time: string): string =>
 const START = (time: string): string => `
   grouping(start) AS is_total, ${BUCKET_START(time)}`;
 
-const rollupCounts = ({ condition, source }: CountScope): string => `
+/** WHERE clause for the raw clicks between the end of the rollup's part and that of the range. */
+const EDGE = `
+  ts >= fromUnixTimestamp64Milli({to: Int64}) AND ts < fromUnixTimestamp64Milli({edge_to: Int64})`;
+
+/** A second SELECT over those clicks, if there can be any. */
+const withEdge = (
+  { byLinkCondition, isSplit }: CountScope,
+  columns: string,
+  further = "",
+): string =>
+  isSplit
+    ? `UNION ALL SELECT ${columns} FROM clicks WHERE ${byLinkCondition} AND ${EDGE} ${further}`
+    : "";
+
+const rollupCounts = (scope: CountScope): string => `
   SELECT ${START("bucket")},
          sumIf(clicks, class IN {classes: Array(String)}) AS counted,
          '0' AS unique_visitors,
          sumIf(clicks, class = 'bot') AS bots,
          sumIf(clicks, class = 'prefetch') AS prefetches
-    FROM ${source.table}
-   WHERE ${condition} AND ${BUCKET_RANGE}
+    FROM (
+      SELECT bucket, class, clicks
+        FROM ${scope.source.table} WHERE ${scope.condition} AND ${BUCKET_RANGE}
+      ${withEdge(scope, "toDateTime(ts, 'UTC'), class, 1")}
+    )
    GROUP BY GROUPING SETS ((start), ())`;
 
 /** Merges each state once into its bucket, and the buckets into the total. */
-const mergedVisitors = ({
-  condition,
-  source,
-  visitorsTable,
-  byLinkCondition,
-}: CountScope): string => `
+const mergedVisitors = (scope: CountScope): string => `
   SELECT grouping(start) AS is_total, start, uniqCombined64Merge(14)(states) AS unique_visitors
     FROM (
       SELECT ${BUCKET_START("bucket")}, uniqCombined64MergeState(14)(visitors) AS states
-        FROM ${visitorsTable ?? source.table}
-       WHERE ${visitorsTable === undefined ? condition : byLinkCondition} AND ${BUCKET_RANGE} AND class IN {classes: Array(String)}
+        FROM ${scope.visitorsTable ?? scope.source.table}
+       WHERE ${scope.visitorsTable === undefined ? scope.condition : scope.byLinkCondition} AND ${BUCKET_RANGE} AND class IN {classes: Array(String)}
        GROUP BY start
+      ${withEdge(
+        scope,
+        `${BUCKET_START("ts")}, uniqCombined64State(14)(visitor)`,
+        "AND class IN {classes: Array(String)} GROUP BY start",
+      )}
     )
    GROUP BY GROUPING SETS ((start), ())`;
 

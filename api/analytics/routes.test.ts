@@ -21,6 +21,7 @@ const overTime = {
     total_clicks: 3,
     unique_clicks: 2,
     avg_daily_clicks: 0,
+    clicks_per_day: 0,
     bot_clicks: 1,
     prefetch_clicks: 0,
   },

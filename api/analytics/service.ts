@@ -10,7 +10,7 @@ import { countMany, type LinkCounts } from "./bulk.ts";
 import { exploreAccount, exploreColumns, exploreTimes } from "./explore.ts";
 import type { ColumnFilter } from "./filter-names.ts";
 import type { FilterQuery } from "./filter-parameters.ts";
-import { type Condition, EVERY_CLASS, type Selection } from "./filters.ts";
+import { type Condition, EVERY_CLASS } from "./filters.ts";
 import { type Reader, readLinkNames } from "./link-names.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
@@ -36,11 +36,12 @@ import type {
   SummaryQuery,
   TimesResponse,
 } from "./model.ts";
-import { type PeriodQuery, type Range, resolveComparison, resolveRange } from "./period.ts";
-import { countAccountClicks, countClicks, findTopLinks, type SummaryCounts } from "./queries.ts";
+import { type PeriodQuery, resolveRange } from "./period.ts";
+import { countAccountClicks, countClicks, findTopLinks } from "./queries.ts";
 import { accountClicks, accountScope, linkScope } from "./scopes.ts";
 import { resolveMatcher, resolveSelection } from "./selection.ts";
-import { hasRawClicks, LOW_VOLUME_CLICKS, type QueryRange, timeSource } from "./sources.ts";
+import { LOW_VOLUME_CLICKS, type QueryRange } from "./sources.ts";
+import { completeFrom, countSummary, incomplete, rollupOf } from "./summary.ts";
 import { countTargets, type TargetsResponse } from "./targets.ts";
 import { needsSingleClicks, readTopValues } from "./top-values.ts";
 
@@ -70,10 +71,14 @@ export function createAnalyticsService({
   clicksRetentionDays,
 }: AnalyticsServiceDeps) {
   /** Resolves a range; `all` starts at `createdAt`. Throws `invalid_request`. */
-  function resolveQueryRange(query: PeriodQuery, createdAt: number, now: number): QueryRange {
+  function resolveQueryRange(
+    query: PeriodQuery,
+    createdAt: number,
+    now: number,
+  ): QueryRange & { now: number } {
     const range = resolveRange(query, createdAt, now);
     const rawFrom = clicksRetentionDays === 0 ? -Infinity : now - clicksRetentionDays * DAY_MS;
-    return { ...range, rawFrom };
+    return { ...range, rawFrom, now };
   }
 
   /** Returns totals and time series of a link; throws `not_found` and `invalid_request`. */
@@ -84,10 +89,10 @@ export function createAnalyticsService({
   ): Promise<Summary> {
     const { link, range, link_id, selection } = await resolveLink(owner, id, query);
     const countIn = (within: QueryRange) => countClicks(clickhouse, link, within, selection);
-    return { link_id, ...(await toSummary(query, range, selection, countIn)) };
+    return { link_id, ...(await countSummary(query, range, selection, countIn)) };
   }
 
-  async function resolveAccountRange(owner: AccountScope, query: PeriodQuery): Promise<QueryRange> {
+  async function resolveAccountRange(owner: AccountScope, query: PeriodQuery) {
     const now = Date.now();
     return resolveQueryRange(query, (await links.getFirstCreationTime(owner)) ?? now, now);
   }
@@ -101,7 +106,7 @@ export function createAnalyticsService({
     const countIn = (within: QueryRange) =>
       countAccountClicks(clickhouse, owner, within, selection);
     const [series, top] = await Promise.all([
-      toSummary(query, range, selection, countIn),
+      countSummary(query, range, selection, countIn),
       findTopLinks(clickhouse, owner, range, limit, selection),
     ]);
     const top_links = top.map(({ link_id, clicks }) => ({
@@ -381,70 +386,3 @@ export function createAnalyticsService({
     },
   };
 }
-
-/** Totals and time series of a range, and those of the range that it is compared with. */
-async function toSummary(
-  query: SummaryQuery,
-  range: QueryRange,
-  selection: Selection,
-  countIn: (range: QueryRange) => Promise<SummaryCounts>,
-) {
-  const earlier =
-    query.compare === undefined
-      ? undefined
-      : { ...resolveComparison(query, range, query.compare), rawFrom: range.rawFrom };
-  const [counts, earlierCounts] = await Promise.all([
-    countIn(range),
-    earlier === undefined ? undefined : countIn(earlier),
-  ]);
-  const current = { ...toTimeSeries(range, counts), ...completeFrom(range, selection) };
-  if (earlier === undefined || earlierCounts === undefined) return current;
-  const { summary: before, clicks_over_time } = toTimeSeries(earlier, earlierCounts);
-  const comparison = {
-    from: new Date(earlier.from).toISOString(),
-    to: new Date(earlier.to).toISOString(),
-    summary: before,
-    clicks_over_time,
-    change: {
-      total_clicks: changeOf(current.summary.total_clicks, before.total_clicks),
-      unique_clicks: changeOf(current.summary.unique_clicks, before.unique_clicks),
-    },
-    ...completeFrom(earlier, selection),
-  };
-  return { ...current, comparison };
-}
-
-/** From when on single clicks are complete, if some of the range have been deleted. */
-export const incomplete = (range: QueryRange): { complete_from?: string } =>
-  hasRawClicks(range) ? {} : { complete_from: new Date(range.rawFrom).toISOString() };
-
-/** As {@link incomplete}, for figures that need single clicks only because of filters. */
-const completeFrom = (range: QueryRange, { columns }: Selection) =>
-  columns === undefined ? {} : incomplete(range);
-
-/** The rollup by quarter hour for times of clicks, unless raw clicks must be read. */
-const rollupOf = <Table extends string>(table: Table, range: QueryRange, { columns }: Selection) =>
-  columns === undefined && timeSource({ ...range, buckets: [] }).table !== "clicks"
-    ? table
-    : undefined;
-
-/** Change in percent with one decimal; null from nothing. */
-const changeOf = (now: number, before: number): number | null =>
-  before === 0 ? null : Math.round((now / before - 1) * 1_000) / 10;
-
-/** Totals, and a time series that includes the buckets without clicks. */
-const toTimeSeries = ({ period, days, buckets }: Range, counts: SummaryCounts) => ({
-  period,
-  summary: {
-    total_clicks: counts.total.clicks,
-    unique_clicks: counts.total.unique,
-    avg_daily_clicks: Math.round(counts.total.clicks / days),
-    bot_clicks: counts.total.bots,
-    prefetch_clicks: counts.total.prefetches,
-  },
-  clicks_over_time: buckets.map(({ label, start }) => ({
-    date: label,
-    clicks: counts.buckets.get(start)?.clicks ?? 0,
-    unique: counts.buckets.get(start)?.unique ?? 0,
-  })),
-});

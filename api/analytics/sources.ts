@@ -36,6 +36,9 @@ export const RAW: TimeSource = { table: "clicks", raw: true };
 /** A range, and the instant (Unix milliseconds) from which on all raw clicks are still retained. */
 export type QueryRange = Range & { rawFrom: number };
 
+/** The table for a range up to `rolledTo` (Unix milliseconds); if it is split, clicks after that are read one by one. */
+type SplitSource = { source: TimeSource; rolledTo: number; isSplit: boolean };
+
 /** Whether all raw clicks of a range are still retained. */
 export const hasRawClicks = ({ from, rawFrom }: Pick<QueryRange, "from" | "rawFrom">): boolean =>
   from >= rawFrom;
@@ -48,6 +51,20 @@ export function timeSource(range: QueryRange): TimeSource {
   if (alignsWith(DAY_MS)) return { table: "clicks_1d", raw: false };
   if (alignsWith(HOUR_MS)) return { table: "clicks_1h", raw: false };
   return hasRawClicks(range) && !alignsWith(QUARTER_MS) ? RAW : { table: "clicks_15m", raw: false };
+}
+
+/**
+ * As {@link timeSource}. A range of which only the end is within a bucket, such as one up to now, is read from a rollup
+ * but for its last hour.
+ */
+export function splitSource(range: QueryRange): SplitSource {
+  const source = timeSource(range);
+  const rolledTo = Math.floor(range.to / HOUR_MS) * HOUR_MS;
+  const buckets = range.buckets.filter(({ start }) => start < rolledTo);
+  const rolled = timeSource({ ...range, to: rolledTo, buckets });
+  return source.raw && !rolled.raw && rolledTo > range.from
+    ? { source: rolled, rolledTo, isSplit: true }
+    : { source, rolledTo: range.to, isSplit: false };
 }
 
 /** Splits a range into whole UTC days and its edges; undefined when raw clicks must be read. */

@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import { ApiError } from "../http/errors.ts";
 import {
   exhausted,
+  inSeconds,
   mostConstrained,
   rateLimited,
   rateLimitHeaders,
@@ -135,9 +136,13 @@ function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
       throw new ApiError("forbidden", "The account is suspended.");
     case "suspended": {
       const wait = secondsUntil(result.suspendedUntil ?? result.now, result.now);
-      throw new ApiError("rate_limited", `API access is suspended. Try again in ${wait} seconds.`, {
-        retryAfterSeconds: wait,
-      });
+      throw new ApiError(
+        "rate_limited",
+        `API access is suspended. Try again in ${inSeconds(wait)}.`,
+        {
+          retryAfterSeconds: wait,
+        },
+      );
     }
     case "limited": {
       const window = exhausted(result.windows);

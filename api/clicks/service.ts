@@ -1,6 +1,7 @@
 /** Single clicks, for those who keep a warehouse of their own. */
 import type { ClickTexts } from "../../shared/clicks/query.ts";
-import { type AnalyticsService, incomplete } from "../analytics/service.ts";
+import type { AnalyticsService } from "../analytics/service.ts";
+import { incomplete } from "../analytics/summary.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import { streamLines } from "../http/line-stream.ts";
 import type { AccountScope } from "../http/principal.ts";

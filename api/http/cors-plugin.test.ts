@@ -32,6 +32,7 @@ test("caches are told of everything that an answer depends on", async () => {
     total_clicks: 0,
     unique_clicks: 0,
     avg_daily_clicks: 0,
+    clicks_per_day: 0,
     bot_clicks: 0,
     prefetch_clicks: 0,
   };

@@ -63,14 +63,17 @@ export const rateLimitHeaders = (window: LimitWindow, now = Date.now()): RateLim
 export const secondsUntil = (instant: number, now: number): number =>
   Math.max(1, Math.ceil((instant - now) / 1_000));
 
+/** `1 second`, `2 seconds`. */
+export const inSeconds = (count: number): string => `${count} second${count === 1 ? "" : "s"}`;
+
 /** The 429 response for a window that has fewer than `wanted` requests left. */
 export function rateLimited(window: LimitWindow, now: number, wanted = 1): ApiError {
   const wait = secondsUntil(window.resetsAt, now);
-  const limit = `${window.limit} requests in ${window.seconds} seconds`;
+  const limit = `${window.limit} requests in ${inSeconds(window.seconds)}`;
   const needs = wanted > 1 ? `; this one needs ${wanted}, ${remaining(window)} are left` : "";
   return new ApiError(
     "rate_limited",
-    `Rate limit exceeded: ${limit}${needs}. Try again in ${wait} seconds.`,
+    `Rate limit exceeded: ${limit}${needs}. Try again in ${inSeconds(wait)}.`,
     { retryAfterSeconds: wait },
   );
 }

@@ -5,7 +5,7 @@
  * consumes nothing.
  */
 import { ApiError } from "../http/errors.ts";
-import { rateLimitHeaders, secondsUntil } from "../http/rate-limit.ts";
+import { inSeconds, rateLimitHeaders, secondsUntil } from "../http/rate-limit.ts";
 
 export const QUOTAS = [
   "links_per_day",
@@ -50,7 +50,7 @@ export function quotaExceeded(name: QuotaName, consumption: Consumption): ApiErr
   const wait = secondsUntil(resetsAt, now_ms);
   return new ApiError(
     "rate_limited",
-    `Quota ${name} exceeded: ${limit} ${COUNTED[name]} in ${seconds} seconds. Try again in ${wait} seconds.`,
+    `Quota ${name} exceeded: ${limit} ${COUNTED[name]} in ${inSeconds(seconds)}. Try again in ${inSeconds(wait)}.`,
     {
       retryAfterSeconds: wait,
       headers: rateLimitHeaders({ name, limit, seconds, used, resetsAt }),

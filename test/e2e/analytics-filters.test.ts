@@ -236,28 +236,54 @@ function heatmapOf(counted: readonly Click[], zone: string): number[][] {
   return heatmap;
 }
 
+/** How long a question may take to be asked and answered. */
+const CLOCK_MS = 60_000;
+
 const isMidnight = (at: DateTime): boolean => at.startOf("day").toMillis() === at.toMillis();
 
-/** The span that a span is compared with. */
-function compared(query: Query, span: ReturnType<typeof toSpan>, kind: string) {
+/** The span that a span is compared with: while it lasts, up to the same moment as `now`. */
+function compared(query: Query, span: ReturnType<typeof toSpan>, kind: string, now: number) {
   const zone = query.timezone ?? "UTC";
-  const [from, to] = [span.from, span.to].map((at) => DateTime.fromMillis(at, { zone }));
-  if (from === undefined || to === undefined) throw new Error("A span has two ends.");
+  const [from, to, at] = [span.from, span.to, Math.max(now, span.from)].map((instant) =>
+    DateTime.fromMillis(instant, { zone }),
+  );
+  if (from === undefined || to === undefined || at === undefined) throw new Error("No span.");
   if (query.period === "24h") {
     // From the hour before, or from the last hour a year earlier.
-    const now = kind === "previous" ? span.from - 1 : to.minus({ years: 1 }).toMillis() - 1;
-    return toSpan(query, 0, now);
+    const last = kind === "previous" ? span.from - 1 : to.minus({ years: 1 }).toMillis() - 1;
+    const before = toSpan(query, 0, last);
+    return { ...before, to: before.to - (span.to - now) };
   }
-  const start =
+  const [start, end] =
     kind === "year"
-      ? from.minus({ years: 1 })
-      : isMidnight(from) && isMidnight(to)
-        ? from.minus({ days: Math.round(to.startOf("day").diff(from, "days").days) })
-        : from.minus({ milliseconds: span.to - span.from });
-  const end = kind === "year" ? to.minus({ years: 1 }) : from;
+      ? [from.minus({ years: 1 }), DateTime.min(at, to).minus({ years: 1 })]
+      : previous(query, from, to, at);
   const custom = { start_date: start.toUTC().toISO() ?? "", end_date: end.toUTC().toISO() ?? "" };
-  return toSpan({ timezone: zone, ...custom }, 0, Date.now());
+  return toSpan({ timezone: zone, ...custom }, 0, now);
 }
+
+/** The start and the end of the period before, as far as the period has come `at` an instant. */
+function previous({ period }: Query, from: DateTime, to: DateTime, at: DateTime) {
+  if (!isMidnight(from) || !isMidnight(to)) {
+    const start = from.minus({ milliseconds: to.toMillis() - from.toMillis() });
+    return [start, DateTime.min(from, start.plus({ milliseconds: +at - +from }))] as const;
+  }
+  const daysTo = (instant: DateTime) =>
+    Math.round(instant.startOf("day").diff(from.startOf("day"), "days").days);
+  const areMonths = period === undefined && from.day === 1 && to.day === 1;
+  const length = areMonths
+    ? { months: (to.year - from.year) * 12 + to.month - from.month }
+    : { days: daysTo(to) };
+  const start = from.minus(length).startOf("day");
+  if (at >= to) return [start, from] as const;
+  const { hour, minute, second, millisecond } = at;
+  const moment = start.plus({ days: daysTo(at) }).set({ hour, minute, second, millisecond });
+  return [start, DateTime.min(from, moment)] as const;
+}
+
+const comparisonSchema = z.object({
+  comparison: z.object({ to: z.iso.datetime(), current: z.object({ to: z.iso.datetime() }) }),
+});
 
 const anyQuestion = fc.record({
   link: fc.option(fc.integer({ min: 0, max: LINK_TAGS.length - 1 }), { nil: undefined }),
@@ -307,7 +333,12 @@ test(`${QUESTIONS} questions with filters are answered as a count of the clicks 
         ]);
         expect(summary.body).toMatchObject(summarize(found, span, query.period === "24h", classes));
         if (compare !== undefined) {
-          const earlier = compared(query, span, compare);
+          const { current, to } = comparisonSchema.parse(summary.body).comparison;
+          // The API's clock when it answered, unless the period is over.
+          const asked = Date.parse(current.to) === span.to ? now : Date.parse(current.to);
+          expect(Math.abs(asked - now)).toBeLessThan(CLOCK_MS);
+          const earlier = compared(query, span, compare, asked);
+          expect(to).toBe(new Date(earlier.to).toISOString());
           expect(summary.body).toMatchObject({
             comparison: {
               from: new Date(earlier.from).toISOString(),

@@ -225,6 +225,24 @@ withBrowser("the analytics of the dashboard", () => {
     });
   });
 
+  test("draw today's segment dotted, and show periods of the calendar", async () => {
+    await signedIn("/analytics?timezone=UTC&period=7d", async (page) => {
+      await waitForTotal(page, 12);
+      expect(await page.locator(".line-clicks.line-unfinished").getAttribute("d")).toStartWith("M");
+      await page.getByRole("button", { name: "Show as table" }).click();
+      const days = page.getByRole("table", { name: "Clicks over time" }).getByRole("rowheader");
+      await days.last().getByText("(so far)").waitFor();
+      const period = page.getByLabel("Calendar period");
+      await period.selectOption("yesterday");
+      await waitForTotal(page, 0);
+      await period.selectOption("this-year");
+      await waitForTotal(page, 12);
+      expect(new URL(page.url()).searchParams.get("period")).toBe("this-year");
+      await days.first().getByText("Jan 1", { exact: true }).waitFor();
+      await days.last().getByText("(so far)").waitFor();
+    });
+  });
+
   test("show the clicks by weekday and hour, as the API counts them", async () => {
     const { heatmap } = timesSchema.parse(
       (

@@ -33,11 +33,14 @@ export const ANALYTICS_FIELDS: Readonly<Record<string, Prose>> = {
     example: ["clicks", "unique_clicks", "top_countries"],
   },
   summary: { text: "The sums over the period." },
-  comparison: { text: "The same figures of an earlier period; only with `compare`." },
-  "LinkSummary.from": { text: "When the period begins.", example: "2026-02-22T00:00:00.000Z" },
-  "LinkSummary.to": { text: "When the period ends.", example: "2026-03-01T00:00:00.000Z" },
-  "AccountSummary.from": { text: "When the period begins.", example: "2026-02-22T00:00:00.000Z" },
-  "AccountSummary.to": { text: "When the period ends.", example: "2026-03-01T00:00:00.000Z" },
+  comparison: {
+    text: "The same figures of an earlier period, `from` and `to`; only with `compare`. While the period of the query lasts, the earlier one ends at the same moment, so that like is compared with like.",
+  },
+  current: { text: "The part of the query's period that is compared: what has passed of it." },
+  "LinkSummary.from": { text: "When the span begins.", example: "2026-02-22T00:00:00.000Z" },
+  "LinkSummary.to": { text: "When the span ends.", example: "2026-03-01T00:00:00.000Z" },
+  "AccountSummary.from": { text: "When the span begins.", example: "2026-02-22T00:00:00.000Z" },
+  "AccountSummary.to": { text: "When the span ends.", example: "2026-03-01T00:00:00.000Z" },
   change: { text: "The change since then." },
   complete_from: {
     text: "Present when clicks of the range have been deleted.",
@@ -102,8 +105,12 @@ export const ANALYTICS_FIELDS: Readonly<Record<string, Prose>> = {
   total_clicks: { text: "Clicks by people.", example: 1284 },
   unique_clicks: { text: "Distinct visitors.", example: 973 },
   avg_daily_clicks: {
-    text: "Clicks by people per day of the period, rounded to a whole number: 3 clicks in 7 days are 0.",
+    text: "Clicks by people divided by the days of the period, today as a whole one, and rounded to a whole number: 5 clicks in 30 days are 0. `clicks_per_day` is finer.",
     example: 183,
+  },
+  clicks_per_day: {
+    text: "Clicks by people per 24 hours of what has passed of the period, with one decimal. Less than a day counts as one.",
+    example: 201.6,
   },
   bot_clicks: {
     text: "Clicks by crawlers and previews, which no other figure includes.",
@@ -122,6 +129,10 @@ export const ANALYTICS_FIELDS: Readonly<Record<string, Prose>> = {
   },
   clicks: { text: "Clicks by people.", example: 214 },
   unique: { text: "Distinct visitors of this day or hour.", example: 187 },
+  unfinished: {
+    text: "Present when this day or hour was not over: its figures go on growing.",
+    example: true,
+  },
   percentage: {
     text: "Share of the clicks in the period, in percent, with one decimal.",
     example: 16.7,

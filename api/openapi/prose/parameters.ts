@@ -126,7 +126,7 @@ export const PARAMETERS: Readonly<Record<string, Prose>> = {
     example: "country,device",
   },
   compare: {
-    text: "Adds the figures of the period of equal length before, or of the one a year earlier.",
+    text: "Adds the figures of the period of equal length before (`previous`; of whole calendar months, the months before), or of the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one.",
     example: "previous",
   },
   group_by: { text: "Whether to group by country, region or city.", example: "country" },

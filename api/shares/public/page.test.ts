@@ -15,6 +15,7 @@ const statistics: SharedStatistics = {
     total_clicks: 12_345,
     unique_clicks: 3,
     avg_daily_clicks: 1,
+    clicks_per_day: 1.4,
     bot_clicks: 0,
     prefetch_clicks: 0,
   },
@@ -50,6 +51,35 @@ test("a page without clicks has a chart and no division by zero", () => {
     "token",
   );
   expect(html).not.toContain("NaN");
+});
+
+test.each([
+  ["country", "DE", "Germany"],
+  ["language", "de", "German"],
+  ["language", "", "none"],
+  ["referrer", "xn--bcher-kva.de", "bücher.de"],
+  ["host", "xn--80ak6aa92e.com", "xn--80ak6aa92e.com"],
+])("a %s of %p is shown as %p", (by, value, text) => {
+  const data = [{ values: { [by]: value }, clicks: 1, percentage: 100 }];
+  const html = renderStatistics({ ...statistics, breakdowns: [{ by, data }] }, "token");
+  expect(html).toContain(`<tr><td>${text}</td>`);
+});
+
+test("what is not over is marked, and clicks a day are of the time that has passed", () => {
+  const html = renderStatistics(
+    {
+      ...statistics,
+      clicks_over_time: [
+        { date: "2026-01-01", clicks: 9, unique: 9 },
+        { date: "2026-01-02", clicks: 1, unique: 1, unfinished: true },
+      ],
+    },
+    "token",
+  );
+  expect(html.match(/<rect [^>]*class="unfinished"[^>]*><title>[^<]*/g)).toEqual([
+    expect.stringContaining("2026-01-02: 1 so far"),
+  ]);
+  expect(html).toContain("<dd>1.4</dd>");
 });
 
 test("the policy allows no script, only the page's own style, and only the chosen frames", async () => {

@@ -1,7 +1,9 @@
 /** The page of shared statistics: HTML without a script, so that it can be embedded and its policy allows nothing. */
 import { createHash } from "node:crypto";
 
+import { languageName } from "../../../shared/contracts/language-name.ts";
 import { PERIODS } from "../../../shared/contracts/periods.ts";
+import { readableHost, readableUrl } from "../../../shared/contracts/readable-host.ts";
 import { countryName } from "../../analytics/countries.ts";
 import type { SharedStatistics } from "../model.ts";
 
@@ -17,6 +19,7 @@ dt { opacity: .75; }
 dd { font-size: 1.6rem; margin: 0; }
 svg { display: block; height: 8rem; width: 100%; }
 rect { fill: #2563eb; }
+rect.unfinished { fill-opacity: .2; stroke: #2563eb; stroke-dasharray: 2 3; vector-effect: non-scaling-stroke; }
 table { border-collapse: collapse; width: 100%; }
 th, td { border-bottom: 1px solid #8884; padding: .25rem .5rem .25rem 0; text-align: left; overflow-wrap: anywhere; }
 td + td, th + th { text-align: right; width: 6rem; }
@@ -100,7 +103,7 @@ const count = (value: number): string => value.toLocaleString("en");
 /** The statistics; `token` is for the links between periods. */
 export function renderStatistics(statistics: SharedStatistics, token: string): string {
   const { name, short_url, period, timezone, summary } = statistics;
-  const title = name ?? (short_url === null ? "All links" : short_url.replace(/^https?:\/\//, ""));
+  const title = name ?? (short_url === null ? "All links" : readableUrl(short_url));
   const periods = PERIODS.map(
     (each) =>
       `<li><a href="/shared/${token}?period=${each}"${each === period ? ' aria-current="page"' : ""}>${PERIOD_NAMES[each] ?? each}</a></li>`,
@@ -112,7 +115,7 @@ export function renderStatistics(statistics: SharedStatistics, token: string): s
 <dl>
 <div><dt>Clicks</dt><dd>${count(summary.total_clicks)}</dd></div>
 <div><dt>Visitors</dt><dd>${count(summary.unique_clicks)}</dd></div>
-<div><dt>Clicks a day</dt><dd>${count(summary.avg_daily_clicks)}</dd></div>
+<div><dt>Clicks a day</dt><dd>${count(summary.clicks_per_day)}</dd></div>
 </dl>
 ${renderChart(statistics)}
 <div class="breakdowns">${statistics.breakdowns.map(renderBreakdown).join("")}</div>
@@ -120,16 +123,20 @@ ${renderChart(statistics)}
   );
 }
 
-/** Bars, drawn in units of their number and of the highest: the image is stretched. */
+/** Bars, drawn in units of their number and of the highest: the image is stretched. That of today is dotted. */
 function renderChart({ clicks_over_time }: SharedStatistics): string {
   const highest = Math.max(1, ...clicks_over_time.map(({ clicks }) => clicks));
-  const bars = clicks_over_time.map(
-    ({ date, clicks }, i) =>
-      `<rect x="${i + 0.1}" y="${100 - (clicks / highest) * 100}" width="0.8" height="${(clicks / highest) * 100}"><title>${escapeHtml(date)}: ${count(clicks)}</title></rect>`,
-  );
+  const bars = clicks_over_time.map(({ date, clicks, unfinished }, i) => {
+    const height = (clicks / highest) * 100;
+    const place = `x="${i + 0.1}" y="${100 - height}" width="0.8" height="${height}"`;
+    const text = `${date}: ${count(clicks)}${unfinished ? " so far" : ""}`;
+    return `<rect ${place}${unfinished ? ' class="unfinished"' : ""}><title>${escapeHtml(text)}</title></rect>`;
+  });
+  const last = clicks_over_time.at(-1);
+  const dates = `${clicks_over_time[0]?.date ?? ""} – ${last?.date ?? ""}`;
   return `<h2>Clicks over time</h2>
 <svg role="img" aria-label="Clicks over time; at most ${count(highest)}" viewBox="0 0 ${clicks_over_time.length} 100" preserveAspectRatio="none">${bars.join("")}</svg>
-<p><small>${escapeHtml(clicks_over_time[0]?.date ?? "")} – ${escapeHtml(clicks_over_time.at(-1)?.date ?? "")}</small></p>`;
+<p><small>${escapeHtml(dates)}${last?.unfinished ? " (so far)" : ""}</small></p>`;
 }
 
 /** `utm_source` as `UTM source`. */
@@ -138,13 +145,21 @@ const titleOf = (name: string): string =>
     .replaceAll("_", " ")
     .replace(/^(?:Utm|Os)\b/, (text) => text.toUpperCase());
 
+/** How values are shown that are codes. */
+const NAMES: Readonly<Record<string, (value: string) => string>> = {
+  country: countryName,
+  language: languageName,
+  referrer: readableHost,
+  host: readableHost,
+};
+
 function renderBreakdown({ by, data }: SharedStatistics["breakdowns"][number]): string {
   const title = titleOf(by);
   const rows = data.map(({ values, clicks, percentage }) => {
     // A city before what it lies in.
     const value = Object.entries(values)
       .toReversed()
-      .map(([name, text]) => (name === "country" ? countryName(text) : text))
+      .map(([name, text]) => (text === "" ? "" : (NAMES[name]?.(text) ?? text)))
       .join(", ");
     return `<tr><td>${value === "" ? "none" : escapeHtml(value)}</td><td>${count(clicks)}</td><td>${percentage} %</td></tr>`;
   });

@@ -1033,7 +1033,7 @@ export interface components {
     AccountSummary: {
       /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
       clicks_over_time: components["schemas"]["ClicksAtTime"][];
-      /** @description The same figures of an earlier period; only with `compare`. */
+      /** @description The same figures of an earlier period, `from` and `to`; only with `compare`. While the period of the query lasts, the earlier one ends at the same moment, so that like is compared with like. */
       comparison?: {
         /** @description The change since then. */
         change: {
@@ -1056,9 +1056,24 @@ export interface components {
          * @example 2026-02-01T00:00:00.000Z
          */
         complete_from?: string;
+        /** @description The part of the query's period that is compared: what has passed of it. */
+        current: {
+          /**
+           * Format: date-time
+           * @description When the span begins.
+           * @example 2026-02-22T00:00:00.000Z
+           */
+          from: string;
+          /**
+           * Format: date-time
+           * @description When the span ends.
+           * @example 2026-03-01T00:00:00.000Z
+           */
+          to: string;
+        };
         /**
          * Format: date-time
-         * @description When the period begins.
+         * @description When the span begins.
          * @example 2026-02-22T00:00:00.000Z
          */
         from: string;
@@ -1066,7 +1081,7 @@ export interface components {
         summary: components["schemas"]["ClickTotals"];
         /**
          * Format: date-time
-         * @description When the period ends.
+         * @description When the span ends.
          * @example 2026-03-01T00:00:00.000Z
          */
         to: string;
@@ -1828,6 +1843,12 @@ export interface components {
        */
       date: string;
       /**
+       * @description Present when this day or hour was not over: its figures go on growing.
+       * @example true
+       * @constant
+       */
+      unfinished?: true;
+      /**
        * Format: int64
        * @description Distinct visitors of this day or hour.
        * @example 187
@@ -1838,7 +1859,7 @@ export interface components {
     ClickTotals: {
       /**
        * Format: int64
-       * @description Clicks by people per day of the period, rounded to a whole number: 3 clicks in 7 days are 0.
+       * @description Clicks by people divided by the days of the period, today as a whole one, and rounded to a whole number: 5 clicks in 30 days are 0. `clicks_per_day` is finer.
        * @example 183
        */
       avg_daily_clicks: number;
@@ -1848,6 +1869,11 @@ export interface components {
        * @example 57
        */
       bot_clicks: number;
+      /**
+       * @description Clicks by people per 24 hours of what has passed of the period, with one decimal. Less than a day counts as one.
+       * @example 201.6
+       */
+      clicks_per_day: number;
       /**
        * Format: int64
        * @description Requests that a browser or Office made before a person opened the link; in no other figure.
@@ -3684,7 +3710,7 @@ export interface components {
     LinkSummary: {
       /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
       clicks_over_time: components["schemas"]["ClicksAtTime"][];
-      /** @description The same figures of an earlier period; only with `compare`. */
+      /** @description The same figures of an earlier period, `from` and `to`; only with `compare`. While the period of the query lasts, the earlier one ends at the same moment, so that like is compared with like. */
       comparison?: {
         /** @description The change since then. */
         change: {
@@ -3707,9 +3733,24 @@ export interface components {
          * @example 2026-02-01T00:00:00.000Z
          */
         complete_from?: string;
+        /** @description The part of the query's period that is compared: what has passed of it. */
+        current: {
+          /**
+           * Format: date-time
+           * @description When the span begins.
+           * @example 2026-02-22T00:00:00.000Z
+           */
+          from: string;
+          /**
+           * Format: date-time
+           * @description When the span ends.
+           * @example 2026-03-01T00:00:00.000Z
+           */
+          to: string;
+        };
         /**
          * Format: date-time
-         * @description When the period begins.
+         * @description When the span begins.
          * @example 2026-02-22T00:00:00.000Z
          */
         from: string;
@@ -3717,7 +3758,7 @@ export interface components {
         summary: components["schemas"]["ClickTotals"];
         /**
          * Format: date-time
-         * @description When the period ends.
+         * @description When the span ends.
          * @example 2026-03-01T00:00:00.000Z
          */
         to: string;
@@ -5201,7 +5242,7 @@ export interface operations {
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
+        /** @description Adds the figures of the period of equal length before (`previous`; of whole calendar months, the months before), or of the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one. */
         compare?: "previous" | "year";
         /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
@@ -5273,7 +5314,7 @@ export interface operations {
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Adds the figures of the period of equal length before (`previous`), or of the one a year earlier (`year`). */
+        /** @description Adds the figures of the period of equal length before (`previous`; of whole calendar months, the months before), or of the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one. */
         compare?: "previous" | "year";
         /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];

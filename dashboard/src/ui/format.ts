@@ -24,9 +24,24 @@ export const formatDateTime = (instant: string): string => dateTimes.format(new 
 export const pluralize = (value: number, noun: string): string =>
   `${formatCount(value)} ${noun}${value === 1 ? "" : "s"}`;
 
-/** Returns the relative change in whole percent; undefined when the old value is 0. */
-export const percentChange = (before: number, now: number): number | undefined =>
-  before === 0 ? undefined : Math.round(((now - before) / before) * 100);
+export type Direction = "up" | "down" | "none";
+
+type Change = { direction: Direction; text: string };
+
+/** From this factor on, an increase is shown as one: `151 ×` can be read, `+15093 %` cannot. */
+const FACTOR_MIN = 10;
+
+/** Describes the change from one number to another; undefined when the first is 0. */
+export function describeChange(before: number, now: number): Change | undefined {
+  if (before === 0) return undefined;
+  const percent = Math.round(((now - before) / before) * 100);
+  const direction = percent === 0 ? "none" : percent > 0 ? "up" : "down";
+  const text =
+    now / before >= FACTOR_MIN
+      ? `${formatCount(Math.round(now / before))} ×`
+      : `${Math.abs(percent)} %`;
+  return { direction, text };
+}
 
 const regions = new Intl.DisplayNames("en", { type: "region" });
 

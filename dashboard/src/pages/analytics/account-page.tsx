@@ -5,6 +5,7 @@ import { Page } from "../../ui/page.tsx";
 import { useLastSegment } from "../../ui/search-state.ts";
 import { AnalyticsCards } from "./analytics-cards.tsx";
 import { TopLinks } from "./breakdowns/breakdown-cards.tsx";
+import { describeValue } from "./dimensions.ts";
 import { only } from "./filters.ts";
 import { useReadQuestion } from "./question.ts";
 import { ShareButton } from "./shares/share-button.tsx";
@@ -31,7 +32,7 @@ export function PropertyAnalyticsPage({ name }: { name: "tag" | "domain" }) {
   const list = `/links?${new URLSearchParams({ [name]: value }).toString()}`;
   return (
     <Page
-      title={value}
+      title={describeValue(name, value)}
       intro={name === "tag" ? "All links that have this tag now." : "All links on this domain."}
       actions={
         <PageLink href={list} className="button button-plain">

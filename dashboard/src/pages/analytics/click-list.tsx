@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 
 import { countryName } from "../../ui/format.ts";
 import { capitalize } from "../../ui/validation.ts";
+import { describeValue } from "./dimensions.ts";
 
 export type Click = {
   time: string;
@@ -34,7 +35,9 @@ export function ClickList<Item extends Click>({
             {nameOf !== undefined && <span className="live-link">{nameOf(click)}</span>}
             {describePlace(click)}
             <span className="hint">
-              {[click.browser, click.os, click.referrer].filter(Boolean).join(" · ")}
+              {[click.browser, click.os, describeValue("referrer", click.referrer)]
+                .filter(Boolean)
+                .join(" · ")}
               {click.class !== "human" && ` · ${capitalize(click.class)}, not counted`}
             </span>
           </span>

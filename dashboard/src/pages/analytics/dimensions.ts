@@ -1,4 +1,6 @@
 /** The dimensions that clicks are broken down by: what they are called, and how their values are shown and filtered. */
+import { languageName } from "../../../../shared/contracts/language-name.ts";
+import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { countryName } from "../../ui/format.ts";
 import { capitalize } from "../../ui/validation.ts";
 import { type Filter, FILTER_LABELS, type FilterName, only } from "./filters.ts";
@@ -25,6 +27,9 @@ const CLASSES: Readonly<Record<string, string>> = {
   prefetch: "prefetches",
 };
 
+/** Dimensions whose values are names of hosts. */
+const HOSTS: ReadonlySet<FilterName | "link"> = new Set(["referrer", "host", "domain"]);
+
 /** Returns the text that a value is shown as. */
 export function describeValue(name: FilterName | "link", value: string): string {
   if (name === "class") return CLASSES[value] ?? value;
@@ -32,7 +37,9 @@ export function describeValue(name: FilterName | "link", value: string): string 
   if (name === "country") return value === "ZZ" ? "Unknown" : countryName(value);
   if (name === "continent") return CONTINENTS[value] ?? value;
   if (name === "device") return capitalize(value);
-  return name === "referrer" && value === "direct" ? "Direct" : value;
+  if (name === "language") return languageName(value);
+  if (name === "referrer" && value === "direct") return "Direct";
+  return HOSTS.has(name) ? readableHost(value) : value;
 }
 
 /** The values of a row by column; those of regions and cities say what they lie in. */

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft, ExternalLink, Split } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
+import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { isNotFound } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
@@ -36,7 +37,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
     <QueryBoundary query={link} label="the link" lines={8}>
       {(data) => (
         <Page
-          title={data.title ?? data.short_url.replace(/^https?:\/\//, "")}
+          title={data.title ?? readableUrl(data.short_url)}
           intro={
             <span className="link-line">
               <a href={data.short_url} target="_blank" rel="noreferrer">

@@ -5,6 +5,7 @@ import { PERIODS } from "../../../../shared/contracts/periods.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { useSearchState } from "../../ui/search-state.ts";
+import { CALENDAR_NAMES, isCalendarPeriod } from "./calendar.ts";
 import { COMPARISONS, useQuestion } from "./question.ts";
 import { PERIOD_NAMES, type Range } from "./range.ts";
 
@@ -24,6 +25,10 @@ export function PeriodBar({
     const supported = Intl.supportedValuesOf("timeZone");
     return [...new Set(["UTC", range.timezone, ...supported])];
   }, [range.timezone]);
+  const show = (period: string): void => {
+    setOpened(false);
+    setParams({ period, start: undefined, end: undefined });
+  };
   return (
     <div className="period-bar">
       <div className="segmented" role="group" aria-label="Period">
@@ -32,10 +37,7 @@ export function PeriodBar({
             key={period}
             type="button"
             aria-pressed={!custom && range.period === period}
-            onClick={() => {
-              setOpened(false);
-              setParams({ period, start: undefined, end: undefined });
-            }}
+            onClick={() => show(period)}
           >
             {PERIOD_NAMES[period]}
           </button>
@@ -44,6 +46,20 @@ export function PeriodBar({
           Custom
         </button>
       </div>
+      <select
+        aria-label="Calendar period"
+        value={!custom && isCalendarPeriod(range.period) ? range.period : ""}
+        onChange={(event) => show(event.target.value)}
+      >
+        <option value="" disabled>
+          Calendar
+        </option>
+        {Object.entries(CALENDAR_NAMES).map(([name, label]) => (
+          <option key={name} value={name}>
+            {label}
+          </option>
+        ))}
+      </select>
       <select
         aria-label="Time zone"
         value={range.timezone}

@@ -1,18 +1,18 @@
 /** The time range of a view, read from the URL. */
 import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/periods.ts";
+import { type CalendarPeriod, datesOf, isCalendarPeriod } from "./calendar.ts";
 
-export const PERIOD_NAMES: Readonly<Record<Period | "custom", string>> = {
+export const PERIOD_NAMES: Readonly<Record<Period, string>> = {
   "24h": "24 hours",
   "7d": "7 days",
   "30d": "30 days",
   "90d": "90 days",
   all: "All time",
-  custom: "Custom",
 };
 
 export type Range = {
-  period: Period | "custom";
-  /** Local dates such as 2026-01-31, both inclusive; only of a custom range. */
+  period: Period | CalendarPeriod | "custom";
+  /** Local dates such as 2026-01-31, both inclusive; of a custom range and of a period of the calendar. */
   start: string;
   end: string;
   timezone: string;
@@ -30,17 +30,36 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** Reads the range from the URL's query; 30 days when it has none that is valid. */
-export function readRange(params: URLSearchParams): Range {
+/**
+ * Reads the range from the URL's query; 30 days when it has none that is valid. Periods of the calendar are those at `now`
+ * (Unix milliseconds).
+ */
+export function readRange(params: URLSearchParams, now = Date.now()): Range {
   const start = params.get("start") ?? "";
   const end = params.get("end") ?? "";
   const timezone = params.get("timezone") ?? getLocalZone();
   if (DATE.test(start) && DATE.test(end) && start <= end) {
     return { period: "custom", start, end, timezone };
   }
-  const period = PERIODS.find((known) => known === params.get("period")) ?? DEFAULT_PERIOD;
+  const name = params.get("period");
+  if (isCalendarPeriod(name)) {
+    return { period: name, ...datesOf(name, isZone(timezone) ? timezone : "UTC", now), timezone };
+  }
+  const period = PERIODS.find((known) => known === name) ?? DEFAULT_PERIOD;
   return { period, start: "", end: "", timezone };
 }
 
-export const toRangeQuery = ({ period, start, end, timezone }: Range): RangeQuery =>
-  period === "custom" ? { timezone, start_date: start, end_date: end } : { timezone, period };
+function isZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone }).format();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function toRangeQuery({ period, start, end, timezone }: Range): RangeQuery {
+  return period === "custom" || isCalendarPeriod(period)
+    ? { timezone, start_date: start, end_date: end }
+    : { timezone, period };
+}

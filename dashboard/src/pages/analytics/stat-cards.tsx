@@ -2,15 +2,16 @@
 import { ArrowDownRight, ArrowUpRight } from "lucide-react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { formatCount, percentChange } from "../../ui/format.ts";
+import { describeChange, type Direction, formatCount } from "../../ui/format.ts";
 
 type Totals = ResponseBody<"getLinkAnalytics">["summary"];
 
-const STATS: readonly { name: keyof Totals; label: string }[] = [
+/** Whether more of them is good news; more bots are neither good nor bad. */
+const STATS: readonly { name: keyof Totals; label: string; isNeutral?: boolean }[] = [
   { name: "total_clicks", label: "Clicks" },
   { name: "unique_clicks", label: "Unique visitors" },
-  { name: "avg_daily_clicks", label: "Clicks per day" },
-  { name: "bot_clicks", label: "Bots (not counted)" },
+  { name: "clicks_per_day", label: "Clicks per day" },
+  { name: "bot_clicks", label: "Bots (not counted)", isNeutral: true },
 ];
 
 export const StatCards = ({
@@ -24,29 +25,37 @@ export const StatCards = ({
   names?: readonly (keyof Totals)[];
 }) => (
   <dl className="stats">
-    {STATS.filter(({ name }) => names.includes(name)).map(({ name, label }) => (
+    {STATS.filter(({ name }) => names.includes(name)).map(({ name, label, isNeutral = false }) => (
       <div key={name} className="stat" data-stat={name}>
         <dt>{label}</dt>
         <dd>
           <span className="stat-value">{formatCount(totals[name])}</span>
-          {previous !== undefined && <Change from={previous[name]} to={totals[name]} />}
+          {previous !== undefined && (
+            <Change from={previous[name]} to={totals[name]} isNeutral={isNeutral} />
+          )}
         </dd>
       </div>
     ))}
   </dl>
 );
 
-function Change({ from, to }: { from: number; to: number }) {
-  const percent = percentChange(from, to);
-  if (percent === undefined) return null;
+/** Whether a change is shown as good news (up), as bad news (down), or as neither. */
+export const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
+  isNeutral || direction === "none" ? "neutral" : direction;
+
+function Change({ from, to, isNeutral }: { from: number; to: number; isNeutral: boolean }) {
+  const change = describeChange(from, to);
+  if (change === undefined) return null;
+  const { direction, text } = change;
+  const tone = toneOf(direction, isNeutral);
   return (
-    <span
-      className={percent < 0 ? "change change-down" : "change"}
-      title={`${formatCount(from)} before`}
-    >
-      {percent < 0 ? <ArrowDownRight aria-hidden /> : <ArrowUpRight aria-hidden />}
-      <span className="visually-hidden">{percent < 0 ? "Down" : "Up"} by</span>
-      {Math.abs(percent)} %
+    <span className={`change change-${tone}`} title={`${formatCount(from)} before`}>
+      {direction === "up" && <ArrowUpRight aria-hidden />}
+      {direction === "down" && <ArrowDownRight aria-hidden />}
+      {direction !== "none" && (
+        <span className="visually-hidden">{direction === "up" ? "Up by" : "Down by"}</span>
+      )}
+      {text}
     </span>
   );
 }

@@ -8,8 +8,7 @@ import { formatCompact, formatCount } from "../../ui/format.ts";
 import { useSearchState } from "../../ui/search-state.ts";
 import { Table } from "../../ui/table.tsx";
 import { useWidth } from "../../ui/width.ts";
-
-type Point = { date: string; clicks: number; unique: number };
+import { anchorOf, finishedOf, type Point, unfinishedOf, untilNow } from "./chart-series.ts";
 
 const HEIGHT = 260;
 const MARGIN = { top: 12, right: 12, bottom: 28, left: 44 };
@@ -22,7 +21,8 @@ type Series = {
   earlier: readonly Point[] | undefined;
 };
 
-export function TimeChart({ points, earlier }: Series) {
+export function TimeChart({ points: all, earlier }: Series) {
+  const points = untilNow(all);
   const [asTable, setAsTable] = useState(false);
   return (
     <>
@@ -51,10 +51,13 @@ const PointTable = ({ points, earlier }: Series) => (
     tall
     head={["Date", "Clicks", "Unique visitors", ...(earlier === undefined ? [] : ["Before"])]}
   >
-    {points.map(({ date, clicks, unique }, i) => (
+    {points.map(({ date, clicks, unique, unfinished }, i) => (
       // When clocks are set back, an hour's label occurs twice.
       <tr key={`${date} ${i}`}>
-        <th scope="row">{formatLabel(date)}</th>
+        <th scope="row">
+          {formatLabel(date)}
+          {unfinished && " (so far)"}
+        </th>
         <td>{formatCount(clicks)}</td>
         <td>{formatCount(unique)}</td>
         {earlier !== undefined && <td>{formatCount(earlier[i]?.clicks ?? 0)}</td>}
@@ -77,13 +80,17 @@ function Chart({ points, earlier = [] }: Partial<Series> & Pick<Series, "points"
     .nice(TICKS)
     .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   const getX = (i: number) => x(i) ?? MARGIN.left;
-  const drawLine = (name: "clicks" | "unique", series = points) => {
+  const finished = finishedOf(points);
+  const unfinished = unfinishedOf(points);
+  const drawLine = (name: "clicks" | "unique", series: readonly Point[], first = 0) => {
     const generator = line<Point>(
-      (_, i) => getX(i),
+      (_, i) => getX(first + i),
       (point) => y(point[name]),
     );
     return generator.curve(curveMonotoneX)(series) ?? "";
   };
+  const drawUnfinished = (name: "clicks" | "unique") =>
+    drawLine(name, unfinished, points.length - unfinished.length);
   const clicksArea = area<Point>(
     (_, i) => getX(i),
     y(0),
@@ -152,16 +159,18 @@ function Chart({ points, earlier = [] }: Partial<Series> & Pick<Series, "points"
                 className="axis"
                 x={getX(i)}
                 y={HEIGHT - 8}
-                textAnchor={i === 0 ? "start" : "middle"}
+                textAnchor={i === 0 ? "start" : anchorOf(getX(i), width)}
               >
                 {formatLabel(date)}
               </text>
             ) : null,
           )}
-          <path className="area-clicks" d={clicksArea.curve(curveMonotoneX)(points) ?? ""} />
+          <path className="area-clicks" d={clicksArea.curve(curveMonotoneX)(finished) ?? ""} />
           <path className="line-earlier" d={drawLine("clicks", compared)} />
-          <path className="line-clicks" d={drawLine("clicks")} />
-          <path className="line-unique" d={drawLine("unique")} />
+          <path className="line-clicks" d={drawLine("clicks", finished)} />
+          <path className="line-unique" d={drawLine("unique", finished)} />
+          <path className="line-clicks line-unfinished" d={drawUnfinished("clicks")} />
+          <path className="line-unique line-unfinished" d={drawUnfinished("unique")} />
           {shown !== undefined && selected !== undefined && (
             <g>
               <line
@@ -180,7 +189,8 @@ function Chart({ points, earlier = [] }: Partial<Series> & Pick<Series, "points"
       <div className="tooltip" role="status">
         {shown !== undefined && (
           <>
-            <strong>{formatLabel(shown.date)}</strong> {formatCount(shown.clicks)} clicks,{" "}
+            <strong>{formatLabel(shown.date)}</strong>
+            {shown.unfinished && " so far"}: {formatCount(shown.clicks)} clicks,{" "}
             {formatCount(shown.unique)} unique
             {earlierShown !== undefined &&
               `; ${formatCount(earlierShown.clicks)} on ${formatLabel(earlierShown.date)}`}

@@ -5,6 +5,7 @@ import { Fragment, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { Domain } from "../../../../clients/typescript/src/index.ts";
+import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
@@ -85,7 +86,7 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
   const verified = domain.status === "verified";
   return (
     <Card
-      title={domain.domain}
+      title={readableHost(domain.domain)}
       actions={
         <span className="actions">
           <span className={verified ? "badge badge-good" : "badge"}>

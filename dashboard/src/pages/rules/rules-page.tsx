@@ -5,6 +5,7 @@ import { useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getBasePath, getClient, getJson } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
@@ -31,7 +32,7 @@ export function RulesPage({ id }: { id: string }) {
     <QueryBoundary query={link} label="the link" lines={8}>
       {(data) => (
         <Page
-          title={`Rules of ${data.short_url.replace(/^https?:\/\//, "")}`}
+          title={`Rules of ${readableUrl(data.short_url)}`}
           intro="The first rule that matches decides. Without one, the split does; then the link’s own destination."
           actions={
             <PageLink href={`/links/${id}`} className="button button-plain">

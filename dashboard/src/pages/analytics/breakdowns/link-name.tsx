@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link as PageLink } from "wouter";
 
+import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { useViewSearch } from "../question.ts";
@@ -25,9 +26,7 @@ export function LinkName({ id, name }: { id: string; name?: Name | undefined }) 
   }
   return (
     <>
-      <PageLink href={`/links/${id}${search}`}>
-        {link.short_url.replace(/^https?:\/\//, "")}
-      </PageLink>
+      <PageLink href={`/links/${id}${search}`}>{readableUrl(link.short_url)}</PageLink>
       {link.title !== null && <small className="hint"> {link.title}</small>}
     </>
   );

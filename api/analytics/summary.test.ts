@@ -1,0 +1,123 @@
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { resolveRange } from "./period.ts";
+import type { SummaryCounts } from "./queries.ts";
+import { splitSource, timeSource } from "./sources.ts";
+import { countSummary, toTimeSeries } from "./summary.ts";
+
+const NOW = Date.parse("2026-11-20T00:05:00Z");
+
+const rangeOf = (query: Parameters<typeof resolveRange>[0], now = NOW) => ({
+  ...resolveRange(query, 0, now),
+  rawFrom: -Infinity,
+  now,
+});
+
+const countsOf = (clicks: number): SummaryCounts["total"] => ({
+  clicks,
+  unique: clicks,
+  bots: 0,
+  prefetches: 0,
+});
+
+const seriesOf = (query: Parameters<typeof resolveRange>[0], clicks: number, now = NOW) =>
+  toTimeSeries(rangeOf(query, now), { total: countsOf(clicks), buckets: new Map() });
+
+test.each([
+  // Six days and five minutes of seven.
+  [{ period: "7d" }, 700, 100, 116.6],
+  [{ period: "30d" }, 5, 0, 0.2],
+  [{ period: "24h" }, 100, 100, 100],
+  [{ start_date: "2026-11-20", end_date: "2026-11-20" }, 3, 3, 3],
+  [{ start_date: "2026-11-01", end_date: "2026-11-10" }, 25, 3, 2.5],
+  [{ start_date: "2027-01-01", end_date: "2027-01-10" }, 0, 0, 0],
+] as const)(
+  "%o with %d clicks: the average counts today as a whole day, clicks per day what has passed of it",
+  (query, clicks, average, perDay) => {
+    const { summary } = seriesOf(query, clicks);
+    expect([summary.avg_daily_clicks, summary.clicks_per_day]).toEqual([average, perDay]);
+  },
+);
+
+test.each([
+  [{ period: "7d" }, ["2026-11-20"]],
+  [
+    { start_date: "2026-11-18", end_date: "2026-11-22" },
+    ["2026-11-20", "2026-11-21", "2026-11-22"],
+  ],
+  [{ start_date: "2026-11-18T00:00:00Z" }, ["2026-11-20"]],
+  [{ start_date: "2026-11-18", end_date: "2026-11-19" }, []],
+  [{ period: "24h" }, ["2026-11-20T00:00"]],
+] as const)("%o marks the days and hours that are not over", (query, unfinished) => {
+  const { clicks_over_time } = seriesOf(query, 1);
+  const marked = clicks_over_time.filter((point) => point.unfinished);
+  expect(marked.map(({ date }) => date)).toEqual([...unfinished]);
+});
+
+test("an even stream of clicks has not changed, at any moment of an unfinished period", async () => {
+  // One click every five minutes since 2020.
+  const STEP_MS = 300_000;
+  const START = Date.parse("2020-01-01T00:00:00Z");
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom("24h" as const, "7d" as const, "30d" as const, "90d" as const),
+      fc.constantFrom("previous" as const, "year" as const),
+      fc.integer({ min: Date.parse("2024-06-01"), max: Date.parse("2026-12-31") }),
+      async (period, compare, instant) => {
+        const now = instant - (instant % STEP_MS);
+        const count = (from: number, to: number) =>
+          Math.ceil((Math.min(to, now) - START) / STEP_MS) - Math.ceil((from - START) / STEP_MS);
+        const query = { period, compare };
+        const range = rangeOf(query, now);
+        const noSelection = {
+          columns: undefined,
+          links: undefined,
+          subjects: undefined,
+          classes: ["human" as const],
+          filters: { columns: new Map() },
+        };
+        const answer = await countSummary(query, range, noSelection, ({ from, to, buckets }) => {
+          const ends = [...buckets.slice(1).map(({ start }) => start), to];
+          return Promise.resolve({
+            total: countsOf(count(from, to)),
+            buckets: new Map(
+              buckets.map(({ start }, i) => [start, countsOf(count(start, ends[i] ?? to))]),
+            ),
+          });
+        });
+        if (!("comparison" in answer)) throw new Error("Nothing is compared.");
+        const { comparison } = answer;
+        const days = comparison.clicks_over_time.length;
+        // A leap day makes the same dates of two years unequal.
+        const expected = comparison.summary.total_clicks;
+        const leap = compare === "year" && days !== answer.clicks_over_time.length;
+        if (!leap && now > range.from) expect(comparison.change.total_clicks ?? 0).toBeCloseTo(0);
+        for (const { summary, clicks_over_time } of [answer, comparison])
+          expect(clicks_over_time.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(
+            summary.total_clicks,
+          );
+        expect(expected).toBe(count(Date.parse(comparison.from), Date.parse(comparison.to)));
+        expect(comparison.current.to).toBe(new Date(now).toISOString());
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("a range up to a moment is read from a rollup but for its last hour", () => {
+  const now = Date.parse("2026-11-20T14:35:07.008Z");
+  const range = rangeOf({ start_date: "2026-08-20", timezone: "Europe/Berlin" }, now);
+  expect(timeSource(range).raw).toBe(true);
+  expect(splitSource(range)).toEqual({
+    source: { table: "clicks_1h", raw: false },
+    rolledTo: Date.parse("2026-11-20T14:00:00Z"),
+    isSplit: true,
+  });
+  const unaligned = rangeOf({ start_date: "2026-08-20T10:01:00Z" }, now);
+  expect(splitSource(unaligned)).toMatchObject({ source: { table: "clicks" }, isSplit: false });
+  const short = rangeOf({ start_date: "2026-11-20T14:15:00Z" }, now);
+  expect(splitSource(short)).toMatchObject({ source: { table: "clicks" }, isSplit: false });
+  expect(splitSource(rangeOf({ period: "7d" }, now))).toMatchObject({ isSplit: false });
+});

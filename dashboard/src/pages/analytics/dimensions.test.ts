@@ -1,0 +1,16 @@
+import { expect, test } from "bun:test";
+
+import { describeValue } from "./dimensions.ts";
+
+test.each([
+  ["language", "de", "German"],
+  ["language", "", "Unknown"],
+  ["referrer", "xn--bcher-kva.de", "bücher.de"],
+  ["host", "xn--bcher-kva.de", "bücher.de"],
+  ["domain", "xn--bcher-kva.de", "bücher.de"],
+  ["referrer", "xn--80ak6aa92e.com", "xn--80ak6aa92e.com"],
+  ["referrer", "direct", "Direct"],
+  ["tag", "xn--bcher-kva", "xn--bcher-kva"],
+] as const)("a %s of %p is shown as %p", (name, value, text) => {
+  expect(describeValue(name, value)).toBe(text);
+});
