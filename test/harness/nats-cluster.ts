@@ -12,8 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { connect, type NatsConnection } from "nats";
-import * as z from "zod";
 
+import { readCluster } from "../../api/cli/nats-members-check.ts";
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
@@ -169,8 +169,10 @@ export async function startNatsCluster(
 async function waitForMembers(servers: readonly NatsServer[]): Promise<void> {
   let restarted = false;
   await eventually(async () => {
-    const metas = await Promise.all(servers.map(readMeta));
-    const leader = metas.find((meta) => meta.replicas !== undefined);
+    const clusters = await Promise.all(
+      servers.map(({ monitoringPort }) => readCluster(`http://127.0.0.1:${monitoringPort}`)),
+    );
+    const leader = clusters.find((cluster) => cluster?.members.replicas !== undefined)?.members;
     const members = [leader?.leader, ...(leader?.replicas ?? []).map(({ name }) => name)];
     if (members.length === servers.length) return;
     const isStuck = leader?.cluster_size === members.length;
@@ -184,18 +186,6 @@ async function waitForMembers(servers: readonly NatsServer[]): Promise<void> {
     throw new Error(`Members of the cluster: ${members.join()}`);
   }, START_TIMEOUT_MS);
 }
-
-const readMeta = async ({ monitoringPort }: NatsServer) =>
-  jszSchema.parse(await (await fetch(`http://127.0.0.1:${monitoringPort}/jsz`)).json())
-    .meta_cluster;
-
-const jszSchema = z.object({
-  meta_cluster: z.object({
-    cluster_size: z.number(),
-    leader: z.string().optional(),
-    replicas: z.array(z.object({ name: z.string() })).optional(),
-  }),
-});
 
 /** Copies the shipped files and sets only what an operator sets: names, addresses, paths and passwords. */
 function writeSettings(
