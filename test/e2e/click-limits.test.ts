@@ -57,6 +57,9 @@ let key: string;
 beforeAll(async () => {
   stack = await startStack();
   ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
+  // A redirector leases no click in the first seconds after its start.
+  const { alias } = await create({ max_clicks: 1 });
+  expect((await followSettled(alias)).status).toBe(302);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
