@@ -4,6 +4,7 @@ import fc from "fast-check";
 
 import { sliceToString } from "../shared/bytes.ts";
 import { createClientAddress } from "../shared/client-address.ts";
+import type { ClickLimit } from "../shared/contracts/click-limits.ts";
 import {
   type Click,
   decodeSegment,
@@ -278,6 +279,9 @@ function locationOf(response: RedirectorResponse): string | undefined {
 const statusOf = (response: RedirectorResponse): number =>
   "location" in response ? 302 : response.status;
 
+const cookieOf = (response: RedirectorResponse | undefined): string =>
+  response === undefined || "location" in response ? "" : (response.headers["set-cookie"] ?? "");
+
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 beforeEach(() => {
@@ -352,7 +356,7 @@ describe("the handler", () => {
       body: "password=right",
       fields: FORM,
     });
-    const cookie = "location" in right ? "" : (right.headers["set-cookie"] ?? "");
+    const cookie = cookieOf(right);
     expect(cookie).toMatch(/; Path=\/secret; Max-Age=900; HttpOnly; SameSite=Lax; Secure$/);
     const fields = { cookie: `a=b; ${cookie.split(";")[0]}; c=d` };
     expect(locationOf(await request("/secret", { fields }))).toBe(link.destination);
@@ -372,10 +376,11 @@ describe("the handler", () => {
     expect(policy).toContain("form-action http: https:");
   });
 
+  const LIMIT: ClickLimit = { id: link.account_id, max: 5, before: 0, stored: 0, humans: true };
   const limited: ActiveLink = {
     ...link,
     extras: {
-      limit: { id: link.account_id, max: 5, before: 0, stored: 0, humans: true },
+      limit: LIMIT,
       expired_url: "https://example.com/over",
     },
   };
@@ -461,6 +466,33 @@ describe("the handler", () => {
       inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q=" : "")),
     );
   });
+
+  test.each(["password=right", "confirm=yes"])(
+    "whoever posts %s is redirected to the destination of their own link, also when others do at the same moment",
+    async (body) => {
+      inStream = Array.from({ length: 20 }, (_, i) => ({
+        ...link,
+        alias: `a${i}`,
+        version: i + 1,
+        destination: `https://example.com/${i}`,
+        password_hash: "a hash",
+        extras: i % 2 === 0 ? { confirm: true } : { limit: LIMIT },
+      }));
+      const request = createTestHandler();
+      const unlocked = await Promise.all(
+        inStream.map(async ({ alias }) =>
+          request(`/${alias}`, { method: "POST", body: "password=right", fields: FORM }),
+        ),
+      );
+      const responses = await Promise.all(
+        inStream.map(async ({ alias }, i) => {
+          const fields = { ...FORM, cookie: cookieOf(unlocked[i]) };
+          return await request(`/${alias}`, { method: "POST", body, fields });
+        }),
+      );
+      expect(responses.map(locationOf)).toEqual(inStream.map(({ destination }) => destination));
+    },
+  );
 
   test("a click has the UTM parameters of its link after those of the short URL", async () => {
     const utm = "utm_source=newsletter&utm_medium=email";

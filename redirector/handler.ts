@@ -554,7 +554,7 @@ export function createHandler(deps: HandlerDeps) {
     const extras = guardsOf(link);
     if (password === undefined) {
       return extras !== undefined && isUnlocked(incoming, link)
-        ? await respondGuarded(incoming, link, extras)
+        ? await settle(respondGuarded(incoming, link, extras))
         : passwordPage("wrong");
     }
     const result = await checkPassword(link, {
@@ -571,7 +571,7 @@ export function createHandler(deps: HandlerDeps) {
     const cookie = unlockCookies.issue(link, aliasPathOf(incoming));
     // Who enters a password need not press another button.
     if (extras !== undefined)
-      return withCookie(await respondGuarded(incoming, link, extras, true), cookie);
+      return withCookie(await settle(respondGuarded(incoming, link, extras, true)), cookie);
     const target = targetOf(incoming, link);
     const location = locationOf(incoming, link, target);
     if (location === undefined) return tooLong();
@@ -715,7 +715,8 @@ function withCookie(response: RedirectorResponse, cookie: string): PageResponse 
   const page = redirectResponse(toText(location));
   return { ...page, headers: { ...page.headers, "set-cookie": cookie } };
 }
-/** Waits for a response; one that is there is copied. */
+
+/** Waits for a response; one that is there is copied first, as another request may change it during the `await`. */
 const settle = async (
   response: RedirectorResponse | Promise<RedirectorResponse>,
 ): Promise<RedirectorResponse> =>
