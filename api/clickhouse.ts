@@ -1,9 +1,14 @@
 /** The connection to ClickHouse, for queries. */
-import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import {
+  ClickHouseError,
+  ClickHouseLogLevel,
+  createClient,
+  type ResponseHeaders,
+} from "@clickhouse/client";
 import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
-import type { ClickHouse, ClickTexts } from "../shared/clicks/query.ts";
+import type { ClickChunks, ClickHouse } from "../shared/clicks/query.ts";
 import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
 import { unavailable } from "./http/errors.ts";
 
@@ -47,7 +52,7 @@ const summary = z.object({ read_rows: z.coerce.number(), read_bytes: z.coerce.nu
 export function countReads(
   client: ReturnType<typeof openClickHouse>,
   registry: Registry,
-): ClickHouse & ClickTexts {
+): ClickHouse & ClickChunks {
   const counter = (name: string, help: string) =>
     new Counter({ name: `shorthop_api_clickhouse_${name}_total`, help, registers: [registry] });
   const queries = counter("queries", "Queries that ClickHouse executed");
@@ -56,17 +61,25 @@ export function countReads(
   const limit = createConcurrencyLimit(QUERIES, () =>
     unavailable(new Error("Too many queries wait for ClickHouse.")),
   );
+  function count({ response_headers }: { response_headers: ResponseHeaders }): void {
+    queries.inc();
+    const header = response_headers["x-clickhouse-summary"];
+    const read = summary.safeParse(typeof header === "string" ? JSON.parse(header) : undefined);
+    if (!read.success) return;
+    rows.inc(read.data.read_rows);
+    bytes.inc(read.data.read_bytes);
+  }
+
   return {
     async query(params) {
       const result = await limit(() => client.query(params));
-      queries.inc();
-      const header = result.response_headers["x-clickhouse-summary"];
-      const read = summary.safeParse(typeof header === "string" ? JSON.parse(header) : undefined);
-      if (read.success) {
-        rows.inc(read.data.read_rows);
-        bytes.inc(read.data.read_bytes);
-      }
+      count(result);
       return result;
+    },
+    async chunks(statement) {
+      const result = await limit(() => client.exec(statement));
+      count(result);
+      return result.stream;
     },
     command: (statement) => client.command(statement),
   };

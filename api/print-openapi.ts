@@ -1,9 +1,11 @@
 /** `bun run openapi`: prints the OpenAPI document. Opens no connections, because generating it needs no database. */
+import { Registry } from "prom-client";
+
 import { createLog } from "../shared/log.ts";
 import { createFailureService } from "./analytics/failures/service.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
-import { openClickHouse } from "./clickhouse.ts";
+import { countReads, openClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
@@ -18,7 +20,7 @@ import { createStores } from "./stores.ts";
 
 const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
-const clickhouse = openClickHouse("http://localhost");
+const clickhouse = countReads(openClickHouse("http://localhost"), new Registry());
 const ownHosts = new Set<string>();
 const feed = {
   publish: () => Promise.resolve(false),

@@ -1,5 +1,5 @@
 /** Analytics of links and accounts: resolves owner and range, then queries ClickHouse. */
-import type { ClickHouse, ClickTexts } from "../../shared/clicks/query.ts";
+import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
@@ -53,7 +53,7 @@ const NO_CLICKS: LinkCounts = { clicks: 0, unique_clicks: 0, top_countries: [] }
 export type IsAlive = (caller: { callerId: Uuid; accountId: Uuid }) => Promise<boolean>;
 
 type AnalyticsServiceDeps = {
-  clickhouse: ClickHouse & ClickTexts;
+  clickhouse: ClickHouse & ClickChunks;
   links: LinkService;
   live: Pick<LiveClicks, "open">;
   isAlive: IsAlive;

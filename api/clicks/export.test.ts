@@ -1,8 +1,9 @@
 /** Goal: an export has every click once, however many links and parts it has, and stops reading with its reader. */
 import { expect, test } from "bun:test";
 
-import type { ClickTexts } from "../../shared/clicks/query.ts";
+import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { inChunks } from "../../test/harness/chunks.ts";
 import { exportClicks } from "./export.ts";
 
 const SCOPE = { condition: "account_id = {account_id: UUID}", params: {} };
@@ -10,20 +11,25 @@ const RANGE = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
 
 type Row = { link: Uuid; ms: number; journal: Uuid; idx: number };
 
+type Broken = { failAt?: number; chunkBytes?: number };
+
 /** Answers as ClickHouse would, from rows in order; `failAt` is the number of the statement that breaks off. */
-function clickHouseWith(rows: readonly Row[], failAt = Infinity) {
+function clickHouseWith(
+  rows: readonly Row[],
+  { failAt = Infinity, chunkBytes = 65_536 }: Broken = {},
+) {
   const links = [...new Set(rows.map(({ link }) => link))];
   let parts = 0;
-  const clickhouse: ClickTexts = {
-    async query({ query_params: params }) {
+  const clickhouse: Pick<ClickHouse, "query"> & ClickChunks = {
+    async query({ query_params: { after, limit } }) {
       await Promise.resolve();
-      if (typeof params["limit"] === "number") {
-        const { after, limit } = params;
-        const left = typeof after === "string" ? links.slice(links.indexOf(after) + 1) : links;
-        const found: unknown[] = left.slice(0, limit).map((link_id) => ({ link_id }));
-        // The caller names the rows' type.
-        return { json: async <Found>() => await Promise.resolve(found as Found[]), text: unused };
-      }
+      const left = typeof after === "string" ? links.slice(links.indexOf(after) + 1) : links;
+      const found: unknown[] = left.slice(0, Number(limit)).map((link_id) => ({ link_id }));
+      // The caller names the rows' type.
+      return { json: async <Found>() => await Promise.resolve(found as Found[]) };
+    },
+    async chunks({ query_params: params }) {
+      await Promise.resolve();
       parts++;
       const group = new Set(params["links"] as string[]);
       const ofGroup = rows.filter(({ link }) => group.has(link));
@@ -34,13 +40,11 @@ function clickHouseWith(rows: readonly Row[], failAt = Infinity) {
       const start = ofGroup.findIndex(isLast) + 1;
       const part = ofGroup.slice(start, start + Number(params["rows"])).map(toLine);
       const text = parts === failAt ? "Code: 241. DB::Exception\n" : part.join("");
-      return { json: unused, text: () => Promise.resolve(text) };
+      return inChunks(text, chunkBytes);
     },
   };
   return { clickhouse, countParts: () => parts };
 }
-
-const unused = (): Promise<never> => Promise.reject(new Error("Not asked for."));
 
 const toLine = ({ link, ms, journal, idx }: Row): string =>
   `${JSON.stringify({ id: `${journal}.0.${idx}`, time: new Date(ms).toISOString(), link_id: encodeId("link", link) })}\n`;
@@ -58,22 +62,47 @@ function makeRows(links: number, ofFirst: number): Row[] {
   );
 }
 
+async function readExport(
+  clickhouse: ReturnType<typeof clickHouseWith>["clickhouse"],
+): Promise<string> {
+  const chunks = exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE);
+  return Buffer.concat(await Array.fromAsync(chunks)).toString();
+}
+
 test("has every click once and in order, over many groups of links and several parts of one", async () => {
   const rows = makeRows(21_500, 120_000);
   const { clickhouse, countParts } = clickHouseWith(rows);
-  let text = "";
-  for await (const lines of exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE))
-    text += lines;
-  expect(text === rows.map(toLine).join("")).toBe(true);
+  expect((await readExport(clickhouse)) === rows.map(toLine).join("")).toBe(true);
   // Growing parts of the first group, and one of each other one.
   expect(countParts()).toBe(5 + 21);
 });
 
+test.each([1, 7, 150, 4_096])(
+  "has it also in chunks of %i bytes, wherever they end",
+  async (chunkBytes) => {
+    const rows = makeRows(30, 8_000);
+    const { clickhouse, countParts } = clickHouseWith(rows, { chunkBytes });
+    expect(await readExport(clickhouse)).toBe(rows.map(toLine).join(""));
+    expect(countParts()).toBe(2);
+  },
+);
+
 test("ends with an error when ClickHouse breaks off", async () => {
-  const { clickhouse } = clickHouseWith(makeRows(2_000, 10), 2);
-  const lines = exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE);
-  expect((await lines.next()).done).toBe(false);
-  expect(await lines.next().catch((error: unknown) => error)).toBeInstanceOf(Error);
+  const rows = makeRows(2_000, 10);
+  const { clickhouse } = clickHouseWith(rows, { failAt: 2 });
+  let text = "";
+  const read = async () => {
+    const chunks = exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE);
+    for await (const chunk of chunks) text += Buffer.from(chunk).toString();
+  };
+  expect(await read().catch((error: unknown) => error)).toBeInstanceOf(Error);
+  expect(
+    text ===
+      rows
+        .slice(0, 1_000 * 3 + 7)
+        .map(toLine)
+        .join(""),
+  ).toBe(true);
 });
 
 test("reads one part ahead of its reader, and no more", async () => {

@@ -2,8 +2,9 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 
-import type { ClickTexts } from "../../shared/clicks/query.ts";
+import type { ClickChunks } from "../../shared/clicks/query.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
+import { inChunks } from "../../test/harness/chunks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { createFakeApi, type FakeKey } from "../../test/harness/fake-api.ts";
 import { resolveRange } from "../analytics/period.ts";
@@ -28,20 +29,18 @@ function makeLines(rows: number): string {
   return `${line.padEnd(LINE_LENGTH - 1)}\n`.repeat(rows);
 }
 
+const unused = (): Promise<never> => Promise.reject(new Error("It is not asked for."));
+
 /** An API with `clicks` clicks in each account. Counts those that were read; statements wait for `gate`. */
 function startApi({ clicks = Infinity, stalledMs }: { clicks?: number; stalledMs?: number } = {}) {
   let read = 0;
   let gate = Promise.resolve();
-  const clickhouse: ClickTexts = {
-    async query({ query_params: params }) {
+  const clickhouse: ClickChunks = {
+    async chunks({ query_params: params }) {
       const rows = Math.min(Number(params["rows"]), clicks - read);
       read += rows;
       await gate;
-      const text = makeLines(rows);
-      return {
-        text: () => Promise.resolve(text),
-        json: () => Promise.reject(new Error("Unused.")),
-      };
+      return inChunks(makeLines(rows), 65_536);
     },
   };
   const analytics = {
@@ -53,7 +52,7 @@ function startApi({ clicks = Infinity, stalledMs }: { clicks?: number; stalledMs
       }),
   };
   const service = createClicksService({
-    clickhouse,
+    clickhouse: { ...clickhouse, query: unused },
     analytics,
     ...(stalledMs === undefined ? {} : { stalledMs }),
   });

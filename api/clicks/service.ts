@@ -1,16 +1,16 @@
 /** Single clicks, for those who keep a warehouse of their own. */
-import type { ClickTexts } from "../../shared/clicks/query.ts";
+import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { incomplete } from "../analytics/summary.ts";
+import { streamChunks } from "../http/chunk-stream.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
-import { streamLines } from "../http/line-stream.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { createExports, exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
 import { clickCursor, readNewestClicks } from "./single-clicks.ts";
 
 type ClicksServiceDeps = {
-  clickhouse: ClickTexts;
+  clickhouse: Pick<ClickHouse, "query"> & ClickChunks;
   analytics: Pick<AnalyticsService, "selectClicks">;
   /** After how many milliseconds an export ends of which the client takes nothing. */
   stalledMs?: number;
@@ -42,8 +42,8 @@ export function createClicksService({ clickhouse, analytics, stalledMs }: Clicks
      */
     async exportAll(owner: AccountScope, query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
       const { range, ...scope } = await analytics.selectClicks(owner, query.link_id, query);
-      const parts = runExport(owner.accountId, () => exportClicks(clickhouse, scope, range));
-      return await streamLines(parts, stalledMs);
+      const chunks = runExport(owner.accountId, () => exportClicks(clickhouse, scope, range));
+      return await streamChunks(chunks, stalledMs);
     },
   };
 }

@@ -1,5 +1,5 @@
 /** Runs rules over a link's stored clicks. */
-import { type ClickTexts, queryManyRows } from "../../../shared/clicks/query.ts";
+import { type ClickChunks, queryManyRows } from "../../../shared/clicks/query.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import { ApiError } from "../../http/errors.ts";
@@ -26,7 +26,7 @@ type Row = Omit<StoredClick, "at"> & Record<"at" | "clicks" | "oldest", string>;
  * URL that is none.
  */
 export async function backtestRules(
-  clickhouse: ClickTexts,
+  clickhouse: ClickChunks,
   linkId: Uuid,
   rules: Rules,
   range: Pick<QueryRange, "from" | "to">,
@@ -74,7 +74,7 @@ function requireWebUrls(rules: Rules): void {
 
 /** Reads the newest clicks, grouped by what the rules look at. */
 async function readClicks(
-  clickhouse: ClickTexts,
+  clickhouse: ClickChunks,
   linkId: Uuid,
   rules: Rules,
   { from, to }: Pick<QueryRange, "from" | "to">,
