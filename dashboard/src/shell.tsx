@@ -1,45 +1,26 @@
 /** Layout around every page: account switcher, navigation, theme and sign-out. */
-import {
-  ChartSpline,
-  FlaskConical,
-  Gauge,
-  Globe,
-  KeyRound,
-  Link2,
-  LogOut,
-  Menu,
-  Radio,
-  Tags,
-  UserRound,
-  UsersRound,
-  X,
-} from "lucide-react";
-import { type ComponentType, type ReactNode, useEffect, useRef, useState } from "react";
+import { FlaskConical, LogOut, Menu, Search, X } from "lucide-react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
+import { CommandsProvider, useCommands } from "./commands/commands.tsx";
 import { getErrorMessage } from "./data/errors.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
+import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton } from "./ui/button.tsx";
+import { keepFocus } from "./ui/focus-keeper.ts";
 import { Logo } from "./ui/logo.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
 import { toast } from "./ui/toast.tsx";
 
-type NavItem = { path: string; name: string; icon: ComponentType<{ "aria-hidden": true }> };
+/** The frame, with what can be done from every page. */
+export const Shell = ({ children }: { children: ReactNode }) => (
+  <CommandsProvider>
+    <Frame>{children}</Frame>
+  </CommandsProvider>
+);
 
-const MAIN_ITEMS: readonly NavItem[] = [
-  { path: "/links", name: "Links", icon: Link2 },
-  { path: "/analytics", name: "Analytics", icon: ChartSpline },
-  { path: "/live", name: "Live", icon: Radio },
-  { path: "/tags", name: "Tags", icon: Tags },
-  { path: "/domains", name: "Domains", icon: Globe },
-  { path: "/usage", name: "Usage", icon: Gauge },
-];
-
-const KEYS: NavItem = { path: "/settings/keys", name: "API keys", icon: KeyRound };
-const MEMBERS: NavItem = { path: "/settings/members", name: "Members", icon: UsersRound };
-const PROFILE: NavItem = { path: "/settings/profile", name: "Profile", icon: UserRound };
-
-export function Shell({ children }: { children: ReactNode }) {
+function Frame({ children }: { children: ReactNode }) {
   const { mode, account } = useAccountContext();
   const [open, setOpen] = useState(false);
   const [location] = useLocation();
@@ -52,11 +33,7 @@ export function Shell({ children }: { children: ReactNode }) {
     setOpen(false);
     main.current?.focus();
   }, [location]);
-  const settings = [
-    ...(account.role === "owner" ? [KEYS] : []),
-    ...(account.role === "viewer" ? [] : [MEMBERS]),
-    PROFILE,
-  ];
+  useEffect(() => keepFocus(() => main.current), []);
   return (
     <div className="shell">
       <a className="skip" href="#main">
@@ -78,12 +55,13 @@ export function Shell({ children }: { children: ReactNode }) {
           <Logo />
         </div>
         <AccountSwitcher />
+        <PaletteButton />
         <nav aria-label="Main">
           {MAIN_ITEMS.map((item) => (
             <NavLink key={item.path} {...item} />
           ))}
           <h2 className="nav-heading">Settings</h2>
-          {settings.map((item) => (
+          {settingsItems(account.role).map((item) => (
             <NavLink key={item.path} {...item} />
           ))}
         </nav>
@@ -99,6 +77,17 @@ export function Shell({ children }: { children: ReactNode }) {
         {children}
       </main>
     </div>
+  );
+}
+
+function PaletteButton() {
+  const { openPalette } = useCommands();
+  return (
+    <Button className="palette-button" aria-keyshortcuts="Control+K" onClick={openPalette}>
+      <Search aria-hidden />
+      Commands
+      <kbd aria-hidden>Ctrl K</kbd>
+    </Button>
   );
 }
 

@@ -141,6 +141,7 @@ withBrowser("the dashboard", () => {
       await dialog.getByRole("button", { name: "Create link" }).click();
       await dialog.getByText('The alias "dash-first" is already in use.').waitFor();
       await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Discard" }).click();
       await dialog.waitFor({ state: "detached" });
 
       await chooseAction(page, "The first", "Edit");

@@ -196,6 +196,75 @@ export const listViews = ({ account, link, ruled, down }: SeededAccount): View[]
       },
     },
     {
+      name: "link-discard",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "New link" }).click();
+        await page.getByLabel("Destination").fill("example.com/unsaved");
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog", { name: "Discard your changes?" }).waitFor();
+      },
+    },
+    {
+      name: "link-created",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "New link" }).click();
+        await page.getByLabel("Destination").fill("example.com/created");
+        await page.keyboard.press("Enter");
+        await page.getByRole("img", { name: "QR code of" }).waitFor();
+      },
+    },
+    {
+      name: "links-selected",
+      path: at("/links"),
+      ready: "table",
+      open: (page) => page.getByLabel("Select all links on this page").check(),
+    },
+    {
+      name: "links-tags",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await page.getByLabel("Select all links on this page").check();
+        await page
+          .getByRole("group", { name: "Selected links" })
+          .getByRole("button", { name: "Tags" })
+          .click();
+        await page.getByLabel("Add", { exact: true }).waitFor();
+      },
+    },
+    {
+      name: "links-filter",
+      path: at("/links?tag=marketing"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "Filter", exact: true }).click();
+        await page.getByRole("group", { name: "Filter" }).getByLabel("Tag").waitFor();
+      },
+    },
+    {
+      name: "palette",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await page.keyboard.press("Control+k");
+        await page.getByRole("combobox", { name: "Pages, actions and links" }).fill("link");
+        await page.getByRole("option", { name: "Conference talk" }).waitFor();
+      },
+    },
+    {
+      name: "shortcuts",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await page.keyboard.press("?");
+        await page.getByLabel("Single keys are shortcuts").waitFor();
+      },
+    },
+    {
       name: "link-limit",
       path: at("/links?search=tour-card"),
       ready: "table",

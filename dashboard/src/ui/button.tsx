@@ -6,19 +6,24 @@ import { toast } from "./toast.tsx";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   variant?: "primary" | "plain" | "quiet" | "danger";
-  /** Disables the button while its action runs. */
+  /** Makes the button do nothing while its action runs. It keeps the focus, which a disabled one would lose. */
   loading?: boolean;
 };
 
 export function Button(props: ButtonProps) {
-  const { variant = "plain", loading = false, className = "", ...rest } = props;
+  const { variant = "plain", loading = false, className = "", onClick, ...rest } = props;
   return (
     <button
       type="button"
       {...rest}
       className={`button button-${variant} ${className}`}
       aria-busy={loading}
-      disabled={rest.disabled === true || loading}
+      {...(loading ? { "aria-disabled": true } : {})}
+      onClick={(event) => {
+        // Also keeps Enter in a field from submitting the form once more.
+        if (loading) event.preventDefault();
+        else onClick?.(event);
+      }}
     />
   );
 }

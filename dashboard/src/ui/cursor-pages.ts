@@ -22,8 +22,12 @@ export function useCursorPages(): CursorPages {
     after,
     page: earlier === undefined ? undefined : earlier.length + 1,
     goForward: (next) =>
-      setParams({ after: next }, earlier === undefined ? null : { earlier: [...earlier, after] }),
-    goBack: () => setParams({ after: earlier?.at(-1) }, { earlier: earlier?.slice(0, -1) ?? [] }),
+      setParams(
+        { after: next },
+        { state: earlier === undefined ? null : { earlier: [...earlier, after] } },
+      ),
+    goBack: () =>
+      setParams({ after: earlier?.at(-1) }, { state: { earlier: earlier?.slice(0, -1) ?? [] } }),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Modal dialogs on the browser's `<dialog>`, which traps the focus and closes on Escape. */
 import { X } from "lucide-react";
-import { type FormEvent, type ReactNode, useEffect, useId, useRef } from "react";
+import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef } from "react";
 
 import { getErrorMessage } from "../data/errors.ts";
 import { Button, IconButton } from "./button.tsx";
@@ -8,6 +8,7 @@ import { Alert } from "./states.tsx";
 
 type DialogProps = {
   title: string;
+  /** The user wants to close it; the parent does so by not rendering it. */
   onClose: () => void;
   children: ReactNode;
   /** Hides the close button and ignores Escape. */
@@ -15,26 +16,40 @@ type DialogProps = {
   wide?: boolean;
 };
 
-/** A modal dialog that is open while it is rendered. */
+/** A modal dialog that is open while it is rendered. Afterwards the focus is where it was before. */
 export function Dialog({ title, onClose, children, locked = false, wide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // Closed while it is still in the document: one that has been removed does not give the focus back.
+  useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     // By default the browser focuses the close button.
-    dialog?.querySelector<HTMLElement>("form :is(input, select)")?.focus();
+    dialog?.querySelector<HTMLElement>("form :is(input, select), [data-focus]")?.focus();
     return () => dialog?.close();
   }, []);
+  const requestClose = () => {
+    if (!locked) onClose();
+  };
   return (
     <dialog
       ref={element}
       className={wide ? "dialog dialog-wide" : "dialog"}
       aria-labelledby={titleId}
-      onCancel={(event) => {
-        // The parent closes the dialog by not rendering it.
+      onKeyDown={(event) => {
+        // A dialog within this one is its child in React, too.
+        event.stopPropagation();
+        if (event.key !== "Escape" || event.nativeEvent.isComposing) return;
+        // A menu within the dialog closes first.
+        if (element.current?.querySelector(":popover-open") !== null) return;
+        // Of two in a row the browser would obey the second, whatever `onCancel` says.
         event.preventDefault();
-        if (!locked) onClose();
+        requestClose();
+      }}
+      onCancel={(event) => {
+        event.stopPropagation();
+        event.preventDefault();
+        requestClose();
       }}
     >
       <header>
@@ -92,22 +107,28 @@ type ConfirmDialogProps = {
   title: string;
   /** Label of the confirm button. */
   action: string;
+  /** Label of the other one. */
+  cancel?: string;
   children: ReactNode;
   onClose: () => void;
   onConfirm: () => void;
-  loading: boolean;
-  error: unknown;
+  loading?: boolean;
+  error?: unknown;
 };
 
 /** Asks for confirmation of an action that cannot be undone. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, action, children, onClose, onConfirm, loading, error } = props;
+  const { title, action, cancel = "Cancel", children, onClose, onConfirm } = props;
+  const { loading = false, error = null } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="stack">{children}</div>
       {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
       <footer>
-        <Button onClick={onClose}>Cancel</Button>
+        {/* What Enter does by accident destroys nothing. */}
+        <Button data-focus onClick={onClose}>
+          {cancel}
+        </Button>
         <Button variant="danger" loading={loading} onClick={onConfirm}>
           {action}
         </Button>

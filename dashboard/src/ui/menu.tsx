@@ -1,6 +1,13 @@
 /** A menu of actions that opens from a button, on the browser's popover. */
 import { Ellipsis } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useId, useRef } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 
 type Action = { label: string; icon?: ReactNode; danger?: boolean; onSelect: () => void };
 
@@ -8,17 +15,19 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
+  // A long list has many menus: only the open one has items.
+  const [open, setOpen] = useState(false);
 
   /** Positions the menu below its button, or above when the window has no room, and focuses the first item. */
-  function showMenu(): void {
+  useLayoutEffect(() => {
     const anchor = button.current?.getBoundingClientRect();
     const popover = menu.current;
-    if (anchor === undefined || popover === null) return;
+    if (!open || anchor === undefined || popover === null) return;
     const below = window.innerHeight - anchor.bottom > popover.offsetHeight + 12;
     popover.style.top = `${below ? anchor.bottom + 4 : anchor.top - popover.offsetHeight - 4}px`;
     popover.style.left = `${Math.max(8, anchor.right - popover.offsetWidth)}px`;
     findItems(popover)[0]?.focus();
-  }
+  }, [open]);
 
   return (
     <>
@@ -41,11 +50,9 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
         aria-label={label}
         popover="auto"
         onKeyDown={moveFocus}
-        onToggle={(event) => {
-          if (event.newState === "open") showMenu();
-        }}
+        onToggle={(event) => setOpen(event.newState === "open")}
       >
-        {actions.map(({ label, icon, danger, onSelect }) => (
+        {(open ? actions : []).map(({ label, icon, danger, onSelect }) => (
           <button
             key={label}
             type="button"

@@ -7,30 +7,40 @@ import { usePathname, useSearch } from "wouter/use-browser-location";
 /** New values of parameters; undefined and "" remove one, a list repeats it. */
 export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/**
- * Returns the query parameters and a function that updates some of them. `state` is kept with the entry in the browser's
- * history, but not in the URL.
- */
+type EntryOptions = {
+  /** Kept with the entry in the browser's history, but not in the URL. */
+  state?: unknown;
+  /** Changes the entry in the browser's history instead of adding one. */
+  replace?: boolean;
+};
+
+/** Returns the query parameters and a function that updates some of them. */
 export function useSearchState(): [
   URLSearchParams,
-  (update: SearchUpdate, state?: unknown) => void,
+  (update: SearchUpdate, options?: EntryOptions) => void,
 ] {
   const search = useSearch();
   const [, navigate] = useLocation();
   const params = useMemo(() => new URLSearchParams(search), [search]);
   return [
     params,
-    (update, state) => {
-      const after = new URLSearchParams(params);
-      for (const [name, value] of Object.entries(update)) {
-        after.delete(name);
-        const values = typeof value === "object" ? value : [value ?? ""].filter(Boolean);
-        for (const text of values) after.append(name, text);
-      }
+    (update, options) => {
+      const after = updateParams(params, update);
       // "~" makes the path absolute.
-      navigate(`~${location.pathname}${after.size === 0 ? "" : `?${after.toString()}`}`, { state });
+      navigate(`~${location.pathname}${after.size === 0 ? "" : `?${after.toString()}`}`, options);
     },
   ];
+}
+
+/** Returns a copy of the parameters with new values of some. */
+export function updateParams(params: URLSearchParams, update: SearchUpdate): URLSearchParams {
+  const after = new URLSearchParams(params);
+  for (const [name, value] of Object.entries(update)) {
+    after.delete(name);
+    const values = typeof value === "object" ? value : [value ?? ""].filter(Boolean);
+    for (const text of values) after.append(name, text);
+  }
+  return after;
 }
 
 /** Returns the last segment of the URL's path. */

@@ -2,9 +2,15 @@
 import { CircleAlert, CircleCheck } from "lucide-react";
 import { useSyncExternalStore } from "react";
 
-type Toast = { id: number; text: string; kind: "success" | "error" };
+/** What a message offers to do, such as undoing what it reports. */
+type ToastAction = { label: string; onSelect: () => void };
+
+type Toast = { id: number; text: string; kind: "success" | "error"; action?: ToastAction };
 
 const TOAST_DURATION_MS = 5_000;
+
+/** An action takes time to be read and reached. */
+const ACTION_DURATION_MS = 15_000;
 
 let toasts: readonly Toast[] = [];
 let lastId = 0;
@@ -15,11 +21,13 @@ function update(next: readonly Toast[]): void {
   for (const notify of listeners) notify();
 }
 
-/** Shows a message for 5 seconds. */
-export function toast(text: string, kind: Toast["kind"] = "success"): void {
+const remove = (id: number): void => update(toasts.filter((shown) => shown.id !== id));
+
+/** Shows a message for 5 seconds; with an action for 15. */
+export function toast(text: string, kind: Toast["kind"] = "success", action?: ToastAction): void {
   const id = ++lastId;
-  update([...toasts, { id, text, kind }]);
-  setTimeout(() => update(toasts.filter((shown) => shown.id !== id)), TOAST_DURATION_MS);
+  update([...toasts, { id, text, kind, ...(action === undefined ? {} : { action }) }]);
+  setTimeout(() => remove(id), action === undefined ? TOAST_DURATION_MS : ACTION_DURATION_MS);
 }
 
 export function ToastRegion() {
@@ -32,10 +40,22 @@ export function ToastRegion() {
   );
   return (
     <div className="toasts" role="status" aria-live="polite">
-      {shown.map(({ id, text, kind }) => (
+      {shown.map(({ id, text, kind, action }) => (
         <div key={id} className={`toast toast-${kind}`}>
           {kind === "success" ? <CircleCheck aria-hidden /> : <CircleAlert aria-hidden />}
           {text}
+          {action !== undefined && (
+            <button
+              type="button"
+              className="toast-action"
+              onClick={() => {
+                remove(id);
+                action.onSelect();
+              }}
+            >
+              {action.label}
+            </button>
+          )}
         </div>
       ))}
     </div>

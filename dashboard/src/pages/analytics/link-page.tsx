@@ -1,19 +1,23 @@
 /** The analytics of one link. */
 import { useQuery } from "@tanstack/react-query";
-import { ArrowLeft, ExternalLink, Split } from "lucide-react";
+import { ArrowLeft, ExternalLink, Pencil, QrCode, Split } from "lucide-react";
+import { useState } from "react";
 import { Link as PageLink } from "wouter";
 
+import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { isNotFound } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
-import { CopyButton } from "../../ui/button.tsx";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
+import { LinkDialog, type LinkDialogKind } from "../links/link-dialog.tsx";
+import { withReadableHost } from "../links/readable-destination.ts";
 import { StateBadges, StateMeanings } from "../links/state-badges.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
 import { LiveClicks } from "./live.tsx";
-import { useReadQuestion } from "./question.ts";
+import { toSearch, useReadQuestion } from "./question.ts";
 import { ShareButton } from "./shares/share-button.tsx";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {
@@ -38,29 +42,8 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
       {(data) => (
         <Page
           title={data.title ?? readableUrl(data.short_url)}
-          intro={
-            <span className="link-line">
-              <a href={data.short_url} target="_blank" rel="noreferrer">
-                {data.short_url} <ExternalLink aria-hidden />
-              </a>
-              <CopyButton text={data.short_url} label="Copy short URL" />
-              <span className="destination" title={data.original_url}>
-                {data.original_url}
-              </span>
-            </span>
-          }
-          actions={
-            <>
-              <StateBadges link={data} />
-              <ShareButton link={id} />
-              <PageLink href={`/links/${id}/rules`} className="button button-plain">
-                <Split aria-hidden /> Rules
-              </PageLink>
-              <PageLink href="/links" className="button button-plain">
-                <ArrowLeft aria-hidden /> Links
-              </PageLink>
-            </>
-          }
+          intro={<LinkIntro link={data} />}
+          actions={<LinkActions link={data} />}
         >
           <StateMeanings link={data} />
           <AnalyticsCards question={question}>
@@ -69,5 +52,56 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
         </Page>
       )}
     </QueryBoundary>
+  );
+}
+
+const LinkIntro = ({ link }: { link: FullLink }) => (
+  <>
+    <span className="link-line">
+      <a href={link.short_url} target="_blank" rel="noreferrer">
+        {withReadableHost(link.short_url)} <ExternalLink aria-hidden />
+      </a>
+      <CopyButton text={link.short_url} label="Copy short URL" />
+      <span className="destination" title={link.original_url}>
+        {withReadableHost(link.original_url)}
+      </span>
+    </span>
+    {link.tags.length > 0 && (
+      <span className="tags">
+        {link.tags.map((tag) => (
+          <PageLink key={tag} href={`/links?${toSearch({ tag })}`} className="tag">
+            {tag}
+          </PageLink>
+        ))}
+      </span>
+    )}
+  </>
+);
+
+function LinkActions({ link }: { link: FullLink }) {
+  const canWrite = useCanWrite();
+  const [dialog, setDialog] = useState<LinkDialogKind>();
+  return (
+    <>
+      <StateBadges link={link} />
+      {canWrite && (
+        <Button onClick={() => setDialog("edit")}>
+          <Pencil aria-hidden /> Edit
+        </Button>
+      )}
+      <Button onClick={() => setDialog("qr")}>
+        <QrCode aria-hidden /> QR code
+      </Button>
+      <ShareButton link={link.id} />
+      <PageLink href={`/links/${link.id}/rules`} className="button button-plain">
+        <Split aria-hidden /> Rules
+      </PageLink>
+      <PageLink href="/links" className="button button-plain">
+        <ArrowLeft aria-hidden /> Links
+      </PageLink>
+      {dialog !== undefined && (
+        <LinkDialog kind={dialog} link={link} onClose={() => setDialog(undefined)} />
+      )}
+    </>
   );
 }

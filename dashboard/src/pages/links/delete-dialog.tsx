@@ -1,10 +1,13 @@
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 
-export function DeleteDialog({ link, onClose }: { link: ListedLink; onClose: () => void }) {
+type DeleteDialogProps = { link: Pick<ListedLink, "id" | "short_url">; onClose: () => void };
+
+export function DeleteDialog({ link, onClose }: DeleteDialogProps) {
   const { scope } = useAccountContext();
   const remove = useApiMutation(() => getClient(scope).links.delete(link.id), {
     invalidate: [["links", scope]],
@@ -21,8 +24,8 @@ export function DeleteDialog({ link, onClose }: { link: ListedLink; onClose: () 
       error={remove.error}
     >
       <p>
-        <strong>{link.short_url}</strong> stops redirecting immediately, and others can take its
-        alias. This cannot be undone.
+        <strong>{readableUrl(link.short_url)}</strong> stops redirecting immediately, and others can
+        take its alias. This cannot be undone. Archive the link to keep it out of the list.
       </p>
     </ConfirmDialog>
   );

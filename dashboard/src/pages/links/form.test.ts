@@ -2,7 +2,14 @@ import { describe, expect, test } from "bun:test";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
-import { getChanges, toFormValues, toRequestBody, validateLink } from "./form.ts";
+import {
+  copyDecisions,
+  copyValues,
+  getChanges,
+  toFormValues,
+  toRequestBody,
+  validateLink,
+} from "./form.ts";
 
 const NOW = Date.parse("2026-11-22T12:00:00Z");
 
@@ -88,5 +95,39 @@ describe("the form of a link", () => {
   ])("rejects %s at its field", (_name, change, field) => {
     const values = { ...toFormValues(LINK), ...change };
     expect(Object.keys(validateLink(values, NOW))).toEqual([field]);
+  });
+});
+
+describe("the form of a new link", () => {
+  test("adds the scheme that the destination lacks", () => {
+    const values = { ...toFormValues(), url: " example.com/x " };
+    expect(validateLink(values, NOW)).toEqual({});
+    expect(toRequestBody(values).url).toBe("https://example.com/x");
+    expect(Object.keys(validateLink({ ...values, url: "example" }, NOW))).toEqual(["url"]);
+  });
+
+  test("begins a copy with all settings but those of one link alone, and leads at once", () => {
+    const { alias, external_id, disabled, archived, ...others } = toFormValues(LINK);
+    expect([alias, external_id, disabled, archived]).not.toContain("");
+    expect(copyValues(LINK, NOW)).toEqual({
+      ...others,
+      alias: "",
+      external_id: "",
+      disabled: false,
+      archived: false,
+    });
+    const over = { ...LINK, expires_at: "2026-01-01T00:00:00.000Z" };
+    expect(copyValues(over, NOW).expires_at).toBe("");
+    expect(validateLink(copyValues(over, NOW), NOW)).toEqual({});
+  });
+
+  test("gives the rules and arms of a copy no ids of the original's", () => {
+    const rules = [{ id: "rule_1", url: "https://example.com/de", conditions: [] }];
+    const arms = [{ id: "arm_1", url: "https://example.com/b", weight: 30 }];
+    expect(copyDecisions({ ...LINK, rules, split: { arms, until: null } })).toEqual({
+      rules: [{ url: "https://example.com/de", conditions: [] }],
+      split: { arms: [{ url: "https://example.com/b", weight: 30 }], until: null },
+    });
+    expect(copyDecisions(LINK)).toEqual({});
   });
 });

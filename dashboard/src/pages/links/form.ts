@@ -5,6 +5,7 @@ import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { capitalize, describeIssue } from "../../ui/validation.ts";
+import { completeUrl } from "./destination.ts";
 
 export const UTM_FIELDS = [
   ["utm_source", "Source", "newsletter"],
@@ -75,6 +76,31 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   utm_content: link?.utm_content ?? "",
 });
 
+/** The values of a copy of a link: they lead at once, under an alias of their own. */
+export const copyValues = (link: FullLink, now: number): LinkValues => ({
+  ...toFormValues(link),
+  alias: "",
+  external_id: "",
+  archived: false,
+  disabled: false,
+  ...(link.expires_at !== null && Date.parse(link.expires_at) <= now ? { expires_at: "" } : {}),
+});
+
+/** The rules and the split of a copy, whose ids are new. */
+export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules" | "split"> => ({
+  ...(rules === undefined
+    ? {}
+    : { rules: rules.map(({ url, conditions }) => ({ url, conditions })) }),
+  ...(split === undefined
+    ? {}
+    : {
+        split: {
+          arms: split.arms.map(({ url, weight }) => ({ url, weight })),
+          until: split.until,
+        },
+      }),
+});
+
 const emptyToNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
 /** The card of a preview as it is typed; null while nothing is. */
@@ -90,7 +116,7 @@ function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null
 /** Converts all values to a request body; empty ones become null. Rules and split have a page of their own. */
 export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "split"> {
   return {
-    url: values.url.trim(),
+    url: completeUrl(values.url),
     alias: emptyToNull(values.alias),
     domain: emptyToNull(values.domain),
     title: emptyToNull(values.title),
@@ -150,7 +176,7 @@ export function validateLink(values: LinkValues, now: number, initial?: LinkValu
     const field = fieldOf(path.join("."), values) ?? fieldOf(String(path[0]), values);
     if (field !== undefined) errors[field] ??= capitalize(message);
   }
-  const url = parseWebUrl(values.url);
+  const url = parseWebUrl(completeUrl(values.url));
   if ("problem" in url) errors.url = values.url.trim() === "" ? "Required" : url.problem;
   for (const field of ["expired_url", "preview_image"] as const) {
     const problem = values[field].trim() === "" ? undefined : urlProblem(values[field], field);

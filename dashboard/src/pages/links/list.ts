@@ -1,17 +1,10 @@
 /** Fetches pages of links by cursor. */
-import type { ListedLink, Query, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import type { ListedLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { type AccountScope, getBasePath, getJson } from "../../data/http.ts";
-
-export type ListQuery = Pick<Query<"listLinks">, "search" | "tag" | "domain" | "archived"> & {
-  sort: "created_at" | "clicks";
-  order: "asc" | "desc";
-};
+import { type ListQuery, toApiQuery } from "./list-query.ts";
 
 /** `next` is the cursor of the next page; null at the end of the list. */
 export type LinkPage = { links: ListedLink[]; next: string | null };
-
-/** Links of a page. */
-const PAGE_SIZE = 20;
 
 /** One request examines a bounded number of links, so a page of rare matches can take several. */
 const REQUESTS_MAX = 10;
@@ -28,13 +21,13 @@ export async function fetchLinkPage(
 ): Promise<LinkPage> {
   const links: ListedLink[] = [];
   let next: string | null = after;
-  for (let i = 0; i < REQUESTS_MAX && next !== null && links.length < PAGE_SIZE; i++) {
+  for (let i = 0; i < REQUESTS_MAX && next !== null && links.length < query.limit; i++) {
     const part: ResponseBody<"listLinks"> = await getJson(`${getBasePath(scope)}/v1/links`, {
       // With what says in which state a link is.
       query: {
-        ...query,
+        ...toApiQuery(query),
         include: "settings",
-        limit: PAGE_SIZE - links.length,
+        limit: query.limit - links.length,
         starting_after: next,
       },
       signal,

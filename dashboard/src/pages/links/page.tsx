@@ -1,196 +1,152 @@
 /** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Download, Plus, Search, Upload, X } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { Download, Plus, Upload } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { useCommands } from "../../commands/commands.tsx";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
-import { Button, IconButton } from "../../ui/button.tsx";
-import { useCursorPages } from "../../ui/cursor-pages.ts";
+import { Button } from "../../ui/button.tsx";
+import { type CursorPages, useCursorPages } from "../../ui/cursor-pages.ts";
 import { pluralize } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { DeleteDialog } from "./delete-dialog.tsx";
-import { EditDialog } from "./edit-dialog.tsx";
-import { ExportDialog } from "./export-dialog.tsx";
-import { fetchLinkPage, type LinkPage, type ListQuery } from "./list.ts";
-import { QrDialog } from "./qr-dialog.tsx";
-import { LinkTable } from "./table.tsx";
+import { LinkList } from "./link-list.tsx";
+import { isFiltered, PAGE_SIZES, readListQuery } from "./list-query.ts";
+import { fetchLinkPage, type LinkPage } from "./list.ts";
+import { Toolbar } from "./toolbar.tsx";
 
-/** The open dialog, with the link that it is about. */
-type OpenDialog =
-  { kind: "create" | "export" } | { kind: "edit" | "qr" | "delete"; link: ListedLink };
+const ExportDialog = lazy(async () => {
+  const { ExportDialog } = await import("./export-dialog.tsx");
+  return { default: ExportDialog };
+});
 
 export function LinksPage() {
   const { scope } = useAccountContext();
-  const canWrite = useCanWrite();
-  const [dialog, setDialog] = useState<OpenDialog>();
+  const [exporting, setExporting] = useState(false);
   const [params, setParams] = useSearchState();
-  const query = readQuery(params);
+  const query = readListQuery(params);
   const pages = useCursorPages();
   const links = useQuery({
     queryKey: ["links", scope, query, pages.after],
     queryFn: ({ signal }) => fetchLinkPage(scope, query, pages.after, signal),
     placeholderData: keepPreviousData,
   });
-  const close = () => setDialog(undefined);
   /** Changes the list, which then starts anew. */
-  const change = (update: SearchUpdate) => setParams({ ...update, after: undefined });
+  const change = (update: SearchUpdate, options?: { replace: boolean }) =>
+    setParams({ ...update, after: undefined }, options);
+  const shown = links.data?.links ?? [];
 
   return (
-    <Page
-      title="Links"
-      actions={
-        <>
-          <Button onClick={() => setDialog({ kind: "export" })}>
-            <Download aria-hidden /> Export
-          </Button>
-          {canWrite && (
-            <>
-              <PageLink href="/links/import" className="button button-plain">
-                <Upload aria-hidden /> Import
-              </PageLink>
-              <Button variant="primary" onClick={() => setDialog({ kind: "create" })}>
-                <Plus aria-hidden /> New link
-              </Button>
-            </>
-          )}
-        </>
-      }
-    >
+    <Page title="Links" actions={<PageActions onExport={() => setExporting(true)} />}>
       <Card>
-        <div className="toolbar">
-          <SearchForm
-            key={query.search ?? ""}
-            search={query.search ?? ""}
-            onSearch={(search) => change({ search })}
-          />
-          <select
-            className="narrow"
-            aria-label="Show"
-            value={query.archived ?? ""}
-            onChange={(event) => change({ archived: event.target.value })}
-          >
-            <option value="">Without archived</option>
-            <option value="true">Only archived</option>
-            <option value="any">All links</option>
-          </select>
-          {(["tag", "domain"] as const).map(
-            (name) =>
-              query[name] !== undefined && (
-                <span key={name} className="tag">
-                  {query[name]}
-                  <IconButton
-                    label={`Clear ${name} filter`}
-                    onClick={() => change({ [name]: undefined })}
-                  >
-                    <X aria-hidden />
-                  </IconButton>
-                </span>
-              ),
-          )}
-        </div>
+        <Toolbar
+          query={query}
+          shownTags={[...new Set(shown.flatMap(({ tags }) => tags))]}
+          onChange={change}
+        />
         <QueryBoundary query={links} label="links" lines={8}>
           {(page) => (
             <div aria-busy={links.isPlaceholderData}>
               {page.links.length === 0 ? (
-                <NoLinks
-                  filtered={isFiltered(query) || pages.after !== ""}
-                  {...(canWrite ? { onCreate: () => setDialog({ kind: "create" }) } : {})}
-                />
+                <NoLinks filtered={isFiltered(query) || pages.after !== ""} />
               ) : (
-                <LinkTable
+                <LinkList
+                  id={JSON.stringify([query, pages.after])}
                   links={page.links}
-                  sort={query.sort}
-                  order={query.order}
-                  onSort={(sort, order) => change({ sort, order })}
-                  onTag={(tag) => change({ tag })}
-                  onAction={(kind, link) => setDialog({ kind, link })}
+                  query={query}
+                  refresh={async () => (await links.refetch()).data?.links ?? []}
+                  onChange={change}
                 />
               )}
               {(page.links.length > 0 || page.next !== null || pages.after !== "") && (
-                <footer className="card-foot">
-                  <span>{describeLinks(page, pages.after)}</span>
-                  <Pager pages={pages} next={page.next} />
-                </footer>
+                <ListFoot
+                  page={page}
+                  pages={pages}
+                  limit={query.limit}
+                  onLimit={(limit) => change({ limit })}
+                />
               )}
             </div>
           )}
         </QueryBoundary>
       </Card>
-      {dialog?.kind === "create" && <EditDialog onClose={close} />}
-      {dialog?.kind === "edit" && <EditDialog link={dialog.link} onClose={close} />}
-      {dialog?.kind === "qr" && <QrDialog link={dialog.link} onClose={close} />}
-      {dialog?.kind === "delete" && <DeleteDialog link={dialog.link} onClose={close} />}
-      {dialog?.kind === "export" && <ExportDialog onClose={close} />}
+      <Suspense>{exporting && <ExportDialog onClose={() => setExporting(false)} />}</Suspense>
     </Page>
   );
 }
 
-/** Reads a valid query from the URL; replaces invalid values by defaults. */
-function readQuery(params: URLSearchParams): ListQuery {
-  const text = (name: string, lengthMax: number) => {
-    const value = params.get(name) ?? "";
-    return value === "" ? {} : { [name]: value.slice(0, lengthMax) };
-  };
-  const archived = params.get("archived");
-  return {
-    sort: params.get("sort") === "clicks" ? "clicks" : "created_at",
-    order: params.get("order") === "asc" ? "asc" : "desc",
-    ...(archived === "true" || archived === "any" ? { archived } : {}),
-    ...text("search", 255),
-    ...text("tag", 50),
-    ...text("domain", 253),
-  };
+function PageActions({ onExport }: { onExport: () => void }) {
+  const canWrite = useCanWrite();
+  const { createLink } = useCommands();
+  return (
+    <>
+      <Button onClick={onExport}>
+        <Download aria-hidden /> Export
+      </Button>
+      {canWrite && (
+        <>
+          <PageLink href="/links/import" className="button button-plain">
+            <Upload aria-hidden /> Import
+          </PageLink>
+          <Button variant="primary" aria-keyshortcuts="c" onClick={() => createLink()}>
+            <Plus aria-hidden /> New link
+          </Button>
+        </>
+      )}
+    </>
+  );
 }
 
-const isFiltered = ({ search, tag, domain, archived }: ListQuery): boolean =>
-  [search, tag, domain, archived].some((value) => value !== undefined);
+type ListFootProps = {
+  page: LinkPage;
+  pages: CursorPages;
+  limit: number;
+  onLimit: (limit: string) => void;
+};
+
+const ListFoot = ({ page, pages, limit, onLimit }: ListFootProps) => (
+  <footer className="card-foot">
+    <span aria-live="polite">{describeLinks(page, pages.after)}</span>
+    <div className="pager">
+      <select
+        className="narrow"
+        aria-label="Links per page"
+        value={limit}
+        onChange={(event) => onLimit(event.target.value)}
+      >
+        {PAGE_SIZES.map((size) => (
+          <option key={size} value={size}>
+            {size} per page
+          </option>
+        ))}
+      </select>
+      <Pager pages={pages} next={page.next} />
+    </div>
+  </footer>
+);
 
 /** The number of all links when the page has them all, otherwise of those on the page. */
 const describeLinks = ({ links, next }: LinkPage, after: string): string =>
   pluralize(links.length, "link") + (after === "" && next === null ? "" : " on this page");
 
-function SearchForm({ search, onSearch }: { search: string; onSearch: (text: string) => void }) {
-  const [text, setText] = useState(search);
-  function submit(event: FormEvent): void {
-    event.preventDefault();
-    onSearch(text.trim());
-  }
-  return (
-    <form role="search" className="search" onSubmit={submit}>
-      <Search aria-hidden />
-      <input
-        type="search"
-        aria-label="Search links"
-        placeholder="Search by title, alias or URL"
-        maxLength={255}
-        value={text}
-        onChange={(event) => {
-          setText(event.target.value);
-          // The input's clear button resets the search.
-          if (event.target.value === "" && search !== "") onSearch("");
-        }}
-      />
-    </form>
-  );
-}
-
-const NoLinks = ({ filtered, onCreate }: { filtered: boolean; onCreate?: () => void }) =>
-  filtered ? (
+function NoLinks({ filtered }: { filtered: boolean }) {
+  const canWrite = useCanWrite();
+  const { createLink } = useCommands();
+  return filtered ? (
     <Empty title="No matching links">
       <p>Try a different search.</p>
     </Empty>
   ) : (
     <Empty title="No links yet">
       <p>A short link works as soon as you create it, and counts every click.</p>
-      {onCreate !== undefined && (
-        <Button variant="primary" onClick={onCreate}>
+      {canWrite && (
+        <Button variant="primary" onClick={() => createLink()}>
           Create your first link
         </Button>
       )}
     </Empty>
   );
+}

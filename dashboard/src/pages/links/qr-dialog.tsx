@@ -2,6 +2,7 @@ import { Download } from "lucide-react";
 import { useState } from "react";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getBasePath } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -19,7 +20,12 @@ const CORRECTIONS = [
   { value: "H", label: "Highest: 30 %, for a logo" },
 ];
 
-export function QrDialog({ link, onClose }: { link: ListedLink; onClose: () => void }) {
+type QrDialogProps = {
+  link: Pick<ListedLink, "id" | "short_url" | "alias">;
+  onClose: () => void;
+};
+
+export function QrDialog({ link, onClose }: QrDialogProps) {
   const { scope } = useAccountContext();
   const [size, setSize] = useState("512");
   const [correction, setCorrection] = useState("M");
@@ -30,7 +36,7 @@ export function QrDialog({ link, onClose }: { link: ListedLink; onClose: () => v
   return (
     <Dialog title="QR code" onClose={onClose}>
       <img className="qr" src={buildUrl("svg")} alt={`QR code of ${link.short_url}`} />
-      <p className="centred">{link.short_url}</p>
+      <p className="centred">{readableUrl(link.short_url)}</p>
       <div className="columns">
         <SelectField
           label="Size"

@@ -1,11 +1,11 @@
-import { describeState } from "./state.ts";
+import { describeFeatures, describeState } from "./state.ts";
 
-type Stateful = Parameters<typeof describeState>[0];
+type Stateful = Parameters<typeof describeState>[0] & Parameters<typeof describeFeatures>[0];
 
-/** The state of a link as labels, whose meaning is their tooltip. */
+/** The state and the features of a link as labels, whose meaning is their tooltip. */
 export const StateBadges = ({ link }: { link: Stateful }) => (
   <span className="badges">
-    {describeState(link).map(({ label, meaning, bad }) => (
+    {[...describeState(link), ...describeFeatures(link)].map(({ label, meaning, bad }) => (
       <span key={label} className={bad === true ? "badge badge-bad" : "badge"} title={meaning}>
         {label}
       </span>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { describeState } from "./state.ts";
+import { describeFeatures, describeState } from "./state.ts";
 
 const NOW = Date.parse("2026-11-22T12:00:00Z");
 const NONE = { expires_at: null };
@@ -34,5 +34,20 @@ describe("the state of a link", () => {
   test("names the clicks that are left, and an archived link as such", () => {
     const link = { ...NONE, status: "active", clicks_left: 1, archived: true } as const;
     expect(labels(link)).toEqual(["1 click left", "Archived"]);
+  });
+});
+
+describe("the features of a link", () => {
+  test("are none for a plain link", () => {
+    expect(describeFeatures({})).toEqual([]);
+    expect(describeFeatures({ has_password: false, rules: [], confirm: false })).toEqual([]);
+  });
+
+  test("name password, rules, split and confirmation", () => {
+    const rule = { id: "rule_1", url: "https://example.com/", conditions: [] };
+    const split = { arms: [], until: null };
+    const link = { has_password: true, rules: [rule, rule], split, confirm: true };
+    const labels = describeFeatures(link).map(({ label }) => label);
+    expect(labels).toEqual(["Password", "2 rules", "Split", "Asks first"]);
   });
 });

@@ -70,3 +70,29 @@ export function describeState(link: State, now = Date.now()): LinkState[] {
       : []),
   ];
 }
+
+type Features = Pick<ListedLink, "has_password" | "rules" | "split" | "confirm">;
+
+/** Names what else a link does for its visitors, in a word or two each. */
+export function describeFeatures(link: Features): LinkState[] {
+  const { has_password, rules = [], split, confirm } = link;
+  return [
+    ...(has_password === true
+      ? [{ label: "Password", meaning: "Visitors must enter a password." }]
+      : []),
+    ...(rules.length > 0
+      ? [
+          {
+            label: pluralize(rules.length, "rule"),
+            meaning: "Some visitors are led elsewhere, by their device, country or the time.",
+          },
+        ]
+      : []),
+    ...(split === undefined
+      ? []
+      : [{ label: "Split", meaning: "Shares of the visitors are led elsewhere." }]),
+    ...(confirm === true
+      ? [{ label: "Asks first", meaning: "A page with a button comes first." }]
+      : []),
+  ];
+}

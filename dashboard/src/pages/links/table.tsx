@@ -1,27 +1,27 @@
-import { ArrowDown, ArrowUp, ChartSpline, Pencil, QrCode, Split, Trash2 } from "lucide-react";
-import { Link as PageLink, useLocation } from "wouter";
+import { ArrowDown, ArrowUp } from "lucide-react";
+import { Link as PageLink } from "wouter";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
-import { useCanWrite } from "../../data/session.ts";
+import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
-import { ActionMenu } from "../../ui/menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import type { Order, Sort } from "./list-query.ts";
+import { withReadableHost } from "./readable-destination.ts";
+import { type RowActions, RowMenu } from "./row-actions.tsx";
 import { StateBadges } from "./state-badges.tsx";
 
-type Sort = "created_at" | "clicks";
-type Order = "asc" | "desc";
-
-type LinkTableProps = {
+type LinkTableProps = RowActions & {
   links: readonly ListedLink[];
+  selected: readonly ListedLink[];
   sort: Sort;
   order: Order;
   onSort: (sort: Sort, order: Order) => void;
+  onSelect: (link: ListedLink, on: boolean) => void;
   onTag: (tag: string) => void;
-  onAction: (kind: "edit" | "qr" | "delete", link: ListedLink) => void;
 };
 
-export function LinkTable({ links, sort, order, onSort, onTag, onAction }: LinkTableProps) {
+export function LinkTable({ links, selected, sort, order, onSort, ...rest }: LinkTableProps) {
   const heading = (name: Sort, label: string) => (
     <SortHeading
       label={label}
@@ -35,6 +35,9 @@ export function LinkTable({ links, sort, order, onSort, onTag, onAction }: LinkT
       className="links"
       headRow={
         <tr>
+          <th scope="col">
+            <span className="visually-hidden">Selection</span>
+          </th>
           <th scope="col">Link</th>
           {heading("clicks", "Clicks")}
           {heading("created_at", "Created")}
@@ -45,7 +48,7 @@ export function LinkTable({ links, sort, order, onSort, onTag, onAction }: LinkT
       }
     >
       {links.map((link) => (
-        <LinkRow key={link.id} link={link} onTag={onTag} onAction={onAction} />
+        <LinkRow key={link.id} link={link} isSelected={selected.includes(link)} {...rest} />
       ))}
     </Table>
   );
@@ -72,23 +75,25 @@ const SortHeading = ({
   </th>
 );
 
-function LinkRow({
-  link,
-  onTag,
-  onAction,
-}: { link: ListedLink } & Pick<LinkTableProps, "onTag" | "onAction">) {
-  const canWrite = useCanWrite();
-  const [, navigate] = useLocation();
-  const short = link.short_url.replace(/^https?:\/\//, "");
-  const icons = {
-    analytics: <ChartSpline aria-hidden />,
-    qr: <QrCode aria-hidden />,
-    rules: <Split aria-hidden />,
-    edit: <Pencil aria-hidden />,
-    remove: <Trash2 aria-hidden />,
-  };
+type LinkRowProps = RowActions & {
+  link: ListedLink;
+  isSelected: boolean;
+} & Pick<LinkTableProps, "onSelect" | "onTag">;
+
+function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: LinkRowProps) {
+  const short = readableUrl(link.short_url);
   return (
-    <tr>
+    <tr {...(isSelected ? { className: "selected" } : {})}>
+      <td className="row-select">
+        <label className="check">
+          <input
+            type="checkbox"
+            aria-label={`Select ${short}`}
+            checked={isSelected}
+            onChange={({ target }) => onSelect(link, target.checked)}
+          />
+        </label>
+      </td>
       <td className="link-cell">
         <div className="link-line">
           <PageLink href={`/links/${link.id}`} className="short-url">
@@ -96,25 +101,17 @@ function LinkRow({
           </PageLink>
           <CopyButton text={link.short_url} label={`Copy ${short}`} />
           <StateBadges link={link} />
+          <RowTags tags={link.tags} onTag={onTag} />
         </div>
         {link.status === "taken_down" && (
           <p className="taken-down">
             Taken down by the operator of this service: visitors see a page that says so.
           </p>
         )}
-        {link.title !== null && <div className="link-title">{link.title}</div>}
-        <div className="destination" title={link.original_url}>
-          {link.original_url}
+        <div className="link-about" title={link.original_url}>
+          {link.title !== null && <span className="link-title">{link.title}</span>}
+          <span className="destination">{withReadableHost(link.original_url)}</span>
         </div>
-        {link.tags.length > 0 && (
-          <div className="tags">
-            {link.tags.map((tag) => (
-              <button key={tag} type="button" className="tag" onClick={() => onTag(tag)}>
-                {tag}
-              </button>
-            ))}
-          </div>
-        )}
       </td>
       <td className="number">
         <PageLink href={`/links/${link.id}`}>{formatCount(link.clicks)}</PageLink>
@@ -123,34 +120,35 @@ function LinkRow({
         {formatDate(link.created_at)}
       </td>
       <td className="row-actions">
-        <ActionMenu
+        <RowMenu
+          link={link}
           label={`Actions for ${short}`}
-          actions={[
-            {
-              label: "Analytics",
-              icon: icons.analytics,
-              onSelect: () => navigate(`/links/${link.id}`),
-            },
-            {
-              label: "Rules and split",
-              icon: icons.rules,
-              onSelect: () => navigate(`/links/${link.id}/rules`),
-            },
-            { label: "QR code", icon: icons.qr, onSelect: () => onAction("qr", link) },
-            ...(canWrite
-              ? [
-                  { label: "Edit", icon: icons.edit, onSelect: () => onAction("edit", link) },
-                  {
-                    label: "Delete",
-                    icon: icons.remove,
-                    danger: true,
-                    onSelect: () => onAction("delete", link),
-                  },
-                ]
-              : []),
-          ]}
+          onDialog={onDialog}
+          onChange={onChange}
         />
       </td>
     </tr>
+  );
+}
+
+/** Tags that a row shows; the others are in the tooltip of their number. */
+const TAGS_SHOWN_MAX = 3;
+
+function RowTags({ tags, onTag }: { tags: readonly string[]; onTag: (tag: string) => void }) {
+  const others = tags.slice(TAGS_SHOWN_MAX);
+  if (tags.length === 0) return null;
+  return (
+    <span className="tags">
+      {tags.slice(0, TAGS_SHOWN_MAX).map((tag) => (
+        <button key={tag} type="button" className="tag" onClick={() => onTag(tag)}>
+          {tag}
+        </button>
+      ))}
+      {others.length > 0 && (
+        <span className="badge" title={others.join(", ")}>
+          +{others.length}
+        </span>
+      )}
+    </span>
   );
 }

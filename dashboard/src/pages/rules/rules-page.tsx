@@ -13,6 +13,7 @@ import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { useUnsavedGuard } from "../../ui/unsaved-guard.tsx";
 import { type Draft, readDraft, type RulesChange, toDraft } from "./draft.ts";
 import { RuleList } from "./rule-list.tsx";
 import { SplitEditor } from "./split-editor.tsx";
@@ -80,6 +81,7 @@ function RulesEditor({ link }: { link: FullLink }) {
   };
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
   const dirty = draft !== initial;
+  const { question } = useUnsavedGuard(canWrite && dirty);
   return (
     <div className="rules-page">
       {/* A disabled fieldset disables all of its fields. */}
@@ -119,6 +121,7 @@ function RulesEditor({ link }: { link: FullLink }) {
         )}
       </fieldset>
       <TryAs link={link.id} version={link.updated_at} dirty={dirty} />
+      {question}
     </div>
   );
 }

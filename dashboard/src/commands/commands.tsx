@@ -1,0 +1,161 @@
+/** What can be done from every page: a new link, the palette and the list of shortcuts, by keys and from buttons. */
+import {
+  createContext,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useContext,
+  useEffect,
+  useState,
+} from "react";
+import { useLocation } from "wouter";
+
+import { useCanWrite } from "../data/session.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { Loading } from "../ui/states.tsx";
+import { type CreatedLink, CreatedLinkPanel } from "./created-link.tsx";
+import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
+
+const loadEditor = () => import("../pages/links/edit-dialog.tsx");
+const loadPalette = () => import("./palette.tsx");
+
+const EditDialog = lazy(async () => ({ default: (await loadEditor()).EditDialog }));
+const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
+const ShortcutsDialog = lazy(async () => {
+  const { ShortcutsDialog } = await import("./shortcuts-dialog.tsx");
+  return { default: ShortcutsDialog };
+});
+
+/** What a new link starts from: a destination, or another link by its id. */
+export type NewLinkStart = { url?: string; copyOf?: string };
+
+type Commands = {
+  createLink: (start?: NewLinkStart) => void;
+  openPalette: () => void;
+  openShortcuts: () => void;
+};
+
+type OpenDialog = { kind: "create"; start: NewLinkStart } | { kind: "palette" | "shortcuts" };
+
+const CommandsContext = createContext<Commands | undefined>(undefined);
+
+/** Returns the commands. Throws outside of an account's pages. */
+export function useCommands(): Commands {
+  const commands = useContext(CommandsContext);
+  if (commands === undefined) throw new Error("There are no commands here.");
+  return commands;
+}
+
+/** Offers the commands to the pages within, and listens to the shortcuts. */
+export function CommandsProvider({ children }: { children: ReactNode }) {
+  const canWrite = useCanWrite();
+  const [open, setOpen] = useState<OpenDialog>();
+  const [created, setCreated] = useState<CreatedLink>();
+  const [location] = useLocation();
+  const commands: Commands = {
+    createLink: (start = {}) => {
+      setCreated(undefined);
+      setOpen({ kind: "create", start });
+    },
+    openPalette: () => setOpen({ kind: "palette" }),
+    openShortcuts: () => setOpen({ kind: "shortcuts" }),
+  };
+  const close = () => setOpen(undefined);
+
+  const run: Record<Command, () => void> = {
+    create: () => canWrite && commands.createLink(),
+    palette: commands.openPalette,
+    shortcuts: commands.openShortcuts,
+    search: () => focusSearch() || commands.openPalette(),
+  };
+  useShortcuts((command) => run[command]());
+  useIdlePreload(canWrite);
+  // On another page the panel would be in the way.
+  useEffect(() => setCreated(undefined), [location]);
+
+  return (
+    <CommandsContext value={commands}>
+      {children}
+      <Suspense fallback={<LoadingDialog onClose={close} />}>
+        {open?.kind === "create" && (
+          <EditDialog
+            start={open.start}
+            onClose={close}
+            onCreated={(link) => {
+              close();
+              setCreated(link);
+            }}
+          />
+        )}
+        {open?.kind === "palette" && <Palette onClose={close} />}
+        {open?.kind === "shortcuts" && <ShortcutsDialog onClose={close} />}
+      </Suspense>
+      {created !== undefined && (
+        <CreatedLinkPanel
+          key={created.link.id}
+          created={created}
+          onClose={() => setCreated(undefined)}
+        />
+      )}
+    </CommandsContext>
+  );
+}
+
+const LoadingDialog = ({ onClose }: { onClose: () => void }) => (
+  <Dialog title="Loading" onClose={onClose}>
+    <Loading label="the form" />
+  </Dialog>
+);
+
+/** Calls `run` for shortcuts that are pressed where nobody types and no dialog is open. */
+function useShortcuts(run: (command: Command) => void): void {
+  useEffect(() => {
+    function onKeyDown(event: KeyboardEvent): void {
+      if (event.defaultPrevented || event.isComposing || event.repeat) return;
+      const command = readShortcut(event, readSingleKeys());
+      if (command === undefined || isForElement(event.target)) return;
+      if (document.querySelector("dialog:modal") !== null) return;
+      // The character is not to be typed into what gets the focus.
+      event.preventDefault();
+      run(command);
+    }
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [run]);
+}
+
+/** Whether a key goes to the element that it is pressed in. */
+function isForElement(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  const { tagName, isContentEditable } = target;
+  const role = target.getAttribute("role");
+  if (!(target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement)) {
+    return takesKeys({ tagName, isContentEditable, role });
+  }
+  return takesKeys({ tagName, role, type: target.type, readOnly: target.readOnly });
+}
+
+/** Focuses the page's search; returns false where it has none. */
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>("main input[type=search]");
+  field?.focus();
+  field?.select();
+  return field !== null;
+}
+
+/** Loads what most visits need next, once the page is there and the browser has nothing else to do. */
+function useIdlePreload(canWrite: boolean): void {
+  useEffect(() => {
+    const load = () =>
+      void Promise.all([canWrite && loadEditor(), loadPalette()]).catch(() => undefined);
+    // Safari has no idle callbacks.
+    if (typeof requestIdleCallback !== "function") {
+      const timer = setTimeout(load, PRELOAD_DELAY_MS);
+      return () => clearTimeout(timer);
+    }
+    const handle = requestIdleCallback(load);
+    return () => cancelIdleCallback(handle);
+  }, [canWrite]);
+}
+
+const PRELOAD_DELAY_MS = 1_000;

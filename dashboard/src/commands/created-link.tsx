@@ -1,0 +1,81 @@
+/** What comes after a link has been created: its short URL, selected and copied, beside its QR code. */
+import { X } from "lucide-react";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "react";
+
+import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
+import { getBasePath } from "../data/http.ts";
+import { useAccountContext } from "../data/session.ts";
+import { CopyButton, IconButton } from "../ui/button.tsx";
+
+export type CreatedLink = {
+  link: Pick<ResponseBody<"createLink">, "id" | "short_url">;
+  /** Whether its short URL is in the clipboard. */
+  copied: Promise<boolean>;
+};
+
+type PanelProps = { created: CreatedLink; onClose: () => void };
+
+/** A panel beside the page: it is not modal, so that work goes on. Closing it gives the focus back. */
+export function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelProps) {
+  const { scope } = useAccountContext();
+  const [outcome, setOutcome] = useState("");
+  const panel = useRef<HTMLElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const statusId = useId();
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    const { current } = panel;
+    field.current?.focus();
+    return () => {
+      const hasFocus = current?.contains(document.activeElement) ?? false;
+      if (hasFocus && before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  useEffect(() => {
+    void copied.then((done) =>
+      setOutcome(done ? "Copied to the clipboard." : "Press Ctrl C or ⌘ C to copy it."),
+    );
+  }, [copied]);
+  return (
+    <section
+      ref={panel}
+      className="created"
+      aria-label="New short URL"
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onClose();
+      }}
+    >
+      <img
+        className="created-qr"
+        src={`${getBasePath(scope)}/v1/links/${link.id}/qr?format=svg&size=256`}
+        alt={`QR code of ${link.short_url}`}
+      />
+      <div className="created-text">
+        <strong>The link is ready</strong>
+        <input
+          ref={field}
+          readOnly
+          aria-label="Short URL"
+          aria-describedby={statusId}
+          value={link.short_url}
+          onFocus={({ currentTarget }) => {
+            currentTarget.select();
+            // Its beginning is in view, not its end.
+            currentTarget.scrollLeft = 0;
+          }}
+        />
+        <div className="created-foot">
+          <CopyButton text={link.short_url} label="Copy">
+            Copy
+          </CopyButton>
+          <span id={statusId} role="status" className="hint">
+            {outcome}
+          </span>
+        </div>
+      </div>
+      <IconButton label="Dismiss" onClick={onClose}>
+        <X aria-hidden />
+      </IconButton>
+    </section>
+  );
+}

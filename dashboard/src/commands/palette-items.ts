@@ -1,0 +1,37 @@
+/** What the palette offers, and which of it matches what is typed. */
+import { completeUrl, isWebUrl } from "../pages/links/destination.ts";
+
+export type PaletteItem = {
+  /** Identifies it in the list. */
+  id: string;
+  group: "Links" | "Actions" | "Pages";
+  name: string;
+  /** Further words that find it, or what else is known of it. */
+  detail?: string;
+  onSelect: () => void;
+};
+
+/** Returns the items whose name or detail has every word of a text, in their order; all for an empty text. */
+export function matchItems(items: readonly PaletteItem[], text: string): PaletteItem[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return items.filter(({ name, detail = "" }) => {
+    const own = `${name} ${detail}`.toLowerCase();
+    return words.every((word) => own.includes(word));
+  });
+}
+
+/** The destination of a new link that a text is, if it is one. */
+export function readDestination(text: string): string | undefined {
+  const url = completeUrl(text);
+  return isWebUrl(url) ? url : undefined;
+}
+
+/** Returns the index of the item that an arrow key moves to, past the end to the other; undefined for other keys. */
+export function moveActive(key: string, active: number, count: number): number | undefined {
+  if (count === 0) return undefined;
+  const targets: Readonly<Record<string, number>> = {
+    ArrowDown: (active + 1) % count,
+    ArrowUp: (active - 1 + count) % count,
+  };
+  return targets[key];
+}

@@ -1,0 +1,141 @@
+/** The palette: finds pages, actions and links by what is typed, and opens them with Enter. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { useLocation } from "wouter";
+
+import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../shared/contracts/readable-host.ts";
+import { getErrorMessage } from "../data/errors.ts";
+import { getBasePath, getJson } from "../data/http.ts";
+import { useAccountContext } from "../data/session.ts";
+import { useDebounced } from "../ui/debounced.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { matchItems, moveActive, type PaletteItem } from "./palette-items.ts";
+import { useActions, usePages } from "./palette-sources.ts";
+
+/** Links that a search shows; the page of links has all. */
+const LINKS_MAX = 6;
+
+/** Most characters of the API's search. */
+const SEARCH_LENGTH_MAX = 255;
+
+export function Palette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [active, setActive] = useState(0);
+  const list = useRef<HTMLUListElement>(null);
+  const listId = useId();
+  const links = useLinkItems(text.trim());
+  const commands = matchItems([...useActions(text), ...usePages()], text);
+  // What the search finds comes last, so that it moves nothing that Enter was meant for.
+  const items = [...commands, ...(text.trim() === "" ? [] : links.items)];
+  const current = Math.min(active, items.length - 1);
+
+  const select = (item: PaletteItem | undefined) => {
+    if (item === undefined) return;
+    onClose();
+    item.onSelect();
+  };
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "Enter") {
+      event.preventDefault();
+      select(items[current]);
+    }
+    const next = moveActive(event.key, current, items.length);
+    if (next === undefined) return;
+    event.preventDefault();
+    setActive(next);
+  }
+  useEffect(() => {
+    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }, [current, items.length]);
+
+  return (
+    <Dialog title="Commands" onClose={onClose}>
+      <form role="search" onSubmit={(event) => event.preventDefault()}>
+        <input
+          role="combobox"
+          aria-label="Pages, actions and links"
+          aria-expanded
+          aria-controls={listId}
+          aria-autocomplete="list"
+          {...(current < 0 ? {} : { "aria-activedescendant": `${listId}-${current}` })}
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={SEARCH_LENGTH_MAX}
+          placeholder="Find pages, actions and links"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setActive(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+      </form>
+      <ul ref={list} id={listId} role="listbox" aria-label="Found" className="palette-list">
+        {items.map((item, i) => (
+          <li
+            key={item.id}
+            id={`${listId}-${i}`}
+            role="option"
+            aria-selected={i === current}
+            onMouseMove={() => i !== current && setActive(i)}
+            onClick={() => select(item)}
+          >
+            <span className="palette-name">{item.name}</span>
+            <span className="palette-detail">{item.detail ?? item.group}</span>
+          </li>
+        ))}
+      </ul>
+      <p className="hint palette-state" role="status">
+        {describeState(items.length, links)}
+      </p>
+    </Dialog>
+  );
+}
+
+type LinkItems = { items: PaletteItem[]; loading: boolean; error: unknown };
+
+const describeState = (count: number, { loading, error }: LinkItems): string => {
+  if (error !== null) return getErrorMessage(error);
+  if (loading) return "Searching links …";
+  return count === 0 ? "Nothing found." : "";
+};
+
+/**
+ * Searches the links. Each text has an answer of its own, so that a late one replaces no other; until it is there, those of
+ * the answer before are shown that have the text as well.
+ */
+function useLinkItems(text: string): LinkItems {
+  const { scope } = useAccountContext();
+  const [, navigate] = useLocation();
+  const search = useDebounced(text);
+  const { data, error, isFetching, isPlaceholderData } = useQuery({
+    queryKey: ["links", scope, "palette", search],
+    enabled: search !== "",
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) =>
+      getJson<ResponseBody<"listLinks">>(`${getBasePath(scope)}/v1/links`, {
+        // By cursor, which counts no total.
+        query: { search, limit: LINKS_MAX, starting_after: "", archived: "any" },
+        signal,
+      }),
+  });
+  const isAnswer = search === text && !isPlaceholderData;
+  const shown = (data?.data ?? []).filter(
+    ({ short_url, title, original_url }) =>
+      isAnswer ||
+      `${short_url} ${title} ${original_url}`.toLowerCase().includes(text.toLowerCase()),
+  );
+  const items = shown.map((link): PaletteItem => {
+    const short = readableUrl(link.short_url);
+    return {
+      id: link.id,
+      group: "Links",
+      name: short,
+      detail: link.title ?? link.original_url,
+      onSelect: () => navigate(`/links/${link.id}`),
+    };
+  });
+  return { items, loading: text !== "" && (isFetching || search !== text), error };
+}

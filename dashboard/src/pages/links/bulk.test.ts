@@ -1,0 +1,71 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { changeTags, readTags, toOutcome, undoOf } from "./bulk.ts";
+
+const newLink = (id: string, settings: Partial<ListedLink> = {}): ListedLink => ({
+  id,
+  short_url: `https://sho.rt/${id}`,
+  original_url: "https://example.com/",
+  alias: id,
+  title: null,
+  clicks: 0,
+  created_at: "2026-01-01T00:00:00.000Z",
+  expires_at: null,
+  domain: null,
+  tags: [],
+  external_id: null,
+  ...settings,
+});
+
+const [a, b, c] = [newLink("a"), newLink("b"), newLink("c")] as const;
+
+describe("the outcome of a bulk action", () => {
+  test("names each link that failed, with the reason, whatever the order of the response", () => {
+    const entries = [{ index: 2 }, { index: 0, error: { message: "Taken down." } }, { index: 1 }];
+    expect(toOutcome([a, b, c], entries)).toEqual({
+      done: [b, c],
+      failed: [{ link: a, reason: "Taken down." }],
+    });
+  });
+
+  test("counts no link as done that the response does not mention", () => {
+    const { done, failed } = toOutcome([a, b], [{ index: 0 }]);
+    expect(done).toEqual([a]);
+    expect(failed.map(({ link }) => link)).toEqual([b]);
+  });
+});
+
+describe("the undoing of a bulk action", () => {
+  test("sets what was changed, and only that, to what each link had", () => {
+    const task = {
+      links: [a],
+      verb: "changed",
+      changeOf: () => ({ archived: true, expires_at: "2030-01-01T00:00:00Z", tags: ["x"] }),
+    };
+    const undo = undoOf(task, [
+      a,
+      newLink("d", { archived: true, tags: ["y"], expires_at: "2029-01-01T00:00:00.000Z" }),
+    ]);
+    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
+      { archived: false, expires_at: null, tags: [] },
+      { archived: true, expires_at: "2029-01-01T00:00:00.000Z", tags: ["y"] },
+    ]);
+  });
+
+  test("is not offered for what cannot be undone", () => {
+    expect(undoOf({ links: [a], verb: "deleted" }, [a])).toBeUndefined();
+  });
+});
+
+describe("tags of several links", () => {
+  test("are added and removed without those that a link has beside them", () => {
+    expect(changeTags(["a", "b"], { add: ["c", "a"], remove: ["b"] })).toEqual(["a", "c"]);
+    expect(changeTags([], { add: [], remove: ["b"] })).toEqual([]);
+    expect(changeTags(["b"], { add: ["b"], remove: ["b"] })).toEqual(["b"]);
+  });
+
+  test("are read as they are written", () => {
+    expect(readTags(" a, b ,,a,")).toEqual(["a", "b"]);
+  });
+});

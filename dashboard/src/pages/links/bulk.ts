@@ -1,0 +1,72 @@
+/** Changes of several links at once. Each succeeds or fails on its own, and what became of each is reported. */
+import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
+
+/** What is to be done with links; without `changeOf` they are deleted. */
+export type BulkTask = {
+  links: readonly ListedLink[];
+  /** Reads the links again, where the change depends on what they are. */
+  refresh?: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
+  changeOf?: (link: ListedLink) => LinkChange;
+  /** What has become of them: `3 links archived`. */
+  verb: string;
+};
+
+type BulkFailure = { link: ListedLink; reason: string };
+
+export type BulkOutcome = { done: ListedLink[]; failed: BulkFailure[] };
+
+type Entry = { index: number; error?: { message: string } };
+
+/** Says of each link whether it succeeded. One that the response does not mention has failed. */
+export function toOutcome(links: readonly ListedLink[], entries: readonly Entry[]): BulkOutcome {
+  const byIndex = new Map(entries.map((entry) => [entry.index, entry]));
+  const outcome: BulkOutcome = { done: [], failed: [] };
+  for (const [index, link] of links.entries()) {
+    const entry = byIndex.get(index);
+    if (entry !== undefined && entry.error === undefined) outcome.done.push(link);
+    else {
+      const reason = entry?.error?.message ?? "The service did not say what became of it.";
+      outcome.failed.push({ link, reason });
+    }
+  }
+  return outcome;
+}
+
+/** The values of settings that are absent while they are off. */
+const OFF: Readonly<Record<string, unknown>> = {
+  archived: false,
+  disabled: false,
+  expires_at: null,
+  tags: [],
+};
+
+/** Returns the task that makes a task's changes undone, for links as they were before it; undefined for a deletion. */
+export function undoOf({ changeOf }: BulkTask, done: readonly ListedLink[]): BulkTask | undefined {
+  if (changeOf === undefined) return undefined;
+  return {
+    links: done,
+    verb: "put back",
+    changeOf: (link) =>
+      Object.fromEntries(
+        Object.keys(changeOf(link)).map((name) => [name, Reflect.get(link, name) ?? OFF[name]]),
+      ),
+  };
+}
+
+/** Returns a link's tags without some, and with others at their end. */
+export function changeTags(
+  tags: readonly string[],
+  { add, remove }: { add: readonly string[]; remove: readonly string[] },
+): string[] {
+  return [...new Set([...tags.filter((tag) => !remove.includes(tag)), ...add])];
+}
+
+/** Reads tags that are separated by commas. */
+export const readTags = (text: string): string[] => [
+  ...new Set(
+    text
+      .split(",")
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== ""),
+  ),
+];

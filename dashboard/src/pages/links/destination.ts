@@ -1,0 +1,33 @@
+/** Destinations as people type and copy them. */
+import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+
+/** What a text begins with that could be a host: labels with dots between them, before a port, path, query or fragment. */
+const HOST =
+  /^(?<labels>[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63}){1,16})(?::\d{1,5})?(?:[/?#]|$)/u;
+
+/** The last label of a name, which is no number: browsers read `1.5` as an address. */
+const TOP_LEVEL = /^\p{L}[\p{L}\p{N}-]+$/u;
+
+const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
+
+/** Returns a trimmed text, with `https://` before a host without a scheme: `example.com/x` is `https://example.com/x`. */
+export function completeUrl(text: string): string {
+  const url = text.trim();
+  const rest = url.startsWith("//") ? url.slice(2) : url;
+  const labels = HOST.exec(rest)?.groups?.["labels"] ?? "";
+  const isHost = TOP_LEVEL.test(labels.split(".").at(-1) ?? "") || IPV4.test(labels);
+  return isHost ? `https://${rest}` : url;
+}
+
+/** Whether a text is an http or https URL that a link can lead to. */
+export const isWebUrl = (text: string): boolean => "url" in parseWebUrl(text);
+
+/**
+ * Returns the URL that a clipboard has for a new link. Only one with its scheme: other text may be anything, such as a
+ * password. Short URLs on `hosts` are none: people have just copied those.
+ */
+export function readCopiedUrl(text: string, hosts: readonly string[]): string | undefined {
+  if (!/^\s*https?:\/\//i.test(text)) return undefined;
+  const parsed = parseWebUrl(text);
+  return "url" in parsed && !hosts.includes(parsed.url.host) ? parsed.original : undefined;
+}

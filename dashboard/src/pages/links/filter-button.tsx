@@ -1,0 +1,128 @@
+/** Filters of the list by tag and domain, in a panel that opens from a button. */
+import { useQuery } from "@tanstack/react-query";
+import { ListFilter } from "lucide-react";
+import { type FormEvent, useId, useLayoutEffect, useRef, useState } from "react";
+
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { readableHost } from "../../../../shared/contracts/readable-host.ts";
+import { getBasePath, getClient, getJson } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
+import type { SearchUpdate } from "../../ui/search-state.ts";
+import { addTag, type ListQuery } from "./list-query.ts";
+
+type FilterProps = {
+  query: ListQuery;
+  /** Tags of the links that are shown, to choose from. */
+  shownTags: readonly string[];
+  onChange: (update: SearchUpdate) => void;
+};
+
+export function FilterButton(props: FilterProps) {
+  const id = useId();
+  const panel = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const [open, setOpen] = useState(false);
+  useLayoutEffect(() => {
+    const anchor = button.current?.getBoundingClientRect();
+    if (!open || anchor === undefined || panel.current === null) return;
+    const { style, offsetWidth } = panel.current;
+    style.top = `${anchor.bottom + 4}px`;
+    style.left = `${Math.max(8, Math.min(anchor.left, window.innerWidth - offsetWidth - 8))}px`;
+    panel.current.querySelector("input")?.focus();
+  }, [open]);
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        className="button button-plain"
+        aria-expanded={open}
+        popoverTarget={id}
+      >
+        <ListFilter aria-hidden /> Filter
+      </button>
+      <div
+        ref={panel}
+        id={id}
+        className="menu filter-panel"
+        role="group"
+        aria-label="Filter"
+        popover="auto"
+        onToggle={(event) => setOpen(event.newState === "open")}
+      >
+        {open && <Fields {...props} onDone={() => panel.current?.hidePopover()} />}
+      </div>
+    </>
+  );
+}
+
+function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: () => void }) {
+  const [tag, setTag] = useState("");
+  const listId = useId();
+  const tags = useKnownTags();
+  const hosts = useHosts();
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    onChange(addTag(query, tag));
+    setTag("");
+    onDone();
+  }
+  return (
+    <form className="stack" onSubmit={submit}>
+      <TextField
+        label="Tag"
+        list={listId}
+        autoComplete="off"
+        maxLength={50}
+        value={tag}
+        onChange={(event) => setTag(event.target.value)}
+      />
+      <datalist id={listId}>
+        {[...new Set([...shownTags, ...tags])].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <Button type="submit" disabled={tag.trim() === ""}>
+        Add tag
+      </Button>
+      <SelectField
+        label="Domain"
+        options={[
+          { value: "", label: "Any" },
+          ...hosts.map((host) => ({ value: host, label: readableHost(host) })),
+        ]}
+        value={query.domain ?? ""}
+        onChange={(event) => {
+          onChange({ domain: event.target.value });
+          onDone();
+        }}
+      />
+    </form>
+  );
+}
+
+/** Tags by their clicks: the API has no list of all tags. */
+function useKnownTags(): string[] {
+  const { scope } = useAccountContext();
+  const { data } = useQuery({
+    queryKey: ["analytics", scope, "tags of all time"],
+    queryFn: ({ signal }) =>
+      getJson<ResponseBody<"getAccountBreakdown">>(
+        `${getBasePath(scope)}/v1/analytics/breakdown?by=tag&period=all&limit=100`,
+        { signal },
+      ),
+  });
+  return (data?.data ?? []).flatMap(({ values }) => values["tag"] ?? []);
+}
+
+/** The hosts that links can be on, the service's own first. */
+function useHosts(): string[] {
+  const { scope, session } = useAccountContext();
+  const { data } = useQuery({
+    queryKey: ["domains", scope],
+    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
+  });
+  return [new URL(session.short_url).host, ...(data ?? []).map(({ domain }) => domain)];
+}

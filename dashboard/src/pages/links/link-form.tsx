@@ -1,0 +1,193 @@
+/** The form of a link: its fields, what it sends, and what it shows of the response. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { useForm, type UseFormReturn } from "react-hook-form";
+
+import { type FullLink, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import { readableHost } from "../../../../shared/contracts/readable-host.ts";
+import type { CreatedLink } from "../../commands/created-link.tsx";
+import { copyWhenReady } from "../../data/clipboard.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getClient } from "../../data/http.ts";
+import { useApiMutation } from "../../data/mutation.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { DialogForm } from "../../ui/dialog.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
+import { completeUrl } from "./destination.ts";
+import {
+  copyDecisions,
+  fieldOf,
+  getChanges,
+  type LinkValues,
+  toRequestBody,
+  validateLink,
+} from "./form.ts";
+import { OptionalFields } from "./option-fields.tsx";
+import { PasteButton, useCopiedUrl } from "./paste.tsx";
+
+type LinkFormProps = {
+  /** What the form starts from: a link's values, or those that a new one begins with. */
+  initial: LinkValues;
+  /** The link that is edited; without one, the form creates. */
+  link?: FullLink;
+  /** The link that a new one is a copy of. */
+  original?: FullLink;
+  onDirty: (dirty: boolean) => void;
+  onCancel: () => void;
+  onSaved?: () => void;
+  onCreated?: (created: CreatedLink) => void;
+};
+
+export function LinkForm(props: LinkFormProps) {
+  const { link, original, onDirty, onCancel } = props;
+  // A later rendering has new ones, but what is typed is compared with those that it began with.
+  const [initial] = useState(props.initial);
+  const form = useLinkForm(initial, link !== undefined);
+  const { isDirty } = form.formState;
+  useEffect(() => onDirty(isDirty), [onDirty, isDirty]);
+  const save = useSave(props, initial);
+  const param = save.error instanceof ShorthopError ? save.error.param : undefined;
+  const field = param === undefined ? undefined : fieldOf(param, initial);
+  useEffect(() => {
+    if (field === undefined) return;
+    form.setError(field, { message: getErrorMessage(save.error) }, { shouldFocus: true });
+  }, [form, field, save.error]);
+  return (
+    <DialogForm
+      action={link === undefined ? "Create link" : "Save"}
+      onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
+      onCancel={onCancel}
+      loading={save.isPending}
+      error={field === undefined ? save.error : null}
+    >
+      {original !== undefined && (
+        <p className="hint">
+          A copy of {original.alias}, with its rules and split, but without its password and its
+          external id.
+        </p>
+      )}
+      <MainFields form={form} isNew={link === undefined} />
+      <OptionalFields form={form} link={link} />
+    </DialogForm>
+  );
+}
+
+function useLinkForm(initial: LinkValues, isSaved: boolean): UseFormReturn<LinkValues> {
+  return useForm<LinkValues>({
+    mode: "onChange",
+    defaultValues: initial,
+    resolver(values) {
+      const messages = validateLink(values, Date.now(), isSaved ? initial : undefined);
+      const errors = Object.fromEntries(
+        Object.entries(messages).map(([name, message]) => [name, { type: "rule", message }]),
+      );
+      return Object.keys(errors).length === 0 ? { values, errors: {} } : { values: {}, errors };
+    },
+  });
+}
+
+function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial: LinkValues) {
+  const { scope } = useAccountContext();
+  return useApiMutation(
+    async (values: LinkValues) => {
+      const { links } = getClient(scope);
+      if (link !== undefined) {
+        await links.update(link.id, getChanges(initial, values));
+        return;
+      }
+      const decisions = original === undefined ? {} : copyDecisions(original);
+      const created = links.create({ ...toRequestBody(values), ...decisions });
+      const copied = copyWhenReady(created.then(({ short_url }) => short_url));
+      // At once: the list is read again meanwhile.
+      onCreated?.({ link: await created, copied });
+    },
+    {
+      invalidate: [
+        ["links", scope],
+        ["link", scope],
+      ],
+      ...(link === undefined ? {} : { successMessage: "The link has been updated." }),
+      ...(onSaved === undefined ? {} : { onSuccess: onSaved }),
+    },
+  );
+}
+
+type FieldsProps = { form: UseFormReturn<LinkValues> };
+
+function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
+  const { register } = form;
+  const { errors } = form.formState;
+  const [url, setUrl] = [form.watch("url"), fillUrl(form)];
+  useCopiedUrl(isNew && url === "", setUrl);
+  return (
+    <>
+      <div className="with-button">
+        <TextField
+          label="Destination"
+          type="url"
+          inputMode="url"
+          placeholder="https://example.com/a/long/path"
+          autoFocus
+          required
+          error={errors.url?.message}
+          {...register("url", { onBlur: () => completeField(form) })}
+        />
+        {isNew && url === "" && <PasteButton onPaste={setUrl} />}
+      </div>
+      <div className="columns">
+        {isNew && <DomainField form={form} />}
+        <TextField
+          label="Alias"
+          hint={isNew ? "Leave empty to generate one." : "The old alias stops working."}
+          autoCapitalize="none"
+          spellCheck={false}
+          error={errors.alias?.message}
+          {...register("alias")}
+        />
+      </div>
+      <TextField label="Title" error={errors.title?.message} {...register("title")} />
+      <TextField
+        label="Tags"
+        hint="Separated by commas."
+        error={errors.tags?.message}
+        {...register("tags")}
+      />
+    </>
+  );
+}
+
+/** Returns what puts a URL from the clipboard into the form, selected, so that typing replaces it. */
+const fillUrl =
+  (form: UseFormReturn<LinkValues>) =>
+  (url: string): void => {
+    if (form.getValues("url") !== "") return;
+    // Nobody has typed it: it may be thrown away without a question.
+    form.resetField("url", { defaultValue: url });
+    form.setFocus("url", { shouldSelect: true });
+  };
+
+/** Shows the scheme that is added to a host. */
+function completeField(form: UseFormReturn<LinkValues>): void {
+  const typed = form.getValues("url");
+  const url = completeUrl(typed);
+  if (url !== typed) form.setValue("url", url, { shouldDirty: true, shouldValidate: true });
+}
+
+function DomainField({ form }: FieldsProps) {
+  const { scope, session } = useAccountContext();
+  const domains = useQuery({
+    queryKey: ["domains", scope],
+    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
+  });
+  const verified = (domains.data ?? []).filter(({ status }) => status === "verified");
+  return (
+    <SelectField
+      label="Domain"
+      options={[
+        { value: "", label: new URL(session.short_url).host },
+        ...verified.map(({ domain }) => ({ value: domain, label: readableHost(domain) })),
+      ]}
+      {...form.register("domain")}
+    />
+  );
+}

@@ -1,0 +1,95 @@
+/** The links of a page, with what can be done with one of them, and with several. */
+import { lazy, Suspense, useState } from "react";
+
+import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { SearchUpdate } from "../../ui/search-state.ts";
+import { BulkBar } from "./bulk-bar.tsx";
+import type { BulkDialogKind } from "./bulk-dialogs.tsx";
+import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
+import { addTag, type ListQuery } from "./list-query.ts";
+import { NOTHING, select, selectedOf } from "./selection.ts";
+import { LinkTable } from "./table.tsx";
+import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
+
+const BulkDialog = lazy(async () => ({ default: (await import("./bulk-dialogs.tsx")).BulkDialog }));
+const ReportDialog = lazy(async () => {
+  const { ReportDialog } = await import("./bulk-dialogs.tsx");
+  return { default: ReportDialog };
+});
+
+/** The open dialog, with the links that it is about. */
+type OpenDialog =
+  | { kind: "link"; of: LinkDialogKind; link: ListedLink }
+  | { kind: "bulk"; of: BulkDialogKind; links: readonly ListedLink[] }
+  | { kind: "report"; report: BulkReport };
+
+type LinkListProps = {
+  /** Identifies the list, its filters and its page. */
+  id: string;
+  links: readonly ListedLink[];
+  query: ListQuery;
+  /** Reads the links of the page again. */
+  refresh: () => Promise<readonly ListedLink[]>;
+  onChange: (update: SearchUpdate) => void;
+};
+
+export function LinkList({ id, links, query, refresh, onChange }: LinkListProps) {
+  const [selection, setSelection] = useState(NOTHING);
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const selected = selectedOf(selection, id, links);
+  function report(report: BulkReport): void {
+    setDialog({ kind: "report", report });
+    const failed = report.failed.map(({ link }) => link);
+    setSelection(select(NOTHING, id, failed, true));
+  }
+  const task = useBulkTask(report);
+  const close = () => setDialog(undefined);
+  return (
+    <>
+      <BulkBar
+        shown={links}
+        selected={selected}
+        onSelectAll={(on) => setSelection(select(selection, id, links, on))}
+        onDialog={(of) => setDialog({ kind: "bulk", of, links: selected })}
+        onArchive={(archived) =>
+          task.mutate({
+            links: selected,
+            verb: archived ? "archived" : "unarchived",
+            changeOf: () => ({ archived }),
+          })
+        }
+      />
+      <LinkTable
+        links={links}
+        selected={selected}
+        sort={query.sort}
+        order={query.order}
+        onSort={(sort, order) => onChange({ sort, order })}
+        onSelect={(link, on) => setSelection(select(selection, id, [link], on))}
+        onTag={(tag) => onChange(addTag(query, tag))}
+        onDialog={(of, link) => setDialog({ kind: "link", of, link })}
+        onChange={(link, change, verb) =>
+          task.mutate({ links: [link], verb, changeOf: () => change })
+        }
+      />
+      {dialog?.kind === "link" && (
+        <LinkDialog kind={dialog.of} link={dialog.link} onClose={close} />
+      )}
+      <Suspense>
+        {dialog?.kind === "bulk" && (
+          <BulkDialog
+            kind={dialog.of}
+            links={dialog.links}
+            refresh={async (before) => {
+              const current = new Map((await refresh()).map((link) => [link.id, link]));
+              return before.map((link) => current.get(link.id) ?? link);
+            }}
+            onClose={close}
+            onReport={report}
+          />
+        )}
+        {dialog?.kind === "report" && <ReportDialog report={dialog.report} onClose={close} />}
+      </Suspense>
+    </>
+  );
+}

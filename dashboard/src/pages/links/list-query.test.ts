@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { updateParams } from "../../ui/search-state.ts";
+import {
+  addTag,
+  chooseStatus,
+  isFiltered,
+  readListQuery,
+  readStatus,
+  removeTag,
+  STATUSES,
+  toApiQuery,
+} from "./list-query.ts";
+
+const read = (search: string) => readListQuery(new URLSearchParams(search));
+
+describe("the list of links", () => {
+  test("is of the newest links that are not archived, where the URL says nothing", () => {
+    expect(read("")).toEqual({ sort: "created_at", order: "desc", tags: [], limit: 20 });
+    expect(isFiltered(read(""))).toBe(false);
+    expect(readStatus(read(""))).toBe("");
+  });
+
+  test("has every filter of the URL, as the API takes it", () => {
+    const query = read(
+      "search=a%26b&tag=x&tag=y&domain=go.example&archived=any&expired=true&limit=50",
+    );
+    expect(toApiQuery(query)).toEqual({
+      sort: "created_at",
+      order: "desc",
+      search: "a&b",
+      tag: ["x", "y"],
+      domain: "go.example",
+      archived: "any",
+      expired: "true",
+      limit: 50,
+    });
+    expect(Object.keys(toApiQuery(read("")))).not.toContain("tag");
+  });
+
+  test.each(["search=x", "tag=x", "domain=x", "archived=true", "expired=false"])(
+    "is filtered by %s",
+    (search) => expect(isFiltered(read(search))).toBe(true),
+  );
+
+  test("never asks the API for what it would reject", () => {
+    const long = "x".repeat(400);
+    const tags = Array.from({ length: 30 }, (_, i) => `tag=${i}`).join("&");
+    const query = read(`search=${long}&tag=${long}&${tags}&domain=${long}&archived=no&expired=1`);
+    expect(query.search).toHaveLength(255);
+    expect(query.domain).toHaveLength(253);
+    expect(query.tags).toHaveLength(20);
+    expect(query.tags[0]).toHaveLength(50);
+    expect(query.archived).toBeUndefined();
+    expect(query.expired).toBeUndefined();
+    for (const limit of ["0", "1000", "-1", "x"]) expect(read(`limit=${limit}`).limit).toBe(20);
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const { sort, order } = read(`sort=${text}&order=${text}`);
+        expect(["created_at", "clicks"]).toContain(sort);
+        expect(["asc", "desc"]).toContain(order);
+      }),
+    );
+  });
+
+  test("shows the state that was chosen, and no other is left in the URL", () => {
+    for (const { value: from } of STATUSES) {
+      for (const { value } of STATUSES) {
+        const before = updateParams(new URLSearchParams("search=x"), chooseStatus(from));
+        const after = updateParams(before, chooseStatus(value));
+        expect(readStatus(readListQuery(after))).toBe(value);
+        expect(after.get("search")).toBe("x");
+      }
+    }
+    expect(readStatus(read("archived=any&expired=true"))).toBeUndefined();
+  });
+
+  test("is narrowed by one tag after another, and widened again", () => {
+    const params = new URLSearchParams("tag=a");
+    const both = updateParams(params, addTag(readListQuery(params), " b "));
+    expect(both.toString()).toBe("tag=a&tag=b");
+    expect(addTag(readListQuery(both), "a")).toEqual({ tag: ["a", "b"] });
+    expect(addTag(readListQuery(both), " ")).toEqual({ tag: ["a", "b"] });
+    const one = updateParams(both, removeTag(readListQuery(both), "a"));
+    expect(one.toString()).toBe("tag=b");
+  });
+});

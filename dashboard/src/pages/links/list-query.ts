@@ -1,0 +1,89 @@
+/** What the list of links shows, as the URL of its page and the API's query say it. */
+import type { Query } from "../../../../clients/typescript/src/index.ts";
+import type { SearchUpdate } from "../../ui/search-state.ts";
+
+export type Sort = "created_at" | "clicks";
+export type Order = "asc" | "desc";
+
+/** How many links a page can have; the most is what one bulk request takes. */
+export const PAGE_SIZES = [20, 50, 100] as const;
+
+const PAGE_SIZE_DEFAULT = 20;
+
+export type ListQuery = {
+  sort: Sort;
+  order: Order;
+  search?: string;
+  /** Links have all of them. */
+  tags: readonly string[];
+  domain?: string;
+  archived?: "true" | "any";
+  expired?: "true" | "false";
+  /** Links of a page. */
+  limit: (typeof PAGE_SIZES)[number];
+};
+
+/** The API's bounds; a longer value would be rejected. */
+const SEARCH_LENGTH_MAX = 255;
+const TAG_LENGTH_MAX = 50;
+const TAGS_MAX = 20;
+const DOMAIN_LENGTH_MAX = 253;
+
+/** Reads a valid query from the URL; replaces invalid values by defaults. */
+export function readListQuery(params: URLSearchParams): ListQuery {
+  const search = (params.get("search") ?? "").trim().slice(0, SEARCH_LENGTH_MAX);
+  const domain = (params.get("domain") ?? "").slice(0, DOMAIN_LENGTH_MAX);
+  const tags = params.getAll("tag").map((tag) => tag.slice(0, TAG_LENGTH_MAX));
+  const archived = params.get("archived");
+  const expired = params.get("expired");
+  return {
+    sort: params.get("sort") === "clicks" ? "clicks" : "created_at",
+    order: params.get("order") === "asc" ? "asc" : "desc",
+    tags: [...new Set(tags.filter(Boolean))].slice(0, TAGS_MAX),
+    limit: PAGE_SIZES.find((size) => String(size) === params.get("limit")) ?? PAGE_SIZE_DEFAULT,
+    ...(search === "" ? {} : { search }),
+    ...(domain === "" ? {} : { domain }),
+    ...(archived === "true" || archived === "any" ? { archived } : {}),
+    ...(expired === "true" || expired === "false" ? { expired } : {}),
+  };
+}
+
+/** The query as the API takes it. */
+export const toApiQuery = ({ tags, ...query }: ListQuery): Query<"listLinks"> => ({
+  ...query,
+  ...(tags.length === 0 ? {} : { tag: [...tags] }),
+});
+
+/** Whether the query leaves out links beside the archived ones. */
+export const isFiltered = ({ search, tags, domain, archived, expired }: ListQuery): boolean =>
+  tags.length > 0 || [search, domain, archived, expired].some((value) => value !== undefined);
+
+type Status = Pick<ListQuery, "archived" | "expired">;
+
+/** The states by which links can be listed. */
+export const STATUSES: readonly (Status & { value: string; label: string })[] = [
+  { value: "", label: "Without archived" },
+  { value: "unexpired", label: "Not expired", expired: "false" },
+  { value: "expired", label: "Only expired", expired: "true" },
+  { value: "archived", label: "Only archived", archived: "true" },
+  { value: "any", label: "All links", archived: "any" },
+];
+
+/** The value of the state that a query asks for; undefined for a combination that has none. */
+export const readStatus = ({ archived, expired }: ListQuery): string | undefined =>
+  STATUSES.find((status) => status.archived === archived && status.expired === expired)?.value;
+
+/** How the URL changes when a state is chosen by its value. */
+export function chooseStatus(value: string): SearchUpdate {
+  const { archived, expired } = STATUSES.find((status) => status.value === value) ?? {};
+  return { archived, expired };
+}
+
+/** How the URL changes when a tag is added to the filter, or removed from it. */
+export const addTag = ({ tags }: ListQuery, tag: string): SearchUpdate => ({
+  tag: [...new Set([...tags, tag.trim()])].filter(Boolean).slice(0, TAGS_MAX),
+});
+
+export const removeTag = ({ tags }: ListQuery, tag: string): SearchUpdate => ({
+  tag: tags.filter((other) => other !== tag),
+});

@@ -1,0 +1,59 @@
+/** A new link's destination from the clipboard: at once where the browser allows it, otherwise by a button. */
+import { useQueryClient } from "@tanstack/react-query";
+import { ClipboardPaste } from "lucide-react";
+import { useEffect, useState } from "react";
+
+import type { Domain } from "../../../../clients/typescript/src/index.ts";
+import { readClipboard, readPermission } from "../../data/clipboard.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { IconButton } from "../../ui/button.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { readCopiedUrl } from "./destination.ts";
+
+/** Returns a function that reads a destination from the clipboard; undefined when there is none. */
+function useReadUrl(): () => Promise<string | undefined> {
+  const { scope, session } = useAccountContext();
+  const queryClient = useQueryClient();
+  return async () => {
+    const text = await readClipboard();
+    // Domains that are known: the clipboard is not worth a request.
+    const domains = queryClient.getQueryData<Pick<Domain, "domain">[]>(["domains", scope]) ?? [];
+    const hosts = [new URL(session.short_url).host, ...domains.map(({ domain }) => domain)];
+    return readCopiedUrl(text, hosts);
+  };
+}
+
+/** Takes the URL from the clipboard when the form opens, if the browser allows that without asking. */
+export function useCopiedUrl(wanted: boolean, onUrl: (url: string) => void): void {
+  const readUrl = useReadUrl();
+  useEffect(() => {
+    if (!wanted) return;
+    void readPermission().then(async (state) => {
+      const url = state === "granted" ? await readUrl() : undefined;
+      if (url !== undefined) onUrl(url);
+    });
+    // Once, for what is in the clipboard when the form opens.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, []);
+}
+
+/** Pastes by a click where the browser asks first; afterwards the form does it by itself. */
+export function PasteButton({ onPaste }: { onPaste: (url: string) => void }) {
+  const readUrl = useReadUrl();
+  const [asks, setAsks] = useState(false);
+  useEffect(() => {
+    void readPermission().then((state) => setAsks(state === "prompt"));
+  }, []);
+  async function paste(): Promise<void> {
+    const url = await readUrl();
+    if (url === undefined) toast("There is no URL in the clipboard.", "error");
+    else onPaste(url);
+  }
+  return (
+    asks && (
+      <IconButton label="Paste from the clipboard" onClick={() => void paste()}>
+        <ClipboardPaste aria-hidden />
+      </IconButton>
+    )
+  );
+}

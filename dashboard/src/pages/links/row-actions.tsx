@@ -1,0 +1,72 @@
+import {
+  Archive,
+  ArchiveRestore,
+  ChartSpline,
+  CircleCheck,
+  CircleOff,
+  Copy,
+  Pencil,
+  QrCode,
+  Split,
+  Trash2,
+} from "lucide-react";
+import { useLocation } from "wouter";
+
+import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { useCommands } from "../../commands/commands.tsx";
+import { useCanWrite } from "../../data/session.ts";
+import { ActionMenu } from "../../ui/menu.tsx";
+import type { LinkDialogKind } from "./link-dialog.tsx";
+
+export type RowActions = {
+  onDialog: (kind: LinkDialogKind, link: ListedLink) => void;
+  onChange: (link: ListedLink, change: LinkChange, verb: string) => void;
+};
+
+type RowMenuProps = RowActions & { link: ListedLink; label: string };
+
+/** The menu of a link's row. */
+export function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
+  const canWrite = useCanWrite();
+  const { createLink } = useCommands();
+  const [, navigate] = useLocation();
+  const { id, archived = false, disabled = false } = link;
+  const reading = [
+    {
+      label: "Analytics",
+      icon: <ChartSpline aria-hidden />,
+      onSelect: () => navigate(`/links/${id}`),
+    },
+    {
+      label: "Rules and split",
+      icon: <Split aria-hidden />,
+      onSelect: () => navigate(`/links/${id}/rules`),
+    },
+    { label: "QR code", icon: <QrCode aria-hidden />, onSelect: () => onDialog("qr", link) },
+  ];
+  const writing = [
+    { label: "Edit", icon: <Pencil aria-hidden />, onSelect: () => onDialog("edit", link) },
+    {
+      label: "Duplicate",
+      icon: <Copy aria-hidden />,
+      onSelect: () => createLink({ copyOf: id }),
+    },
+    {
+      label: archived ? "Unarchive" : "Archive",
+      icon: archived ? <ArchiveRestore aria-hidden /> : <Archive aria-hidden />,
+      onSelect: () => onChange(link, { archived: !archived }, archived ? "unarchived" : "archived"),
+    },
+    {
+      label: disabled ? "Enable" : "Disable",
+      icon: disabled ? <CircleCheck aria-hidden /> : <CircleOff aria-hidden />,
+      onSelect: () => onChange(link, { disabled: !disabled }, disabled ? "enabled" : "disabled"),
+    },
+    {
+      label: "Delete",
+      icon: <Trash2 aria-hidden />,
+      danger: true,
+      onSelect: () => onDialog("delete", link),
+    },
+  ];
+  return <ActionMenu label={label} actions={canWrite ? [...reading, ...writing] : reading} />;
+}

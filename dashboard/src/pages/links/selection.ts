@@ -1,0 +1,28 @@
+/** Which links of a list are selected: of those that are shown, never of others. */
+
+/** `list` identifies what is shown: on another list nothing is selected. */
+export type Selection = { list: string; ids: ReadonlySet<string> };
+
+export const NOTHING: Selection = { list: "", ids: new Set() };
+
+/** Returns the selected ones of the links that a list shows. */
+export const selectedOf = <Link extends { id: string }>(
+  { list, ids }: Selection,
+  shownList: string,
+  shown: readonly Link[],
+): Link[] => (list === shownList ? shown.filter(({ id }) => ids.has(id)) : []);
+
+/** Selects or deselects links of a list; those of another list are forgotten. */
+export function select(
+  { list, ids }: Selection,
+  shownList: string,
+  changed: readonly { id: string }[],
+  on: boolean,
+): Selection {
+  const next = new Set(list === shownList ? ids : []);
+  for (const { id } of changed) {
+    if (on) next.add(id);
+    else next.delete(id);
+  }
+  return { list: shownList, ids: next };
+}

@@ -1,0 +1,14 @@
+import { useEffect, useState } from "react";
+
+/** Pause in typing after which a search is sent: shorter than a hesitation, longer than the way to the next key. */
+export const DEBOUNCE_MS = 250;
+
+/** Returns a value once it has stayed as it is for {@link DEBOUNCE_MS}. */
+export function useDebounced<Value>(value: Value): Value {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), DEBOUNCE_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
