@@ -68,6 +68,8 @@ export type AppDeps = {
   isStopping: () => boolean;
   /** Called for every completed request. */
   observe: Observe;
+  /** Called with every error of a request. */
+  onFailure?: (error: unknown) => void;
 };
 
 export function createApp(deps: AppDeps) {
@@ -107,6 +109,7 @@ export function createApp(deps: AppDeps) {
         consumeAnonymous: anonymousLimit.consume,
         isVerified: (request) => carriesVerifiedKey(request, verifiedKeys),
         isStoreUnavailable,
+        onFailure: deps.onFailure,
         clientAddress,
         routes: () => routes,
         docUrl: createDocUrl(originOf),

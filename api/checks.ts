@@ -2,7 +2,7 @@
 import type * as z from "zod";
 
 import { checkClock } from "../shared/clock-check.ts";
-import { LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { CLICKS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
 import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
@@ -11,7 +11,7 @@ import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
-import { findIncompleteness } from "./feed/feed-watch.ts";
+import { findIncompleteness } from "./feed/incompleteness.ts";
 import { describeAge } from "./links/republish/image-job.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
@@ -31,7 +31,7 @@ export const checks: Checks<Config> = {
   required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL }) => [
     {
       name: "DATABASE_URL",
-      mend: "Run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
+      mend: "If there was a database, mount its disk or restore it. A new one: run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
       run: () => usePostgres(DATABASE_URL, requirePrivileges),
     },
     {
@@ -50,7 +50,12 @@ export const checks: Checks<Config> = {
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
     checkFeed(DATABASE_URL),
-    ...checkStreams({ url: NATS_URL, streams: [LINKS_STREAM], replicas: NATS_REPLICAS }),
+    ...checkStreams({
+      url: NATS_URL,
+      streams: [LINKS_STREAM, CLICKS_STREAM],
+      readable: [LINKS_STREAM, CLICKS_STREAM],
+      replicas: NATS_REPLICAS,
+    }),
     ...checkImages(config),
     checkClock("PostgreSQL", () => usePostgres(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>

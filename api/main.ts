@@ -34,6 +34,7 @@ import { createDomainService } from "./domains/service.ts";
 import { startFeedWatch } from "./feed/feed-watch.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
 import { createSpentClicksReader } from "./feed/spent-clicks.ts";
+import { createFullDisk } from "./full-disk.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
 import { listenOptions, stopSite } from "./http/site-server.ts";
 import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
@@ -174,9 +175,11 @@ async function serve(): Promise<void> {
       tracing?.observe(completed);
     },
   };
+  const fullDisk = createFullDisk();
   const app = createApp({
     ...common,
     analytics,
+    onFailure: fullDisk.notice,
     corsOrigins: config.API_CORS_ORIGINS,
   });
   const shared = config.INSTANCE !== undefined;
@@ -196,7 +199,7 @@ async function serve(): Promise<void> {
     warnings: async () => ({
       links_feed: watch.problem(),
       outbox: await feed.outboxWarning(),
-      postgres: watch.databaseProblem(),
+      postgres: watch.databaseProblem() ?? fullDisk.problem(),
       links_images: images?.problem(),
       replicas: replicas.warning(),
     }),

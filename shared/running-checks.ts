@@ -23,13 +23,14 @@ const REMEDIES: Record<PartName, string> = {
   links_feed:
     "Start NATS if it is away. The API fills the stream by itself (docs/runbook.md#shorthopfeedincomplete).",
   links_images: "See the API's log for links_image_failed (docs/runbook.md#shorthoplinksimageold).",
-  outbox: "Start NATS if it is away, or make room on its disk (docs/runbook.md#shorthopoutboxold).",
+  outbox:
+    "Start NATS if it is away; if its disk is full, make room and restart it (docs/runbook.md#shorthopoutboxold).",
   replicas: "Run nats stream edit STREAM --replicas 3 as the operator.",
   links_store:
     "Make LINKS_DIR a directory with room that the process may write to, and restart the redirectors of this host.",
   disk: "Make room (df -h), or move the folder to a larger disk.",
   clicks:
-    "Start NATS if it is away, make room on its disk or in its stream CLICKS, and see that a worker runs (docs/runbook.md#shorthopjournalfilling).",
+    "Start NATS if it is away; if its disk is full, make room and restart it. Make room in its stream CLICKS, and see that a worker runs (docs/runbook.md#shorthopjournalfilling).",
   counters: "Start PostgreSQL and ClickHouse (docs/runbook.md#shorthopcountersnotwritten).",
   geoip: "Run shorthop geoip update.",
   click_limits:

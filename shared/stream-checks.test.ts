@@ -1,8 +1,11 @@
 /** Goal: an operator learns which stream has settings that lose links or clicks, or too few copies. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
 
 import { DiscardPolicy, type JetStreamManager, type NatsConnection } from "nats";
 
+import { eventually } from "../test/harness/eventually.ts";
+import { flipBit } from "../test/harness/flip-bit.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
 import {
   CLICKS_STREAM,
@@ -65,6 +68,37 @@ test("missing streams, wrong settings and missing replicas are named", async () 
     "failed stream CLICKS_DLQ: its dead letters expire",
     "failed stream LIMITS: its ledgers expire, and links would lead on more often than they may",
   ]);
+});
+
+test("a stream whose messages cannot be read is named, with the remedy", async () => {
+  await using damaged = await startNats();
+  const client = await damaged.connect();
+  const streams = await client.jetstreamManager();
+  await ensureClicksStream(streams, 1024 ** 2, 1);
+  const publish = () =>
+    client.jetstream().publish(CLICKS_SUBJECT, crypto.getRandomValues(new Uint8Array(1_000)));
+  const check = async () => {
+    const stream = [CLICKS_STREAM] as const;
+    const checks = checkStreams({
+      url: damaged.url,
+      streams: stream,
+      readable: stream,
+      replicas: 1,
+    });
+    return (await runChecks(checks))[0];
+  };
+  for (let i = 0; i < 4; i++) await publish();
+  expect(await check()).toMatchObject({ status: "ok" });
+  await damaged.kill();
+  flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
+  await damaged.start("retained");
+  await eventually(publish, 10_000);
+  expect(await check()).toMatchObject({
+    status: "failed",
+    detail: expect.stringContaining("does not return them"),
+    mend: expect.stringContaining("nats stream rm CLICKS"),
+  });
+  await client.close();
 });
 
 test("without NATS each check fails in time", async () => {

@@ -17,6 +17,7 @@ import {
   jetStreamErrorCode,
   LIMITS_STREAM,
   LINKS_STREAM,
+  NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
 import { natsLogin } from "./nats.ts";
@@ -30,14 +31,26 @@ const FULL = 0.9;
 type StreamName =
   typeof LINKS_STREAM | typeof CLICKS_STREAM | typeof DEAD_LETTERS_STREAM | typeof LIMITS_STREAM;
 
-type StreamOptions = { url: string; streams: readonly StreamName[]; replicas: number };
+type StreamOptions = {
+  url: string;
+  streams: readonly StreamName[];
+  /** Those of them of which the user may read messages. */
+  readable?: readonly StreamName[];
+  replicas: number;
+};
 
 /** Checks each stream's settings and copies, and the clock of the server that is connected to. */
-export const checkStreams = ({ url, streams, replicas }: StreamOptions): Check[] => [
+export const checkStreams = ({ url, streams, readable = [], replicas }: StreamOptions): Check[] => [
   ...streams.map((stream) => ({
     name: `stream ${stream}`,
     mend: "Mend the connection to NATS first.",
-    run: () => withConnection(url, (nats) => checkStream(nats, stream, replicas)),
+    run: () =>
+      withConnection(
+        url,
+        async (nats) =>
+          (await checkStream(nats, stream, replicas)) ??
+          (readable.includes(stream) ? await readabilityProblem(nats, stream) : undefined),
+      ),
   })),
   checkClock("NATS", () =>
     withConnection(url, (nats) => readTime(nats, streams[0] ?? LINKS_STREAM)),
@@ -65,6 +78,35 @@ async function checkStream(
       mend: "The processes create it when they start, and the API fills LINKS.",
     };
   }
+}
+
+/** How often the last message is asked for: another one may take its place between two questions. */
+const READ_ATTEMPTS = 5;
+
+/**
+ * A server of 2.9 whose disk has damaged a block accepts messages, and returns none that came after the damage: links and
+ * clicks are lost in it.
+ */
+async function readabilityProblem(
+  nats: NatsConnection,
+  stream: StreamName,
+): Promise<Problem | undefined> {
+  const { streams } = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
+  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+    const { state } = await streams.info(stream);
+    if (state.messages === 0) return undefined;
+    try {
+      await streams.getMessage(stream, { seq: state.last_seq });
+      return undefined;
+    } catch (error) {
+      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
+    }
+  }
+  return {
+    status: "failed",
+    detail: `NATS accepts messages and does not return them: a part of its data is damaged`,
+    mend: `At once: nats stream rm ${stream}, and restart nats-server. Processes make the stream again and publish what they have, clicks of the last 150 s (docs/runbook.md#damaged-streams).`,
+  };
 }
 
 function settingsProblem(stream: StreamName, config: StreamConfig): Problem | undefined {

@@ -46,7 +46,7 @@ export const checks: Checks<Config> = {
   required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL, GEOIP_DATABASES }) => [
     {
       name: "DATABASE_URL",
-      mend: "Run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
+      mend: "If there was a database, mount its disk or restore it. A new one: run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
       run: () => withSql(DATABASE_URL, requirePrivileges),
     },
     {

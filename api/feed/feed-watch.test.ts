@@ -174,6 +174,26 @@ describe("a stream", () => {
     expect((await manager.streams.info(LINKS_STREAM)).state.messages).toBe(1);
   });
 
+  test("with links is left as it is by a database without any account, which says so", async () => {
+    await ensureLinksStream(manager, 1);
+    await publishDeleted(3);
+    await using empty = await startPostgres();
+    await using api = startWatch(empty.sql);
+    await eventually(
+      async () => expect(api.watch.problem()).toContain("has no account"),
+      WITHIN_MS,
+    );
+    expect(await checkFeed(empty.url).run()).toMatchObject({
+      status: "failed",
+      detail: expect.stringContaining("mount the disk of the right database"),
+    });
+    expect(await readRecord("", "link-2")).toMatchObject({ version: 2 });
+    expect(await readHeartbeat()).toMatchObject({ complete: false });
+    // A deliberate beginning.
+    await empty.addAccount();
+    await eventually(async () => expect(api.watch.problem()).toBeUndefined(), WITHIN_MS);
+  });
+
   test("that is empty is filled, and what the database does not have is withdrawn", async () => {
     const before = await epochOf();
     await ensureLinksStream(manager, 1);

@@ -14,7 +14,9 @@ import {
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
+import { DATABASE_FULL } from "../full-disk.ts";
 import { isDiskFull, type Sql, type Transaction } from "../postgres.ts";
+import { describeIncompleteness, OTHER_DATABASE } from "./incompleteness.ts";
 import {
   countPublished,
   drawEpoch,
@@ -22,6 +24,7 @@ import {
   findWriters,
   finishFilling,
   isNew,
+  lacksAccounts,
   lockFilling,
   recordFilled,
   recordLoss,
@@ -100,18 +103,6 @@ type FeedWatchDeps = {
   countIntervalMs?: number;
 };
 
-const DATABASE_FULL =
-  "its disk is full: nothing can be created or changed until there is room; links go on redirecting";
-
-const describeIncompleteness = (filledLinks: number): string =>
-  `the stream ${LINKS_STREAM} lacks links: ${filledLinks} have been published again so far`;
-
-/** Says what API processes have found wrong with the stream and not mended yet; undefined when nothing is. */
-export async function findIncompleteness(sql: Sql): Promise<string | undefined> {
-  const { incomplete_since, filled_links } = await selectFeed(sql);
-  return incomplete_since === null ? undefined : describeIncompleteness(filled_links);
-}
-
 /** Starts watching; any number of processes may. One of them fills the stream. */
 export function startFeedWatch({
   sql,
@@ -136,6 +127,7 @@ export function startFeedWatch({
   let acknowledged = 0;
   let wake: (() => void) | undefined;
   let isDatabaseFull = false;
+  let isOtherDatabase = false;
   let countedAt = -Infinity;
 
   /** Records a loss of a stream of an epoch once it is certain; returns whether the stream is to be filled. */
@@ -213,8 +205,14 @@ export function startFeedWatch({
       if (!(await lockFilling(lock))) return;
       // A filling may have ended since the check that found links missing.
       if ((await selectFeed(lock)).incomplete_since === null) return;
-      log.info("links_feed_filling");
       const { created, messages, last_sequence } = await readPosition(manager, streamReplicas);
+      const wasOtherDatabase = isOtherDatabase;
+      isOtherDatabase = messages > HEARTBEATS && (await lacksAccounts(lock));
+      if (isOtherDatabase) {
+        if (!wasOtherDatabase) log.error({ messages }, "links_feed_other_database");
+        return;
+      }
+      log.info("links_feed_filling");
       const epoch = await drawEpoch(lock);
       if (!(await waitForWriters(lock))) return;
       if (messages <= HEARTBEATS && (await isNew(lock))) {
@@ -309,8 +307,10 @@ export function startFeedWatch({
     started: () => isStarted,
     complete: () => last?.heartbeat.complete,
     filledLinks: () => filled,
-    problem: () =>
-      last === undefined || last.heartbeat.complete ? undefined : describeIncompleteness(filled),
+    problem() {
+      if (last === undefined || last.heartbeat.complete) return undefined;
+      return isOtherDatabase ? OTHER_DATABASE : describeIncompleteness(filled);
+    },
     databaseProblem: () => (isDatabaseFull ? DATABASE_FULL : undefined),
     async stop() {
       stopped = true;

@@ -156,6 +156,13 @@ export async function isNew(lock: Transaction): Promise<boolean> {
   return row.is_new;
 }
 
+/** Whether there is no account, so that no link was ever made here. */
+export async function lacksAccounts(sql: Sql | Transaction): Promise<boolean> {
+  const [row] = await sql<[{ is_empty: boolean }]>`
+    select not exists (select from accounts) as is_empty`;
+  return row.is_empty;
+}
+
 /** Draws the version under which the stream is filled: its epoch. */
 export async function drawEpoch(lock: Transaction): Promise<number> {
   const [row] = await lock<[{ epoch: number }]>`select next_link_version()::float8 as epoch`;

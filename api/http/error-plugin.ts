@@ -18,6 +18,8 @@ type ErrorDeps = {
   isVerified?: (request: Request) => boolean;
   /** Whether an error means that a database is unavailable. */
   isStoreUnavailable: (error: unknown) => boolean;
+  /** Called with every error of a request before it is answered. */
+  onFailure?: ((error: unknown) => void) | undefined;
   clientAddress: ClientAddress;
   /** Every route of the finished app. */
   routes: () => readonly Route[];
@@ -31,11 +33,13 @@ export const errorPlugin = ({
   consumeAnonymous,
   isVerified = () => false,
   isStoreUnavailable,
+  onFailure,
   clientAddress,
   routes,
   docUrl,
 }: ErrorDeps) =>
   new Elysia({ name: "errors" }).onError({ as: "global" }, ({ error, request, server, set }) => {
+    onFailure?.(error);
     const failure = toApiError(error, request, { routes: routes(), isStoreUnavailable });
     // Without these headers no access rule has identified the caller: the address pays for the request.
     const anonymous =

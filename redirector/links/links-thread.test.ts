@@ -38,6 +38,7 @@ import {
 } from "../../shared/contracts/streams.ts";
 import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
 import { EMPTY_FEED, SCHEMA, setFeed, toChange } from "../../shared/links-store/schema.ts";
+import { canMakeDisks, moveToDisk } from "../../test/harness/disks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
@@ -48,6 +49,9 @@ import { findStore, markDamaged, memoryDir, openReader, openWriter, storePath } 
 setDefaultTimeout(180_000);
 
 const WITHIN_MS = 60_000;
+
+/** Longer than a thread takes to find that it cannot write. */
+const REFUSED_MS = 3_000;
 
 /** Links that fit no disk of the size below. */
 const MANY_LINKS = 20_000;
@@ -206,6 +210,35 @@ test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the rese
     await manager.streams.purge(LINKS_STREAM);
   }
 });
+
+test.skipIf(!canMakeDisks())(
+  "on a disk that refuses every write, the thread does not fail, and links stay",
+  async () => {
+    const folder = join(dir, "disk");
+    mkdirSync(folder);
+    const unmounts: (() => void)[] = [];
+    const disk = moveToDisk(folder, (work) => unmounts.push(work));
+    try {
+      await publish("refused", 1);
+      const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
+      await connection.jetstream().publish(HEARTBEAT_SUBJECT, heartbeat);
+      const thread = start(folder);
+      await expectVersion("refused", 1, folder);
+      await eventually(
+        async () => expect(existsSync(`${storePath(folder)}.reserve`)).toBe(true),
+        WITHIN_MS,
+      );
+      disk.breakWrites();
+      await publish("refused", 2);
+      // An error of the thread would end the test.
+      await Bun.sleep(REFUSED_MS);
+      expect(versionOf("refused", folder)).toBe(1);
+      await thread.stop();
+    } finally {
+      for (const unmount of unmounts) unmount();
+    }
+  },
+);
 
 describe("an image", () => {
   const EPOCH = 1_000;

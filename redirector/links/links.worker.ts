@@ -118,8 +118,19 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
       await follower.ended;
     } catch (error) {
       log.error({ error }, "links_store_failed");
-      if (isDamage(error)) setAside(dir);
-      else if (!releaseReserve(dir) && !stopped) await Bun.sleep(RETRY_MS);
+      if (!mend(error) && !stopped) await Bun.sleep(RETRY_MS);
+    }
+  }
+
+  /** Does what lets the store be written again; false when that is nothing, or when the disk refuses every write. */
+  function mend(error: unknown): boolean {
+    try {
+      if (!isDamage(error)) return releaseReserve(dir);
+      setAside(dir);
+      return true;
+    } catch (failure) {
+      log.error({ error: failure }, "links_store_not_mended");
+      return false;
     }
   }
 

@@ -1,8 +1,13 @@
 /** Clients that follow links and count the responses. */
+import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import type { SharedStack } from "../harness/stack.ts";
 import type { FollowedLink, Ledger } from "./targets.ts";
 
 const CLIENTS = 8;
+
+/** Links that clients follow. */
+const LINKS = 5;
 
 /** Addresses that GeoIP databases locate in several countries. */
 const ADDRESSES = ["8.8.8.8", "81.2.69.142", "1.1.1.1", "185.60.216.35", "200.160.2.3"];
@@ -17,6 +22,8 @@ export type Clients = {
   restart(kill: () => Promise<void>): Promise<void>;
   /** Waits for the last responses. Throws if any was neither a redirect nor lost with its redirector. */
   stop(): Promise<void>;
+  /** How many responses had each status that was neither a redirect nor that of a redirector that starts. */
+  failures: ReadonlyMap<number, number>;
 };
 
 /** Starts clients, half of them on each redirector. After `redirectsMax` requests they slow down. */
@@ -58,6 +65,7 @@ export function startClients(
   const clients = Array.from({ length: CLIENTS }, (_, client) => runClient(client));
   return {
     sent: () => sent,
+    failures,
     async restart(kill) {
       restarting = true;
       await kill();
@@ -78,6 +86,15 @@ export function startClients(
     },
   };
 }
+
+/** Creates the links that clients follow, and of which each click is counted. */
+export const createFollowedLinks = (stack: SharedStack, key: string): Promise<FollowedLink[]> =>
+  Promise.all(
+    Array.from({ length: LINKS }, async (_, i) => {
+      const body = { url: `https://example.com/${i}` };
+      return linkSchema.parse((await call(`${stack.info().api_url}/v1/links`, { key, body })).body);
+    }),
+  );
 
 /** Follows a link once; undefined if no response arrived. */
 async function follow(url: string, address: string): Promise<number | undefined> {

@@ -11,7 +11,6 @@ import { connect } from "nats";
 
 import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
-import { call, linkSchema } from "../harness/api.ts";
 import {
   BULK_LIMITS,
   type BulkLinks,
@@ -21,7 +20,7 @@ import {
 } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
-import { startClients } from "./clients.ts";
+import { createFollowedLinks, startClients } from "./clients.ts";
 import { expectEqual } from "./equality.ts";
 import { keepEvidence } from "./evidence.ts";
 import { expectAllRunning, startReplaceableRedirector, startReplaceableWorker } from "./faults.ts";
@@ -29,8 +28,6 @@ import { type Durations, ENDS_NATS, type Kind, KINDS } from "./kinds.ts";
 import { startLossyClickHouse } from "./lossy-clickhouse.ts";
 import { createRandom, type Random } from "./random.ts";
 import type { Ledger, Targets } from "./targets.ts";
-
-const LINKS = 5;
 
 /** Time between two faults that end NATS. */
 const NATS_SPACING_MS = 16_000;
@@ -73,7 +70,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const worker = await startReplaceableWorker(stack, lossy.url);
   cleanup.defer(() => worker.stop());
   const { key } = await createAccount(stack, "business");
-  const links = await createLinks(stack, key);
+  const links = await createFollowedLinks(stack, key);
   const tallies = new Map(links.map(({ id }) => [id, { redirected: 0, unknown: 0 }]));
   const ledger: Ledger = { links, tallies, retried: new Set(), deletedDir };
   const bases = () => [stack.info().short_url, redirector.current().url] as const;
@@ -160,16 +157,4 @@ async function createLinksByBulk(
   });
   await bulk.prepare(LINKS_BEFORE);
   return bulk;
-}
-
-async function createLinks(stack: Stack, key: string) {
-  return await Promise.all(
-    Array.from({ length: LINKS }, async (_, i) => {
-      const { body } = await call(`${stack.info().api_url}/v1/links`, {
-        key,
-        body: { url: `https://example.com/${i}` },
-      });
-      return linkSchema.parse(body);
-    }),
-  );
 }

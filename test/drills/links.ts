@@ -7,6 +7,7 @@ import postgres from "postgres";
 import { seedLinks } from "../../bench/links-seed.ts";
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import { withTimeout } from "../../shared/timeout.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
 import { BULK_LIMITS } from "../harness/bulk-links.ts";
@@ -14,15 +15,19 @@ import { eventually } from "../harness/eventually.ts";
 import type { ExtraProcess } from "../harness/processes.ts";
 import { readWarnings } from "../harness/services.ts";
 import type { Stack } from "../harness/stack.ts";
+import { CHANGE_PAUSE_MS, type Changes, startChanges } from "./changes.ts";
 
 /** Links of the sample, and those of them that are changed or deleted at a time. */
 const SAMPLE = 20_000;
 const CHANGED = 300;
 const DELETED = 20;
 
-/** Requests at a time of those who follow, and the pause between them. */
+/** Those who follow, of whom each has one redirector, and the pause of each between two requests. */
 const FOLLOWERS = 4;
 const PAUSE_MS = 10;
+
+/** How long a redirector may take to answer those who follow; one that is paused takes a minute. */
+const FOLLOW_MS = 5_000;
 
 /** Answers that are wrong, after which a check gives up. */
 const WRONG_MAX = 3;
@@ -36,7 +41,7 @@ const RIGHT_MS = 60_000;
 type Link = { id: string; alias: string };
 
 /** What followers of links were answered, of links that nobody changed meanwhile. */
-type Answers = { right: number; wrong: number; notFound: number; unavailable: number };
+export type Answers = { right: number; wrong: number; notFound: number; unavailable: number };
 
 export type Watch = {
   /** Ends it, and returns what was answered and what processes warned of. */
@@ -61,6 +66,8 @@ export async function openLinks(stack: Stack, count: number) {
   const deleted: string[] = [];
   /** Links that are being changed: they may lead to either destination. */
   const changing = new Set<string>();
+  /** Destinations of which it is not known whether links have them: their changes got no response. */
+  const uncertain = new Map<string, string>();
   let changes = 0;
 
   async function change(): Promise<void> {
@@ -81,6 +88,28 @@ export async function openLinks(stack: Stack, count: number) {
     const response = await call(`${stack.info().api_url}${path}`, { method, key, body });
     if (response.status >= 300)
       throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`);
+  }
+
+  /** Gives one link another destination, until it is acknowledged or nobody waits for it. */
+  async function changeOne(isStopped: () => boolean): Promise<boolean> {
+    const link = sample[changes++ % sample.length];
+    if (link === undefined) return false;
+    const url = `https://changed.example/${changes}/${link.alias}`;
+    changing.add(link.alias);
+    while (!isStopped()) {
+      const path = `${stack.info().api_url}/v1/links/${link.id}`;
+      const response = await callOnce(path, { method: "PATCH", key, body: { url } }).catch(
+        () => undefined,
+      );
+      if (response?.status === 200) {
+        expected.set(link.alias, url);
+        return true;
+      }
+      await Bun.sleep(CHANGE_PAUSE_MS);
+    }
+    // It may have been carried out.
+    uncertain.set(link.alias, url);
+    return false;
   }
 
   /** Follows a link; returns what is wrong, undefined if it leads where it should. */
@@ -106,6 +135,62 @@ export async function openLinks(stack: Stack, count: number) {
 
   return {
     sql,
+    key,
+    /** Changes links all the time, some five a second while the API responds. */
+    startChanges: (): Changes => startChanges(changeOne),
+    /** Changes links, many at a time, until the API refuses to; returns the status, undefined when it does not. */
+    async changeUntilRefused(requestsMax: number): Promise<number | undefined> {
+      for (let i = 0; i < requestsMax; i++) {
+        const links = Array.from(
+          { length: BULK_LINKS_MAX },
+          () => sample[changes++ % sample.length],
+        ).filter((link) => link !== undefined);
+        for (const { alias } of links) changing.add(alias);
+        // Long, so that they take room.
+        const body = links.map(({ id, alias }) => ({
+          id,
+          url: `https://changed.example/${"x".repeat(2_000)}/${alias}`,
+        }));
+        const path = `${stack.info().api_url}/v1/links/bulk`;
+        const { status } = await callOnce(path, { method: "PATCH", key, body: { links: body } });
+        for (const [place, { alias }] of links.entries())
+          (status === 200 ? expected : uncertain).set(alias, body[place]?.url ?? "");
+        if (status >= 300) return status;
+      }
+      return undefined;
+    },
+    /** Returns a function that goes back to what links lead to now, as a PostgreSQL does that is restored. */
+    remember(): () => void {
+      const then = new Map(expected);
+      const [links, gone] = [[...sample], [...deleted]];
+      return () => {
+        expected.clear();
+        for (const [alias, url] of then) expected.set(alias, url);
+        sample.splice(0, sample.length, ...links);
+        deleted.splice(0, deleted.length, ...gone);
+        uncertain.clear();
+      };
+    },
+    /** Throws unless PostgreSQL has every change that was acknowledged, and no other. */
+    async expectStored(): Promise<void> {
+      const stored = await sql<{ alias: string; url: string }[]>`
+        select alias, target_url as url from links where account_id = ${accountId}`;
+      const found = new Map(stored.map(({ alias, url }) => [alias, url]));
+      for (const [alias, url] of uncertain) if (found.get(alias) === url) expected.set(alias, url);
+      const wrong = [...expected].filter(([alias, url]) => found.get(alias) !== url);
+      wrong.push(
+        ...deleted
+          .filter((alias) => found.has(alias))
+          .map((alias): [string, string] => [alias, "deleted"]),
+      );
+      if (wrong.length === 0) return;
+      const examples = wrong
+        .slice(0, WRONG_MAX)
+        .map(([alias, url]) => `${alias}: ${found.get(alias)} instead of ${url}`);
+      throw new Error(
+        `${wrong.length} links are not stored as acknowledged: ${examples.join("; ")}`,
+      );
+    },
     /** Gives some links of the sample another destination; those who follow them meanwhile may be led to either. */
     change,
     /** Deletes some links of the sample. */
@@ -123,7 +208,10 @@ export async function openLinks(stack: Stack, count: number) {
     /** From now on everybody is led to the newest destinations. */
     settle: (): void => changing.clear(),
     /** Follows links all the time on redirectors that answer, and reads the warnings of processes. */
-    watch: (redirectors: () => readonly Pick<ExtraProcess, "url" | "metricsUrl">[]): Watch => {
+    watch: (
+      redirectors: () => readonly Pick<ExtraProcess, "url" | "metricsUrl">[],
+      pauseMs = PAUSE_MS,
+    ): Watch => {
       const answers: Answers = { right: 0, wrong: 0, notFound: 0, unavailable: 0 };
       const warnings = new Set<string>();
       const examples: string[] = [];
@@ -146,11 +234,12 @@ export async function openLinks(stack: Stack, count: number) {
         }
       }
 
-      async function followAll(): Promise<void> {
+      async function followAll(follower: number): Promise<void> {
         while (!stopped) {
+          const { url } = redirectors()[follower % redirectors().length] ?? { url: "" };
           // One that is being restarted answers nobody.
-          for (const { url } of redirectors()) await followOne(url).catch(() => undefined);
-          await Bun.sleep(PAUSE_MS);
+          await withTimeout(followOne(url), FOLLOW_MS).catch(() => undefined);
+          await Bun.sleep(pauseMs);
         }
       }
 
@@ -165,7 +254,7 @@ export async function openLinks(stack: Stack, count: number) {
         }
       }
 
-      const running = [...Array.from({ length: FOLLOWERS }, followAll), readAll()];
+      const running = [...Array.from({ length: FOLLOWERS }, (_, i) => followAll(i)), readAll()];
       return {
         async stop() {
           stopped = true;

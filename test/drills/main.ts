@@ -1,7 +1,7 @@
 /**
  * `bun run test:drills [LINKS] [NAME …]`: whatever comes back older than it was, empty or damaged, with a million links:
  * no link that exists is 404 or leads where it led before, nobody has to do anything, and processes say what is wrong.
- * Names choose drills by a part of theirs. Writes `test/results/drills.json`, and ends with 1 when a drill failed.
+ * Names choose drills by a part of theirs. Writes `test/results/drills-links.json`, and ends with 1 when a drill failed.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ import { readWarnings } from "../harness/services.ts";
 import { startStack } from "../harness/stack.ts";
 import { type Fault, FAULTS, type Hosts } from "./faults.ts";
 import { openLinks } from "./links.ts";
+import { runMatrix } from "./matrix/main.ts";
 
 const LINKS = 1_000_000;
 
@@ -28,7 +29,9 @@ const BROKEN_MS = 5_000;
 /** Warnings about links; others are of no concern here. */
 const ABOUT_LINKS = /link/;
 
-const [count = String(LINKS), ...names] = process.argv.slice(2);
+const [first, ...rest] = process.argv.slice(2);
+if (first === "matrix") process.exit((await runMatrix(rest)) ? 0 : 1);
+const [count = String(LINKS), ...names] = [first, ...rest];
 await using stack = await startStack({ empty: true });
 const links = await openLinks(stack, Number(count));
 await resyncLinks(links.sql, () => undefined);
@@ -56,7 +59,10 @@ await hosts.other.stop();
 await links.sql.end();
 console.table(rows);
 mkdirSync(join(import.meta.dir, "../results"), { recursive: true });
-writeFileSync(join(import.meta.dir, "../results/drills.json"), JSON.stringify({ count, rows }));
+writeFileSync(
+  join(import.meta.dir, "../results/drills-links.json"),
+  JSON.stringify({ count, rows }),
+);
 process.exitCode = hasFailed ? 1 : 0;
 
 async function drill({ name, mayBeUnavailable, inject }: Fault): Promise<void> {

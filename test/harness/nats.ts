@@ -14,6 +14,8 @@ const START_TIMEOUT_MS = 20_000;
 
 export type TestNats = {
   url: string;
+  /** The folder with its streams. */
+  dir: string;
   /** The URL of its monitoring. */
   monitoring: string;
   connect(): Promise<NatsConnection>;
@@ -50,6 +52,7 @@ export async function startNats(): Promise<TestNats> {
   await start("retained");
   return {
     url,
+    dir,
     monitoring: `http://127.0.0.1:${monitoringPort}`,
     connect: () => connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 50 }),
     kill,

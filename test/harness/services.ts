@@ -7,29 +7,58 @@ import type { Stack } from "./stack.ts";
 /** How long a process may take to end. */
 const ENDED_MS = 10_000;
 
-const readinessSchema = z.object({ warnings: z.record(z.string(), z.string()).optional() });
+/** A paused process accepts connections and does not respond. */
+const RESPONSE_MS = 2_000;
 
-/** What a process warns of. */
-export async function readWarnings(metricsUrl: string): Promise<Record<string, string>> {
-  const response = await fetch(new URL("/readyz", metricsUrl));
-  return readinessSchema.parse(await response.json()).warnings ?? {};
+const readinessSchema = z.object({
+  parts: z.record(z.string(), z.string()).default({}),
+  warnings: z.record(z.string(), z.string()).default({}),
+});
+
+/** What a process says of itself. Throws when it does not respond. */
+export async function readReadiness(metricsUrl: string): Promise<z.output<typeof readinessSchema>> {
+  const signal = AbortSignal.timeout(RESPONSE_MS);
+  const response = await fetch(new URL("/readyz", metricsUrl), { signal });
+  return readinessSchema.parse(await response.json());
 }
 
-/** Ends a service by a signal, and has the supervisor start it again when `meanwhile` has ended. */
-export async function endService(
+/** What a process warns of. */
+export const readWarnings = async (metricsUrl: string): Promise<Record<string, string>> =>
+  (await readReadiness(metricsUrl)).warnings;
+
+export type ServiceName = keyof ReturnType<Stack["info"]>["pids"];
+
+/** Ends services by a signal, and has the supervisor start them again when `meanwhile` has ended. */
+export async function endServices(
   stack: Stack,
-  name: "nats" | "postgres",
+  names: readonly ServiceName[],
   signal: NodeJS.Signals,
   meanwhile: () => Promise<void> | void,
 ): Promise<void> {
+  const pids = names.map((name) => pidOf(stack, name));
+  process.kill(stack.supervisor.pid, "SIGSTOP");
+  try {
+    for (const pid of pids) process.kill(pid, signal);
+    for (const pid of pids) await waitUntilEnded(pid);
+    await meanwhile();
+  } finally {
+    process.kill(stack.supervisor.pid, "SIGCONT");
+  }
+}
+
+/** The process id of a service that runs. */
+export function pidOf(stack: Stack, name: ServiceName): number {
   const pid = stack.info().pids[name];
   if (pid === null) throw new Error(`${name} is not running.`);
-  process.kill(stack.supervisor.pid, "SIGSTOP");
-  process.kill(pid, signal);
-  await waitUntilEnded(pid);
-  await meanwhile();
-  process.kill(stack.supervisor.pid, "SIGCONT");
+  return pid;
 }
+
+export const endService = (
+  stack: Stack,
+  name: ServiceName,
+  signal: NodeJS.Signals,
+  meanwhile: () => Promise<void> | void,
+): Promise<void> => endServices(stack, [name], signal, meanwhile);
 
 export const killNats = (stack: Stack, meanwhile: () => Promise<void> | void): Promise<void> =>
   endService(stack, "nats", "SIGKILL", meanwhile);

@@ -1,0 +1,158 @@
+/** ClickHouse: what is lost of it is in a backup, or still in the stream. */
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { connect } from "nats";
+
+import { dumpClicks, restoreClicks } from "../../../api/cli/backup-clicks.ts";
+import { CLICKS_STREAM, CLICKS_WORKER } from "../../../shared/contracts/streams.ts";
+import { natsLogin } from "../../../shared/nats.ts";
+import { openClickHouse } from "../../../worker/clickhouse.ts";
+import { command } from "../../chaos/equality.ts";
+import { eventually } from "../../harness/eventually.ts";
+import { flipBit } from "../../harness/flip-bit.ts";
+import type { Cell, Effect } from "./cell.ts";
+import { copyAside, storeDir } from "./files.ts";
+import { expireStream } from "./processes.ts";
+import { stopStores } from "./stop.ts";
+import { breakDisk, fillDisk } from "./store-disks.ts";
+import type { System } from "./system.ts";
+
+const NAMED = /worker: (clicks|counters)|ClickHouse|CLICKHOUSE|ShorthopClicksLag/;
+
+const STARTED_MS = 30_000;
+
+const waitUntilResponds = ({ stack }: System): Promise<void> =>
+  eventually(() => command(stack, "SELECT 1"), STARTED_MS);
+
+/** Has all clicks of the stream delivered again: those that ClickHouse lacks are stored. */
+async function deleteConsumer({ stack }: System): Promise<void> {
+  const nats = await connect(natsLogin(stack.info().nats_url));
+  await (await nats.jetstreamManager()).consumers.delete(CLICKS_STREAM, CLICKS_WORKER);
+  await nats.close();
+}
+
+/** Carries out a procedure of docs/operations.md on another ClickHouse, while no worker runs. */
+const restore = (
+  system: System,
+  replace: () => void,
+  procedure: () => Promise<void>,
+): Promise<void> =>
+  system.stopProcess("worker", async () => {
+    await stopStores(system, ["clickhouse"], replace);
+    await waitUntilResponds(system);
+    await procedure();
+    await deleteConsumer(system);
+  });
+
+/** As of a backup: files of a server that has stopped. */
+async function copyClickHouse(system: System): Promise<() => void> {
+  let putBack: (() => void) | undefined;
+  await stopStores(system, ["clickhouse"], () => {
+    putBack = copyAside(storeDir(system, "clickhouse"), join(system.dir, "clickhouse-copy"));
+  });
+  await waitUntilResponds(system);
+  return () => putBack?.();
+}
+
+const restoreCopy = (system: System, putBack: () => void): Promise<void> =>
+  restore(system, putBack, () => command(system.stack, "TRUNCATE TABLE batches"));
+
+/** The largest file with clicks. */
+function largestPart(dir: string): string {
+  const files = readdirSync(dir, { recursive: true, encoding: "utf8" })
+    .filter((name) => /store\/.*\.bin$/.test(name))
+    .map((name) => join(dir, name));
+  const [largest] = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
+  if (largest === undefined) throw new Error("ClickHouse has no parts.");
+  return largest;
+}
+
+export const CLICKHOUSE_CELLS: readonly Cell[] = [
+  {
+    subject: "ClickHouse",
+    condition: "older copy",
+    promise:
+      "Restored as in [operations](operations.md#backup-and-restore): clicks since the backup come from `CLICKS`, 72 hours of it.",
+    async inject(system) {
+      const putBack = await copyClickHouse(system);
+      await system.rest();
+      await restoreCopy(system, putBack);
+      await system.rest();
+    },
+  },
+  {
+    subject: "ClickHouse",
+    condition: "empty",
+    promise:
+      "`migrate` and `backup restore-clicks`: raw clicks and their rollups of the backup, and those of `CLICKS`.",
+    named: NAMED,
+    async inject(system) {
+      const dumps = join(system.dir, "dumps");
+      const clickhouse = openClickHouse(system.stack.info().clickhouse_url);
+      await dumpClicks(clickhouse, dumps);
+      await clickhouse.close();
+      const dir = storeDir(system, "clickhouse");
+      await stopStores(system, ["clickhouse"], () => rmSync(dir, { recursive: true }));
+      await system.hold();
+      await restore(
+        system,
+        () => undefined,
+        async () => {
+          await system.doctor.run(["migrate"]);
+          const empty = openClickHouse(system.stack.info().clickhouse_url);
+          await restoreClicks(empty, dumps);
+          await empty.close();
+        },
+      );
+      await system.rest();
+    },
+  },
+  {
+    subject: "ClickHouse",
+    condition: "disk full",
+    promise:
+      "Clicks wait in `CLICKS`, and are stored when there is room. Redirects and links are not affected.",
+    named: NAMED,
+    inject: fillDisk("clickhouse"),
+  },
+  {
+    subject: "ClickHouse",
+    condition: "read-only",
+    promise:
+      "Clicks wait in `CLICKS`, and are stored when the disk is mended and ClickHouse started again.",
+    named: NAMED,
+    inject: breakDisk("clickhouse"),
+  },
+  {
+    subject: "ClickHouse",
+    condition: "one bit flipped",
+    promise:
+      "ClickHouse's checksums name the part; figures of it answer 503, until ClickHouse is restored.",
+    named: NAMED,
+    async inject(system) {
+      const putBack = await copyClickHouse(system);
+      await system.rest();
+      const dir = storeDir(system, "clickhouse");
+      await stopStores(system, ["clickhouse"], () => flipBit(largestPart(dir)));
+      await system.hold();
+      await restoreCopy(system, putBack);
+      await system.rest();
+    },
+  },
+  {
+    subject: "ClickHouse",
+    condition: "away longer than every retention",
+    promise: "Lost: clicks that have waited for 72 hours in `CLICKS`, and no others.",
+    named: NAMED,
+    async inject(system): Promise<Effect> {
+      let lostClicksMax = 0;
+      await stopStores(system, ["clickhouse"], async () => {
+        await system.hold();
+        lostClicksMax = await expireStream(system, "all");
+      });
+      await system.rest();
+      return { lostClicksMax };
+    },
+  },
+];

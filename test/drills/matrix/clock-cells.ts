@@ -1,0 +1,51 @@
+/** Clocks that are an hour ahead or behind, of a store or of a process. */
+import type { Cell, Condition, Subject } from "./cell.ts";
+import { CLOCKED, type Clocks } from "./clocks.ts";
+import type { System } from "./system.ts";
+
+const HOUR_SECONDS = 3_600;
+
+/** NATS has the clock of the machine: all others are wrong the other way round instead. */
+const WRONG: Partial<Record<Subject, Clocks>> = {
+  PostgreSQL: { programs: ["postgres"] },
+  NATS: { programs: CLOCKED, doctor: "api" },
+  ClickHouse: { programs: ["clickhouse"] },
+  api: { programs: ["api"], doctor: "api" },
+  redirector: { programs: ["redirector"], doctor: "redirector" },
+  worker: { programs: ["worker"], doctor: "worker" },
+};
+
+/** By condition and subject. */
+export const CLOCKS: Partial<Record<Condition, typeof WRONG>> = {
+  "clock an hour ahead": WRONG,
+  "clock an hour behind": WRONG,
+};
+
+const inject =
+  (seconds: number): Cell["inject"] =>
+  async (system: System) => {
+    await system.rest();
+    system.setClocks(seconds);
+    await system.hold();
+    // Also what starts meanwhile.
+    for (const name of ["api", "worker"] as const)
+      await system.stopProcess(name, () => Promise.resolve());
+    await system.hold();
+    system.setClocks(0);
+    await system.rest();
+  };
+
+const cellsOf = (condition: Condition, sign: 1 | -1): Cell[] =>
+  (Object.keys(WRONG) as Subject[]).map((subject) => ({
+    subject,
+    condition,
+    promise:
+      "Links, clicks and counts are right while it is wrong and afterwards, and `doctor` of a host compares the clocks.",
+    named: /doctor \w+: .*clock of/,
+    inject: inject(sign * HOUR_SECONDS * (subject === "NATS" ? -1 : 1)),
+  }));
+
+export const CLOCK_CELLS: readonly Cell[] = [
+  ...cellsOf("clock an hour ahead", 1),
+  ...cellsOf("clock an hour behind", -1),
+];

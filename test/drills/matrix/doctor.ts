@@ -1,0 +1,89 @@
+/** `shorthop doctor` of a drill's stack, as an operator runs it on the host concerned. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { findingSchema } from "../../../shared/preflight.ts";
+import { runAdmin } from "../../harness/admin.ts";
+import type { Stack } from "../../harness/stack.ts";
+
+export type Doctor = {
+  /** What it finds now and did not find at the start, a line for each problem, with the remedy. */
+  examine(): Promise<string[]>;
+  /** Runs another command of the command line, as on a host of the installation. Throws when it fails. */
+  run(args: readonly string[]): Promise<void>;
+};
+
+/** Raw clicks are deleted after so many days, so the history of a drill is in rollups only. */
+export const CLICKS_RETENTION_DAYS = "30";
+
+const findings = z.array(findingSchema.extend({ subject: z.string() }));
+
+const portOf = (url: string): string => new URL(url).port;
+
+type Files = { JOURNAL_DIR: string; LINKS_DIR: string; GEOIP_DATABASES: string };
+
+/**
+ * Writes the files of an installation for the stack's processes; `of` are the folders of the other host's redirector, `further`
+ * variables of the command, such as the clock of its host.
+ */
+export async function openDoctor(
+  stack: Stack,
+  of: Files,
+  further: Record<string, string> = {},
+): Promise<Doctor> {
+  const configDir = join(stack.dataDir, "etc");
+  mkdirSync(configDir);
+  const { database_url, nats_url, clickhouse_url, ...info } = stack.info();
+  const stores = { DATABASE_URL: database_url, CLICKHOUSE_URL: clickhouse_url };
+  const common = { NATS_URL: nats_url, SHORT_URL: info.short_url };
+  const files: Record<string, Record<string, string>> = {
+    migrate: { ...stores, CLICKS_RETENTION_DAYS },
+    api: {
+      ...stores,
+      ...common,
+      API_METRICS_PORT: portOf(info.api_metrics_url),
+      LINKS_IMAGES: join(stack.dataDir, "images"),
+    },
+    worker: {
+      ...stores,
+      ...common,
+      WORKER_METRICS_PORT: portOf(info.worker_metrics_url),
+      VISITOR_HASH_SECRET: "secret of this test",
+      GEOIP_DATABASES: of.GEOIP_DATABASES,
+    },
+    redirector: {
+      ...common,
+      ...of,
+      REDIRECTOR_METRICS_PORT: portOf(info.redirector_metrics_url),
+    },
+  };
+  for (const [name, variables] of Object.entries(files)) {
+    const lines = Object.entries(variables).map(([key, value]) => `${key}=${value}\n`);
+    writeFileSync(join(configDir, `${name}.env`), lines.join(""));
+  }
+
+  const env = { SHORTHOP_CONFIG_DIR: configDir, ...further };
+
+  async function examine(): Promise<string[]> {
+    const { stdout, stderr } = await runAdmin(stack, ["doctor", "--json"], env);
+    if (stdout === "") throw new Error(`doctor: ${stderr}`);
+    return findings
+      .parse(JSON.parse(stdout))
+      .filter(({ status }) => status !== "ok")
+      .map(
+        ({ subject, check, status, detail = "", mend = "" }) =>
+          `doctor ${status}: ${subject}, ${check}: ${detail} → ${mend}`,
+      );
+  }
+
+  const before = new Set(await examine());
+  return {
+    examine: async () => (await examine()).filter((line) => !before.has(line)),
+    async run(args) {
+      const { code, stderr } = await runAdmin(stack, args, env);
+      if (code !== 0) throw new Error(`shorthop ${args.join(" ")}: ${stderr}`);
+    },
+  };
+}
