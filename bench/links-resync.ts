@@ -6,7 +6,7 @@
 import postgres from "postgres";
 
 import { resyncLinks } from "../api/feed/resync.ts";
-import { openReader } from "../redirector/links/store.ts";
+import { openReader } from "../redirector/links/store-reader.ts";
 import { decodeId } from "../shared/ids.ts";
 import { createAccount } from "../test/harness/admin.ts";
 import { startStack } from "../test/harness/stack.ts";

@@ -1,11 +1,12 @@
 /**
- * `bun run bench:redirect [--seconds N] [--rounds N] [--servers abcdefghij] [--links N]`: the CPU cost of a redirect by our
+ * `bun run bench:redirect [--seconds N] [--rounds N] [--servers abcdefghij] [--links N] [--beside DIR]`: the CPU cost of a redirect by our
  * redirector, including its journal, against nginx with the same links and against `Bun.serve`. The servers alternate on
  * one core, the load comes from the other: 64 connections, headers of a browser, 100,000 links.
  *
- * In rows f to i every link has extras. Of 100,000 such links only some stay compiled (`EXTRAS_BYTES_MAX` in
+ * In rows f to i every link has extras. Of 100,000 such links only some stay compiled (`COMPILED_BYTES_MAX` in
  * redirector/cache/extras.ts: some 12,000 with 5 rules), so most redirects compile their link's; with `--links 10000` none.
- * A click limit (j) leases clicks for two seconds: with `--links 100`, nearly every click has a lease in hand.
+ * With `--beside`, row k is the redirector of another version, from a checkout with its `node_modules`; its ratios to row a
+ * are medians of those of the rounds. A click limit (j) leases clicks for two seconds: with `--links 100`, nearly every click has a lease in hand.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,6 +27,7 @@ const { values: options } = parseArgs({
     rounds: { type: "string", default: "3" },
     servers: { type: "string", default: "abcdefghi" },
     links: { type: "string", default: "100000" },
+    beside: { type: "string" },
   },
 });
 const SECONDS = Number(options.seconds);
@@ -52,6 +54,8 @@ type Server = {
   name: string;
   command: string[];
   env?: Record<string, string>;
+  /** The working directory; by default this checkout. */
+  cwd?: string | undefined;
   port: number;
   /** The extras of a link; undefined for a server that reads no feed. */
   extrasOf?: () => LinkExtras | undefined;
@@ -66,6 +70,9 @@ const servers: Server[] = [
   redirector("(h) redirector, links with 20 rules", 7, () => rulesOf(20)),
   redirector("(i) redirector, links with a split", 8, () => SPLIT),
   redirector("(j) redirector, links with a limit", 9, limitOf),
+  ...(options.beside === undefined
+    ? []
+    : [redirector("(k) redirector of --beside", 10, () => undefined, options.beside)]),
   plain("(b) Bun.serve, Map, Response, log", "plain"),
   ...(hasNginx()
     ? [
@@ -82,11 +89,17 @@ const servers: Server[] = [
       ]
     : []),
   plain("(e) Bun.serve, one constant route", "constant"),
-].filter(({ name }) => options.servers.includes(name.charAt(1)));
+].filter(({ name }) => `${options.servers}k`.includes(name.charAt(1)));
 
-function redirector(name: string, n: number, extrasOf: () => LinkExtras | undefined): Server {
+function redirector(
+  name: string,
+  n: number,
+  extrasOf: () => LinkExtras | undefined,
+  cwd?: string,
+): Server {
   return {
     name,
+    cwd,
     extrasOf,
     command: [process.execPath, "redirector/main.ts"],
     port: port(n),
@@ -158,6 +171,17 @@ for (const { name } of servers) {
 const findCost = (letter: string): Cost | undefined =>
   [...costs].find(([name]) => name.startsWith(`(${letter})`))?.[1].uniform;
 const own = findCost("a");
+const findRuns = (letter: string): Cost[] =>
+  Object.entries(collected).find(([name]) => name.startsWith(`(${letter})`))?.[1].uniform ?? [];
+/** The median of the rounds' ratios to the version of `--beside`; undefined without one. */
+function ratioBeside(read: (cost: Cost) => number): number | undefined {
+  const beside = findRuns("k");
+  const ratios = findRuns("a").flatMap((run, i) => {
+    const other = beside[i];
+    return other === undefined ? [] : [read(run) / read(other)];
+  });
+  return ratios.length === 0 ? undefined : median(ratios);
+}
 const targets = (
   [
     ["whole process : (c)", own?.micros, findCost("c")?.micros, 0.95],
@@ -168,6 +192,8 @@ const targets = (
     ["(g) 5 rules : (a)", findCost("g")?.micros, own?.micros, 1.5],
     ["(j) limit, leases in hand : (a)", findCost("j")?.micros, own?.micros, 2],
     ["(i) split : (a)", findCost("i")?.micros, own?.micros, 1.5],
+    ["whole process : (k), by round", ratioBeside((c) => c.micros), 1, 1.02],
+    ["request thread : (k), by round", ratioBeside((c) => c.hotMicros), 1, 1.02],
   ] as const
 ).flatMap(([name, ours, theirs, max]) => {
   if (ours === undefined || theirs === undefined) return [];
@@ -181,11 +207,12 @@ publish({ name: "redirect", versions: { bun: Bun.version, nginx: nginxVersion() 
 rmSync(dir, { recursive: true, force: true });
 
 async function runServer(
-  { command, env = {}, port: at, settle }: Server,
+  { command, env = {}, cwd, port: at, settle }: Server,
   use: (pid: number, port: number) => Promise<void>,
 ): Promise<void> {
   const child = Bun.spawn(["taskset", "-c", SERVER_CORE, ...command], {
     env: { ...process.env, ...env },
+    ...(cwd === undefined ? {} : { cwd }),
     stdout: "pipe",
     stderr: "inherit",
   });

@@ -10,7 +10,7 @@ import type { Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { type configSchema, linksDirOf, loadErrorPages, METRICS_PORTS } from "./config.ts";
-import { openRuleGeo } from "./geo.ts";
+import { openRuleGeo } from "./visitors/geo.ts";
 
 export const checks: Checks<z.output<typeof configSchema>> = {
   required: (config) => [

@@ -16,8 +16,9 @@ import {
 } from "../shared/env.ts";
 import { imageVariables } from "../shared/links-store/images.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
-import { CACHE_BYTES_LIMIT } from "./cache/link-cache.ts";
-import { createErrorPages, type ErrorPages, PAGE_BYTES_MAX, TemplateError } from "./error-pages.ts";
+import { CACHE_BYTES_LIMIT } from "./cache/blocks.ts";
+import { PAGE_BYTES_MAX } from "./http/response.ts";
+import { createErrorPages, type ErrorPages, TemplateError } from "./pages/error-pages.ts";
 
 /** The metrics port of a single redirector, and what instances add their numbers to. */
 export const METRICS_PORTS = { single: 9102, instances: 9110 };

@@ -5,16 +5,16 @@ import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts"
 import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { LinkCache } from "./cache/link-cache.ts";
 import type { FailureReporter } from "./failures/reporter.ts";
-import type { RuleGeo } from "./geo.ts";
 import type { RejectionReason } from "./http/connection-caps.ts";
-import { CONNECTION_ERROR_REASONS, type ConnectionErrorReason } from "./http/connections.ts";
+import { CONNECTION_ERROR_REASONS, type ConnectionErrorReason } from "./http/connection-errors.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { PublisherClient } from "./journal/publisher-client.ts";
 import { createLatencyHistogram, type LatencyHistogram } from "./latency.ts";
 import type { ClickLimits } from "./limits/click-limits.ts";
 import type { FeedHealth } from "./links/feed-health.ts";
 import type { HostLinks } from "./links/host-links.ts";
-import type { Lookups } from "./lookups.ts";
+import type { RuleGeo } from "./visitors/geo.ts";
+import type { Lookups } from "./visitors/lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;

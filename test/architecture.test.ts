@@ -40,6 +40,33 @@ const FORBIDDEN_PACKAGES: Record<string, readonly string[]> = {
 /** A shared module that opens a store, and so must not be imported where its package is forbidden. */
 const STORE_MODULES: Record<string, string> = { "shared/postgres.ts": "postgres" };
 
+/**
+ * The folders of the redirector, each with the folders of it that it may import. What stands beside them wires the
+ * process, and no folder imports it.
+ */
+const REDIRECTOR_MAY_IMPORT: Record<string, readonly string[]> = {
+  http: [],
+  journal: [],
+  limits: [],
+  failures: [],
+  pages: ["http"],
+  visitors: ["http"],
+  passwords: ["visitors"],
+  cache: ["http"],
+  links: ["cache"],
+  redirect: [
+    "http",
+    "journal",
+    "limits",
+    "failures",
+    "pages",
+    "visitors",
+    "passwords",
+    "cache",
+    "links",
+  ],
+};
+
 /** Files that may read the environment: those that start a process. */
 const READS_ENVIRONMENT = /\/main\.ts$|^deploy\/|^dashboard\/build\.ts$/;
 
@@ -115,15 +142,16 @@ const targetsOf = (source: Source): string[] =>
 
 type Graph = Map<string, Set<string>>;
 
-/** The imports within the API, between what `moduleOf` returns for a path. */
-function importGraph(moduleOf: (path: string) => string): Graph {
+/** The imports within a folder, between what `moduleOf` returns for a path. */
+function importGraph(folder: string, moduleOf: (path: string) => string): Graph {
   const graph: Graph = new Map();
-  for (const source of apiSources) {
+  for (const source of sources.filter((other) => other.folder === folder)) {
     const from = moduleOf(source.path);
     const targets = graph.get(from) ?? new Set<string>();
     graph.set(from, targets);
     for (const target of targetsOf(source)) {
-      if (target.startsWith("api/") && moduleOf(target) !== from) targets.add(moduleOf(target));
+      if (target.startsWith(`${folder}/`) && moduleOf(target) !== from)
+        targets.add(moduleOf(target));
     }
   }
   return graph;
@@ -147,8 +175,10 @@ function findCycles(graph: Graph): string[] {
   return cycles;
 }
 
-/** A folder of the API is a module, and so is each file directly in `api`. */
-const apiModuleOf = (path: string): string => path.split("/").slice(0, 2).join("/");
+/** A folder of a process is a module, and so is each file beside its folders. */
+const moduleOf = (path: string): string => path.split("/").slice(0, 2).join("/");
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 /** `path:line` of each tagged template or unsafe query; `String.raw` is no query. */
 function findSql({ path, syntax }: Source): string[] {
@@ -285,11 +315,28 @@ describe("the architecture", () => {
   });
 
   test("no folders of the API import each other, not even types", () => {
-    expect(findCycles(importGraph(apiModuleOf))).toEqual([]);
+    expect(findCycles(importGraph("api", moduleOf))).toEqual([]);
   });
 
-  test("no files of the API import each other, not even types", () => {
-    expect(findCycles(importGraph((path) => path))).toEqual([]);
+  test.each(["api", "redirector"])("no files of %s import each other, not even types", (folder) => {
+    expect(findCycles(importGraph(folder, (path) => path))).toEqual([]);
+  });
+
+  test("a folder of the redirector imports only the folders that it may, and none that imports it", () => {
+    const graph = importGraph("redirector", moduleOf);
+    const folders = [...graph].filter(([module]) => !module.endsWith(".ts"));
+    expect(folders.map(([folder]) => folder).toSorted(compareText)).toEqual(
+      Object.keys(REDIRECTOR_MAY_IMPORT)
+        .map((folder) => `redirector/${folder}`)
+        .toSorted(compareText),
+    );
+    const broken = folders.flatMap(([folder, targets]) =>
+      [...targets]
+        .filter((target) => !REDIRECTOR_MAY_IMPORT[basename(folder)]?.includes(basename(target)))
+        .map((target) => `${folder} -> ${target}`),
+    );
+    expect(broken).toEqual([]);
+    expect(findCycles(graph)).toEqual([]);
   });
 
   test("SQL for PostgreSQL is in files called sql.ts, migrations apart", () => {

@@ -50,7 +50,7 @@ try {
     await measure(
       () =>
         replaceText(
-          "redirector/error-pages.ts",
+          "redirector/pages/error-pages.ts",
           "There is no link at this address.",
           "Visible at once.",
         ),

@@ -4,7 +4,9 @@ import { join } from "node:path";
 
 import { open } from "lmdb";
 
-import { CHANGES_KEPT, openReader, openWriter, storePath } from "../../redirector/links/store.ts";
+import { storePath } from "../../redirector/links/store-files.ts";
+import { openReader } from "../../redirector/links/store-reader.ts";
+import { CHANGES_KEPT, openWriter } from "../../redirector/links/store-writer.ts";
 import { type Change, EMPTY_FEED } from "../../shared/links-store/schema.ts";
 import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 

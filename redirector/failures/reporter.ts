@@ -43,37 +43,62 @@ type ReporterDeps = {
   now?: () => number;
 };
 
-export function startFailureReporter({
-  nats,
-  log,
-  intervalMs,
-  now = Date.now,
-}: ReporterDeps): FailureReporter {
-  const id = newUuid();
+export function startFailureReporter(deps: ReporterDeps): FailureReporter {
+  const { nats, log, intervalMs, now = Date.now } = deps;
   const counts = createFailureCounts();
-  const queue: Pending[] = [];
-  let connection: NatsConnection | undefined;
+  const reports = createReportQueue(nats, log);
   let bucket = 0;
   let dropped = 0;
-
-  const currentBucket = (): number =>
-    Math.floor(now() / 1_000 / FAILURE_BUCKET_SECONDS) * FAILURE_BUCKET_SECONDS;
 
   /** Makes a report of what has been counted. */
   function seal(): void {
     const total = counts.total();
     if (total === 0) return;
     const report: FailureReport = { id: newUuid(), bucket, ...counts.drain() };
-    queue.push({ id: report.id, data: JSON.stringify(report), total });
-    if (queue.length > REPORTS_MAX) dropped += queue.shift()?.total ?? 0;
+    dropped += reports.add({ id: report.id, data: JSON.stringify(report), total });
   }
 
   /** Begins another report when a quarter hour begins. */
   function turn(): void {
-    const current = currentBucket();
+    const current = Math.floor(now() / 1_000 / FAILURE_BUCKET_SECONDS) * FAILURE_BUCKET_SECONDS;
     if (current !== bucket) seal();
     bucket = current;
   }
+
+  const timer = setInterval(() => {
+    turn();
+    if (reports.size() === 0) seal();
+    reports.send();
+  }, intervalMs);
+
+  return {
+    countLink(failure) {
+      turn();
+      if (counts.addLink(failure)) return;
+      seal();
+      counts.addLink(failure);
+    },
+    countUnknownAlias(domain, alias) {
+      turn();
+      // A report for each flood of made-up hosts would be a flood of reports.
+      if (!counts.addUnknownAlias(domain, alias)) dropped++;
+    },
+    stats: () => ({ pending: reports.size(), entries: counts.entries(), dropped }),
+    async stop() {
+      clearInterval(timer);
+      seal();
+      reports.send();
+      const deadline = Date.now() + STOP_MS;
+      while (reports.isWaiting() && Date.now() < deadline) await Bun.sleep(10);
+    },
+  };
+}
+
+/** Creates the queue of reports that are not stored yet; the first of them is sent until a worker has stored it. */
+function createReportQueue(nats: ReporterDeps["nats"], log: Log) {
+  const id = newUuid();
+  const queue: Pending[] = [];
+  let connection: NatsConnection | undefined;
 
   function send(): void {
     const [next] = queue;
@@ -100,32 +125,15 @@ export function startFailureReporter({
   }
 
   listen().catch((error: unknown) => log.warn({ error }, "failures_not_reported"));
-  const timer = setInterval(() => {
-    turn();
-    if (queue.length === 0) seal();
-    send();
-  }, intervalMs);
-
   return {
-    countLink(failure) {
-      turn();
-      if (counts.addLink(failure)) return;
-      seal();
-      counts.addLink(failure);
+    /** Adds a report; returns how many failed requests were dropped with another one to make room. */
+    add(report: Pending): number {
+      queue.push(report);
+      return queue.length > REPORTS_MAX ? (queue.shift()?.total ?? 0) : 0;
     },
-    countUnknownAlias(domain, alias) {
-      turn();
-      // A report for each flood of made-up hosts would be a flood of reports.
-      if (!counts.addUnknownAlias(domain, alias)) dropped++;
-    },
-    stats: () => ({ pending: queue.length, entries: counts.entries(), dropped }),
-    async stop() {
-      clearInterval(timer);
-      seal();
-      send();
-      const deadline = Date.now() + STOP_MS;
-      while (queue.length > 0 && connection !== undefined && Date.now() < deadline)
-        await Bun.sleep(10);
-    },
+    send,
+    size: (): number => queue.length,
+    /** Whether there is a report to be stored, and there was a connection to send it. */
+    isWaiting: (): boolean => queue.length > 0 && connection !== undefined,
   };
 }

@@ -1,4 +1,6 @@
 /** The state of one connection, and its limits of time and memory. */
+import type { Socket } from "bun";
+
 import type { AddressGroups } from "../../shared/address-group.ts";
 
 /** Timeouts: for a request to arrive, for the client to read a response, and for an idle connection. */
@@ -52,6 +54,9 @@ export type Connection = {
   /** When the current state began, in seconds of the sweep's clock. */
   since: number;
 };
+
+/** A socket with the state of its connection. */
+export type Client = Socket<Connection>;
 
 /** Creates the state of a new connection. */
 export const createConnection = (

@@ -3,11 +3,8 @@ import { STATUS_CODES } from "node:http";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
-import { PAGE_BYTES_MAX, type PageResponse } from "../error-pages.ts";
 import type { RejectionStatus } from "./request-head.ts";
-
-/** A response: the redirect of a link, or anything else. */
-export type RedirectorResponse = { location: string | ByteSlice } | PageResponse;
+import { PAGE_BYTES_MAX, type PageResponse, type RedirectorResponse } from "./response.ts";
 
 /**
  * The most bytes of one response: its head, and a page ({@link PAGE_BYTES_MAX}) or a destination, which is part of a

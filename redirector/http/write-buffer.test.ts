@@ -7,13 +7,8 @@ import { applyUtm } from "../../api/links/utm.ts";
 import { toSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
 import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";
-import { PAGE_BYTES_MAX } from "../error-pages.ts";
-import {
-  createResponseWriter,
-  NO_ROOM,
-  type RedirectorResponse,
-  RESPONSE_BYTES_MAX,
-} from "./response-writer.ts";
+import { createResponseWriter, NO_ROOM, RESPONSE_BYTES_MAX } from "./response-writer.ts";
+import { PAGE_BYTES_MAX, type RedirectorResponse } from "./response.ts";
 import { createWriteBuffer, WRITE_BUFFER_BYTES } from "./write-buffer.ts";
 
 const options = { method: "GET", keepAlive: true, now: 1_700_000_000_000 };

@@ -1,10 +1,6 @@
 /** The write buffer: collects the responses of one turn of the event loop, to send those of a connection at once. */
-import {
-  NO_ROOM,
-  type RedirectorResponse,
-  type ResponseOptions,
-  type ResponseWriter,
-} from "./response-writer.ts";
+import { NO_ROOM, type ResponseOptions, type ResponseWriter } from "./response-writer.ts";
+import type { RedirectorResponse } from "./response.ts";
 
 /** Room for some thousand redirects, and for more than the longest response: `RESPONSE_BYTES_MAX`. */
 export const WRITE_BUFFER_BYTES = 1024 * 1024;

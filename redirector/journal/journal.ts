@@ -7,42 +7,27 @@
  * While redirects are served, the journal never throws and never waits: a full disk or a full journal drops
  * clicks, counted by reason, and never fails a redirect.
  */
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
+import { mkdirSync } from "node:fs";
 
 import { countQuarantine, quarantineBytes } from "../../shared/clicks/quarantine.ts";
 import {
   encodeRawClick,
-  encodeSegmentHeader,
   type RawClick,
   RECORD_BYTES_MAX,
   SEGMENT_BYTES_MAX,
   SEGMENT_CLICKS_MAX,
   SEGMENT_HEADER_BYTES,
-  type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { recoverSegments, type SealedSegment, segmentPath } from "./files.ts";
+import { recoverSegments, type SealedSegment } from "./files.ts";
+import { createFreeFiles } from "./free-files.ts";
+import { createSegmentWriter } from "./segment-writer.ts";
 
 /**
  * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click shows up, how many
  * clicks a power failure loses, and how many segments per second a redirector with little traffic publishes.
  */
 const SEGMENT_AGE_MAX_MS = 250;
-
-/**
- * Empty files kept for later segments. A file system creates files slowly while many are being deleted (ext4
- * scans all that were deleted in the last five seconds), and the redirect that needs the file would wait.
- */
-const FREE_FILES_MAX = 64;
 
 /** Why a click was dropped. */
 type DropReason = "journal_full" | "disk_error";
@@ -83,103 +68,20 @@ type JournalOptions = {
   onUnknownFile: (name: string) => void;
 };
 
-type OpenSegment = SegmentId & { fd: number; end: number; clicks: number; openedAt: number };
-
 /** Opens the journal in `dir`, which only this process may use. Throws when the directory cannot be used. */
-export function openJournal({
-  dir,
-  bytesMax,
-  onSealed,
-  onError,
-  onUnknownFile,
-}: JournalOptions): Journal {
+export function openJournal(options: JournalOptions): Journal {
+  const { dir, bytesMax, onSealed, onError } = options;
   // Segments hold people's IP addresses until they are delivered.
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   // Random, never a host name or a process id: with a repeated id, new clicks would be discarded as duplicates.
   const journalId = newUuid();
+  const stats = recover(options);
+  const files = createFreeFiles(onError);
+  const { create: createFile } = files;
+  const writer = createSegmentWriter({ dir, journalId, createFile, onSealed, onError });
   const batch = Buffer.allocUnsafe(SEGMENT_BYTES_MAX);
   let batchEnd = 0;
   let batchClicks = 0;
-  const stats: JournalStats = {
-    recorded: 0,
-    dropped: { journal_full: 0, disk_error: 0 },
-    pendingBytes: 0,
-    quarantined: 0,
-  };
-  const freeFiles: string[] = [];
-  let open: OpenSegment | undefined;
-  let nextSegment = 0;
-
-  const { segments, unknown, unreadable } = recoverSegments(dir);
-  unknown.forEach(onUnknownFile);
-  unreadable.forEach(onError);
-  stats.quarantined = unreadable.length;
-  stats.pendingBytes += quarantineBytes(dir);
-  for (const segment of segments) {
-    stats.pendingBytes += segment.bytes;
-    onSealed(segment);
-  }
-
-  function openSegment(): OpenSegment {
-    const id = { journalId, segment: nextSegment };
-    const path = segmentPath(dir, id, "open");
-    const fd = createFile(path);
-    try {
-      if (writeSync(fd, encodeSegmentHeader(id)) !== SEGMENT_HEADER_BYTES)
-        throw new Error("Short write.");
-    } catch (error) {
-      closeSync(fd);
-      unlinkSync(path);
-      throw error;
-    }
-    nextSegment++;
-    stats.pendingBytes += SEGMENT_HEADER_BYTES;
-    return { ...id, fd, end: SEGMENT_HEADER_BYTES, clicks: 0, openedAt: performance.now() };
-  }
-
-  function createFile(path: string): number {
-    const freeFile = freeFiles.pop();
-    if (freeFile !== undefined) {
-      try {
-        renameSync(freeFile, path);
-        return openSync(path, "r+");
-      } catch (error) {
-        onError(error);
-        removeFile(path);
-      }
-    }
-    return openSync(path, "wx", 0o600);
-  }
-
-  function recycleFile({ bytes, path }: Pick<SealedSegment, "bytes" | "path">): void {
-    stats.pendingBytes -= bytes;
-    if (freeFiles.length < FREE_FILES_MAX) freeFiles.push(path);
-    else removeFile(path);
-  }
-
-  function removeFile(path: string): void {
-    // A publisher that stops has deleted it already.
-    try {
-      rmSync(path, { force: true });
-    } catch (error) {
-      onError(error);
-    }
-  }
-
-  function sealSegment(): void {
-    if (open === undefined) return;
-    const { fd, end, clicks, openedAt: _, ...id } = open;
-    open = undefined;
-    try {
-      closeSync(fd);
-      const path = segmentPath(dir, id, "segment");
-      renameSync(segmentPath(dir, id, "open"), path);
-      onSealed({ ...id, path, bytes: end, clicks });
-    } catch (error) {
-      // The file stays; the next process recovers it.
-      onError(error);
-    }
-  }
 
   function append(click: RawClick): void {
     if (stats.pendingBytes + batchEnd + RECORD_BYTES_MAX > bytesMax) {
@@ -188,60 +90,70 @@ export function openJournal({
     }
     batchEnd = encodeRawClick(batch, batchEnd, click);
     batchClicks++;
-    const clicks = (open?.clicks ?? 0) + batchClicks;
-    const bytes = (open?.end ?? SEGMENT_HEADER_BYTES) + batchEnd;
+    const clicks = writer.clicks() + batchClicks;
+    const bytes = writer.bytes() + batchEnd;
     if (clicks >= SEGMENT_CLICKS_MAX || bytes + RECORD_BYTES_MAX > SEGMENT_BYTES_MAX) {
       commit();
-      sealSegment();
+      writer.seal();
     }
   }
 
   function commit(): void {
     if (batchClicks === 0) return;
     try {
-      open ??= openSegment();
-      if (writeSync(open.fd, batch, 0, batchEnd, open.end) !== batchEnd)
-        throw new Error("Short write.");
-      open.end += batchEnd;
-      open.clicks += batchClicks;
+      if (!writer.isOpen()) {
+        writer.open();
+        stats.pendingBytes += SEGMENT_HEADER_BYTES;
+      }
+      writer.write(batch, batchEnd, batchClicks);
       stats.recorded += batchClicks;
       stats.pendingBytes += batchEnd;
     } catch (error) {
       onError(error);
       stats.dropped.disk_error += batchClicks;
-      if (open !== undefined) truncateTail(open);
-      sealSegment();
+      writer.sealFailed();
     }
     batchEnd = 0;
     batchClicks = 0;
   }
 
   const timer = setInterval(() => {
-    if (open !== undefined && performance.now() - open.openedAt >= SEGMENT_AGE_MAX_MS)
-      sealSegment();
+    if (writer.isOlderThan(SEGMENT_AGE_MAX_MS)) writer.seal();
   }, SEGMENT_AGE_MAX_MS / 5);
 
   return {
     id: journalId,
     append,
     commit,
-    recycle: recycleFile,
+    recycle({ bytes, path }) {
+      stats.pendingBytes -= bytes;
+      files.recycle(path);
+    },
     stats: () => stats,
     countQuarantine: () => countQuarantine(dir),
     close() {
       clearInterval(timer);
       commit();
-      sealSegment();
-      for (const path of freeFiles.splice(0)) removeFile(path);
+      writer.seal();
+      files.removeAll();
     },
   };
 }
 
-/** Truncates a partly written batch. If that fails too, readers stop at the torn record. */
-function truncateTail({ fd, end }: OpenSegment): void {
-  try {
-    ftruncateSync(fd, end);
-  } catch {
-    // The disk is failing. The torn record's checksum does not match, which ends the segment.
+/** Recovers the segments of earlier processes; returns the stats to begin with. */
+function recover({ dir, onSealed, onError, onUnknownFile }: JournalOptions): JournalStats {
+  const { segments, unknown, unreadable } = recoverSegments(dir);
+  unknown.forEach(onUnknownFile);
+  unreadable.forEach(onError);
+  let pendingBytes = quarantineBytes(dir);
+  for (const segment of segments) {
+    pendingBytes += segment.bytes;
+    onSealed(segment);
   }
+  return {
+    recorded: 0,
+    dropped: { journal_full: 0, disk_error: 0 },
+    pendingBytes,
+    quarantined: unreadable.length,
+  };
 }

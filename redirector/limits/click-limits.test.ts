@@ -12,7 +12,8 @@ import {
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { createClickLimits, type Taken } from "./click-limits.ts";
+import { createClickLimits } from "./click-limits.ts";
+import type { Taken } from "./holdings.ts";
 import type { Ledgers } from "./ledgers.ts";
 import type { Uses } from "./uses-file.ts";
 

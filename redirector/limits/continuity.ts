@@ -56,22 +56,73 @@ type ContinuityDeps = {
 export function watchContinuity({
   connected,
   readStream,
-  initial,
-  onPosition,
-  onSetBack,
-  log,
-  clock = () => performance.now(),
   intervalMs = INTERVAL_MS,
+  clock = () => performance.now(),
+  ...deps
 }: ContinuityDeps): Continuity {
+  const position = createPosition({ ...deps, clock });
+  const { log } = deps;
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Reads the position; returns when to do so again. */
+  async function check(): Promise<number> {
+    if (!connected()) {
+      position.close("disconnected");
+      return intervalMs;
+    }
+    try {
+      position.apply(await readStream());
+      return intervalMs;
+    } catch (error) {
+      if (!position.problem()?.startsWith(UNAVAILABLE))
+        log.warn({ error }, "click_limits_unavailable");
+      position.close(`${UNAVAILABLE}: ${error instanceof Error ? error.message : String(error)}`);
+      return error instanceof NatsError && error.isPermissionError() ? FORBIDDEN_MS : intervalMs;
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopped) {
+      const delay = await check();
+      await new Promise((resolve) => (timer = setTimeout(resolve, delay)));
+    }
+  }
+
+  void run();
+  return {
+    isReady: () => connected() && position.problem() === undefined,
+    isOpen: () => connected() && position.problem() === undefined && clock() >= position.openAt(),
+    problem: position.problem,
+    known: position.known,
+    accepts(sequence, known) {
+      if (sequence > known) return true;
+      position.reset(undefined);
+      return false;
+    },
+    interrupt: () => position.close("disconnected"),
+    setBacks: position.setBacks,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+type PositionDeps = Pick<ContinuityDeps, "initial" | "onPosition" | "onSetBack" | "log"> & {
+  clock: () => number;
+};
+
+/** Creates the position of the stream as it was last read, and what follows from it: when clicks may be leased, or why not. */
+function createPosition({ initial, onPosition, onSetBack, log, clock }: PositionDeps) {
   let position = initial;
   let problem: string | undefined = "not connected yet";
   let openAt = Infinity;
   let restoredAt = 0;
   let setBacks = 0;
   let suspicions = 0;
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
 
+  /** The stream was set back, to `next` if that is known. */
   function reset(next: StreamPosition | undefined): void {
     setBacks++;
     suspicions = 0;
@@ -88,21 +139,6 @@ export function watchContinuity({
     openAt = Infinity;
   }
 
-  function apply(info: Pick<StreamInfo, "created" | "state">): void {
-    const next = { stream: streamId(info.created), sequence: info.state.last_seq };
-    const goesOn =
-      position === undefined ||
-      (position.stream === next.stream && position.sequence <= next.sequence);
-    const changed = position?.stream !== next.stream || position.sequence !== next.sequence;
-    if (!goesOn && ++suspicions < SUSPICIONS) {
-      close("the stream LIMITS seems to be set back");
-      return;
-    }
-    if (goesOn) follow(next);
-    else reset(next);
-    if (changed) onPosition(next);
-  }
-
   function follow(next: StreamPosition): void {
     suspicions = 0;
     problem = undefined;
@@ -110,46 +146,30 @@ export function watchContinuity({
     position = next;
   }
 
-  /** Reads the position; returns when to do so again. */
-  async function check(): Promise<number> {
-    if (!connected()) {
-      close("disconnected");
-      return intervalMs;
-    }
-    try {
-      apply(await readStream());
-      return intervalMs;
-    } catch (error) {
-      if (!problem?.startsWith(UNAVAILABLE)) log.warn({ error }, "click_limits_unavailable");
-      close(`${UNAVAILABLE}: ${error instanceof Error ? error.message : String(error)}`);
-      return error instanceof NatsError && error.isPermissionError() ? FORBIDDEN_MS : intervalMs;
-    }
-  }
-
-  async function run(): Promise<void> {
-    while (!stopped) {
-      const delay = await check();
-      await new Promise((resolve) => (timer = setTimeout(resolve, delay)));
-    }
-  }
-
-  void run();
   return {
-    isReady: () => connected() && problem === undefined,
-    isOpen: () => connected() && problem === undefined && clock() >= openAt,
-    problem: () => problem,
-    known: () => position?.sequence ?? 0,
-    accepts(sequence, known) {
-      if (sequence > known) return true;
-      reset(undefined);
-      return false;
+    /** Applies a reading of the stream. */
+    apply(info: Pick<StreamInfo, "created" | "state">): void {
+      const next = { stream: streamId(info.created), sequence: info.state.last_seq };
+      const goesOn =
+        position === undefined ||
+        (position.stream === next.stream && position.sequence <= next.sequence);
+      const changed = position?.stream !== next.stream || position.sequence !== next.sequence;
+      if (!goesOn && ++suspicions < SUSPICIONS) {
+        close("the stream LIMITS seems to be set back");
+        return;
+      }
+      if (goesOn) follow(next);
+      else reset(next);
+      if (changed) onPosition(next);
     },
-    interrupt: () => close("disconnected"),
-    setBacks: () => setBacks,
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+    /** Lets nothing be leased, for a reason. */
+    close,
+    reset,
+    problem: (): string | undefined => problem,
+    /** When clicks may be leased, by the clock; Infinity while that is not known. */
+    openAt: (): number => openAt,
+    known: (): number => position?.sequence ?? 0,
+    setBacks: (): number => setBacks,
   };
 }
 

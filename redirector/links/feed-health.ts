@@ -26,10 +26,8 @@ export function createFeedHealth(now = () => performance.now()) {
 
   const ageSeconds = (): number => (now() - confirmedAt) / 1_000;
 
-  const state = (): string => {
-    if (!feed.complete) return "the store lacks links";
-    return wasCurrent ? "ok" : "not connected yet";
-  };
+  const state = (): string =>
+    !feed.complete ? "the store lacks links" : wasCurrent ? "ok" : "not connected yet";
 
   function readiness(): string {
     const waited = now() - startedAt >= START_GRACE_MS;

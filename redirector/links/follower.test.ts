@@ -36,8 +36,10 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { createFeedRecords } from "./feed-records.ts";
-import { startFollower, StoreError } from "./follower.ts";
-import { openReader, openWriter, type StoreWriter } from "./store.ts";
+import { StoreError } from "./feed-writer.ts";
+import { startFollower } from "./follower.ts";
+import { openReader } from "./store-reader.ts";
+import { openWriter, type StoreWriter } from "./store-writer.ts";
 
 setDefaultTimeout(180_000);
 

@@ -1,8 +1,8 @@
-import { Database } from "bun:sqlite";
 /**
  * Goal: requests get what the store has, changes reach memory, and a link is only said not to exist when the store has
  * every link and the feed has no newer one.
  */
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,11 +17,12 @@ import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats } from "../../test/harness/nats.ts";
+import { createDomainAnswers } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
-import { createDomainAnswers } from "../domain-settings.ts";
-import { createTakedowns } from "../takedowns.ts";
+import { createTakedowns } from "../cache/takedowns.ts";
 import { startHostLinks } from "./host-links.ts";
-import { CHANGES_KEPT, openWriter, storePath, type StoreWriter } from "./store.ts";
+import { storePath } from "./store-files.ts";
+import { CHANGES_KEPT, openWriter, type StoreWriter } from "./store-writer.ts";
 
 setDefaultTimeout(180_000);
 

@@ -3,46 +3,20 @@
  * redirectors fills from the feed. What changes in the store is taken over into memory within some milliseconds. Requests
  * need neither NATS nor that thread, except for an alias that no link has: the feed may just have got it.
  */
-import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
-import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
-import { createLimitedLog } from "../../shared/limited-log.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
-import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
+import type { DomainAnswersCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
-import type { DomainAnswersCache } from "../domain-settings.ts";
-import type { Takedowns } from "../takedowns.ts";
-import { createCoalesced } from "./coalesced.ts";
-import { createDiskSpeed } from "./disk-speed.ts";
-import { findStore, isDamage, openReader, type StoreReader } from "./store.ts";
-
-/** Whether a record says that there is no link. */
-const isDeleted = (record: LinkRecord): boolean => record.state === "deleted" && !isNotice(record);
+import type { Takedowns } from "../cache/takedowns.ts";
+import { createCatchUp } from "./catch-up.ts";
+import { createMemoryUpdates } from "./memory-updates.ts";
+import { createPresentStore } from "./present-store.ts";
+import { createStoreReads } from "./store-reads.ts";
 
 /** How often the store is asked whether it has changed: the most that a change by another process waits here. */
 const POLL_MS = 20;
-
-/**
- * How long changes are taken over in one turn of the event loop, and how many before that is looked at: one of a link with
- * many rules takes up to a millisecond.
- */
-const TURN_MS = 5;
-const CHANGES_AT_ONCE = 10;
-
-/** How often the file is looked for: another one may have taken the place of a damaged one. */
-const FILE_CHECK_MS = 100;
-
-/** How long NATS may take to say where the feed ends, and how long the store may take to get there. */
-const QUESTION_TIMEOUT_MS = 500;
-const CATCH_UP_TIMEOUT_MS = 2_000;
-const CATCH_UP_POLL_MS = 5;
-
-const RETRY_MS = 50;
-
-/** After this long without NATS, an alias that a complete store does not have is taken for one without a link. */
-const AWAY_MS = 10_000;
 
 export type HostLinks = {
   /**
@@ -80,244 +54,57 @@ type HostLinksDeps = {
   /** Says that the store is damaged. */
   onDamaged: (error: unknown) => void;
   log: Log;
-  /** As {@link TURN_MS}. */
+  /** How long changes are taken over in one turn of the event loop, unless a test varies it. */
   turnMs?: number;
 };
 
-export function startHostLinks({
-  dir,
-  nats,
-  cache,
-  takedowns,
-  domains,
-  prefetch,
-  onFeed,
-  onDamaged,
-  log,
-  turnMs = TURN_MS,
-}: HostLinksDeps): HostLinks {
-  const logFailed = createLimitedLog(log, "link_change_failed");
-  let store: StoreReader | undefined;
-  /** The file that is open; another one may take its place. */
-  let inode = 0;
-  let feed: FeedState = EMPTY_FEED;
-  let dataVersion = -1;
-  /** The number of the last change that was taken over. */
-  let number = 0;
+export function startHostLinks(deps: HostLinksDeps): HostLinks {
+  const { takedowns } = deps;
   let failed = 0;
-  const disk = createDiskSpeed();
-  const reads = { direct: 0, slow: 0 };
-  let checkedAt = -Infinity;
-  /** What is in memory may be older than the store. */
-  let isOutdated = false;
-  let isStopped = false;
-  /** When there was last a connection to NATS, or this process started. */
-  let connectedAt = performance.now();
-
-  /** Opens the store once there is one, and again when another file has taken its place. */
-  function reopen(): void {
-    const now = performance.now();
-    if (now - checkedAt < FILE_CHECK_MS) return;
-    checkedAt = now;
-    const present = findStore(dir);
-    // One that was deleted is read until there is another one.
-    if (present === undefined || (present.inode === inode && store !== undefined)) return;
-    close();
-    try {
-      store = openReader(present.dir);
-      ({ inode } = present);
-      skipChanges(store);
-    } catch {
-      // It is just being made.
-      close();
-    }
-  }
-
-  function close(): void {
-    store?.close();
-    store = undefined;
-    inode = 0;
-    dataVersion = -1;
-    feed = EMPTY_FEED;
-    onFeed(feed);
-  }
-
-  /** Changes were missed: what is in memory may be outdated. */
-  function skipChanges(reader: StoreReader): void {
-    number = reader.lastChange();
-    isOutdated = true;
-  }
-
-  /** Forgets what may be outdated, so that it is read again. A store that lacks links is no reason to forget any. */
-  function renew(reader: StoreReader): void {
-    if (feed.complete && isOutdated) {
-      cache.clear();
-      domains.clear();
-      isOutdated = false;
-    }
-    if (takedowns.isKnown()) return;
-    const list = reader.find(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS);
-    if (list !== undefined || feed.complete) takedowns.apply(list);
-  }
-
-  /** Runs something on the store; undefined while there is none. One that fails is opened again, or another one. */
-  function onStore<Result>(use: (store: StoreReader) => Result): Result | undefined {
-    if (store === undefined) return undefined;
-    try {
-      return use(store);
-    } catch (error) {
-      if (error instanceof MalformedRecordError) return undefined;
-      close();
-      if (isDamage(error)) onDamaged(error);
-      else logFailed("store", error);
-      return undefined;
-    }
-  }
-
-  function poll(): void {
-    if (nats.connected()) connectedAt = performance.now();
-    reopen();
-    onStore((reader) => {
-      const version = reader.dataVersion();
-      if (version === dataVersion) return;
-      feed = reader.feed();
-      onFeed(feed);
-      renew(reader);
-      if (takeOver(reader)) dataVersion = version;
-      else setImmediate(poll);
-    });
-  }
-
-  /** Takes over the next changes; returns whether those were all. */
-  function takeOver(reader: StoreReader): boolean {
-    const turnEnd = performance.now() + turnMs;
-    for (;;) {
-      const next = reader.changesSince(number, CHANGES_AT_ONCE);
-      if (next === undefined) {
-        skipChanges(reader);
-        renew(reader);
-        return true;
-      }
-      for (const key of next.keys) apply(reader, key);
-      ({ number } = next);
-      if (next.keys.length < CHANGES_AT_ONCE) return true;
-      if (performance.now() >= turnEnd) return false;
-    }
-  }
-
-  /** Takes over the change of a link or notice. What is not in memory is read when it is requested. */
-  function apply(reader: StoreReader, key: string): void {
-    const slash = key.indexOf("/");
-    const [domain, alias] = [key.slice(0, slash), key.slice(slash + 1)];
-    const notice = isNotice({ alias });
-    if (!notice && !cache.has(domain, alias)) return;
-    try {
-      const record = reader.find(domain, alias);
-      if (alias === TAKEDOWNS_ALIAS) takedowns.apply(record);
-      else if (notice && record === undefined) domains.forget(domain);
-      else if (notice) domains.apply(domain, record);
-      else if (record === undefined) cache.forget(domain, alias);
-      else cache.put(record);
-    } catch (error) {
-      if (isDamage(error)) throw error;
+  const updates = createMemoryUpdates({
+    ...deps,
+    onFailed(error) {
       failed++;
-      logFailed("failed", error);
-    }
+      store.logFailed("failed", error);
+    },
+  });
+  const store = createPresentStore({ ...deps, onOpen: updates.begin, onClose: updates.end });
+
+  function readFeed(): FeedState {
+    const feed = store.use((reader) => reader.feed()) ?? EMPTY_FEED;
+    updates.setFeed(feed);
+    return feed;
   }
 
-  function find(domain: string, alias: string): LinkRecord | null | undefined {
-    const startedAt = performance.now();
-    if (disk.isSlow(startedAt) || !isReadable()) return undefined;
-    reads.direct++;
-    const found = onStore((reader) => reader.find(domain, alias) ?? null);
-    disk.note(startedAt, performance.now());
-    if (found === null) return feed.complete ? null : undefined;
-    return found === undefined || isDeleted(found) ? undefined : keep(found);
-  }
-
-  /** Before the takedowns are known, a link might be followed that is taken down. */
-  const isReadable = (): boolean => takedowns.isKnown();
-
-  function keep<Found extends LinkRecord | undefined>(found: Found): Found {
-    if (found !== undefined && !isNotice(found)) cache.put(found);
-    return found;
-  }
-
-  /** Reads a link, in a thread if that could take long. Throws when there may be a link all the same. */
-  async function read(domain: string, alias: string): Promise<LinkRecord | undefined> {
-    if (store === undefined || !isReadable()) throw new Error("There is no links store yet.");
-    const isSlow = disk.isSlow(performance.now());
-    reads[isSlow ? "slow" : "direct"]++;
-    if (isSlow) await prefetch(domain, alias);
-    // Here, and not in that thread: a change that is taken over meanwhile must not be replaced by what was read before it.
-    const row = onStore((reader) => ({ record: reader.find(domain, alias) }));
-    if (row === undefined) throw new Error("The link is malformed, or the store cannot be read.");
-    const { record } = row;
-    if (record === undefined && !feed.complete) throw new Error("The links store lacks links.");
-    return record;
-  }
-
-  /** The end of the feed, as its leader knows it. */
-  const askForEnd = createCoalesced(async () => {
-    const connection = await nats.connection;
-    const options = { timeout: QUESTION_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
-    const { created, state } = await manager.streams.info(LINKS_STREAM);
-    return { stream: created, sequence: state.last_seq };
+  const { noteConnection, catchUp, waitUntilCurrent, stop } = createCatchUp({ ...deps, readFeed });
+  const reads = createStoreReads({
+    ...deps,
+    store,
+    isComplete: () => updates.feed().complete,
+    // Before the takedowns are known, a link might be followed that is taken down.
+    isReadable: () => takedowns.isKnown(),
+    catchUp,
   });
 
-  /**
-   * Waits until the store has all that was in the feed when it was called. Without NATS there is nothing to wait for; but
-   * where it has just gone, or is just coming back, others may have put a link into the feed.
-   */
-  async function catchUp(): Promise<void> {
-    if (!nats.connected()) {
-      if (performance.now() - connectedAt > AWAY_MS) return;
-      throw new Error("NATS has just gone.");
-    }
-    const end = await askForEnd();
-    const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
-    for (;;) {
-      feed = onStore((reader) => reader.feed()) ?? EMPTY_FEED;
-      if (feed.stream === end.stream && feed.sequence >= end.sequence) return;
-      if (performance.now() >= deadline) throw new Error("The links store is behind the feed.");
-      await Bun.sleep(CATCH_UP_POLL_MS);
-    }
-  }
-
-  async function fetch(domain: string, alias: string): Promise<LinkRecord | undefined> {
-    const found = await read(domain, alias);
-    if (found !== undefined && !isDeleted(found)) return keep(found);
-    await catchUp();
-    return keep(await read(domain, alias));
-  }
-
-  async function waitUntilCurrent(): Promise<void> {
-    for (;;) {
-      if (isStopped) return;
-      try {
-        await nats.connection;
-        if (nats.connected()) return await catchUp();
-      } catch {
-        // The stream may be having an election, or not exist yet.
-      }
-      await Bun.sleep(RETRY_MS);
-    }
+  function poll(): void {
+    noteConnection();
+    store.reopen();
+    if (store.use(updates.run) === false) setImmediate(poll);
   }
 
   poll();
   const timer = setInterval(poll, POLL_MS);
   return {
-    find,
-    fetch,
+    find: reads.find,
+    fetch: reads.fetch,
     poll,
     waitUntilCurrent,
     failed: () => failed,
-    reads: () => reads,
+    reads: reads.counts,
     stop() {
-      isStopped = true;
+      stop();
       clearInterval(timer);
-      close();
+      store.close();
     },
   };
 }

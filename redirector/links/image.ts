@@ -11,7 +11,7 @@ import { LINKS_STREAM, readHeartbeat } from "../../shared/contracts/streams.ts";
 import type { ImagePosition, Images } from "../../shared/links-store/images.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
-import { makeFolder, storeFiles, storePath } from "./store.ts";
+import { makeFolder, storeFiles, storePath } from "./store-files.ts";
 
 type ImageDeps = {
   dir: string;

@@ -44,7 +44,9 @@ import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../../test/harness/small-disk.ts";
 import { type LinksThread, startLinksThread } from "./links-thread.ts";
-import { findStore, markDamaged, memoryDir, openReader, openWriter, storePath } from "./store.ts";
+import { findStore, markDamaged, memoryDir, storePath } from "./store-files.ts";
+import { openReader } from "./store-reader.ts";
+import { openWriter } from "./store-writer.ts";
 
 setDefaultTimeout(180_000);
 

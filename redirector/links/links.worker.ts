@@ -2,27 +2,14 @@
  * The thread of a redirector for the host's links: it waits until it may write the store, and then fills it from the
  * feed.
  */
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 
 import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
 import { createLog } from "../../shared/log.ts";
-import { type Nats, openNats } from "../../shared/nats.ts";
 import { tryLock } from "../../shared/process-lock.ts";
 import { createFeedRecords } from "./feed-records.ts";
-import { type Follower, startFollower } from "./follower.ts";
-import { loadImage } from "./image.ts";
-import {
-  damageMarkPath,
-  findStore,
-  isDamage,
-  makeFolder,
-  memoryDir,
-  openWriter,
-  releaseReserve,
-  setAside,
-  storePath,
-  type StoreWriter,
-} from "./store.ts";
+import { makeFolder, memoryDir } from "./store-files.ts";
+import { createStoreFiller } from "./store-filler.ts";
 
 export type LinksOptions = {
   dir: string;
@@ -41,12 +28,6 @@ export type LinksEvent = { kind: "changed" } | { kind: "skipped" } | { kind: "st
 /** How often a thread that does not write tries to. */
 const LOCK_POLL_MS = 250;
 
-/** Pause after the store could not be written. */
-const RETRY_MS = 1_000;
-
-/** Pause between two attempts to load an image. */
-const IMAGE_RETRY_MS = 600_000;
-
 /** The purpose of the lock: versions that write other files do not wait for each other. */
 const LOCK_PURPOSE = "links-1";
 
@@ -56,83 +37,17 @@ const send = (event: LinksEvent): void => self.postMessage(event);
 
 let running: ReturnType<typeof run> | undefined;
 
-function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOptions) {
+function run({ logLevel, images, ...options }: LinksOptions) {
+  const { dir } = options;
   const log = createLog("redirector", logLevel);
-  const records = createFeedRecords(log, () => send({ kind: "skipped" }));
-  const images = openImages(place);
-  const stopping = new AbortController();
-  /** When an image may be loaded again: a disk that has no room for it is not filled again and again. */
-  let imageAt = -Infinity;
+  const filler = createStoreFiller({
+    ...options,
+    images: openImages(images),
+    records: createFeedRecords(log, () => send({ kind: "skipped" })),
+    onChanged: () => send({ kind: "changed" }),
+    log,
+  });
   let stopped = false;
-  let follower: Follower | undefined;
-  let nats: Nats | undefined;
-
-  /** Opens the store to write; in memory while the disk has no room for one. */
-  function open(): StoreWriter {
-    const existed = existsSync(storePath(dir));
-    try {
-      return openWriter(dir);
-    } catch (error) {
-      if (existed) throw error;
-      log.error({ error }, "links_store_in_memory");
-      rmSync(storePath(dir), { force: true });
-      return openWriter(memoryDir(dir));
-    }
-  }
-
-  /** Begins with an image, if there is one; returns the stream that continues it. */
-  async function load(connection: Nats): Promise<string | undefined> {
-    if (images === undefined || performance.now() < imageAt) return undefined;
-    imageAt = performance.now() + IMAGE_RETRY_MS;
-    return await loadImage({ dir, images, nats: connection, signal: stopping.signal, log });
-  }
-
-  /** Writes the store until the thread is to stop or the store fails. */
-  async function write(): Promise<void> {
-    try {
-      nats ??= openNats({ url: natsUrl, name: "redirector links", log });
-      if (existsSync(damageMarkPath(dir))) setAside(dir);
-      const stream = existsSync(storePath(dir)) ? undefined : await load(nats);
-      if (stopped) return;
-      using store = open();
-      if (stream !== undefined) store.write([], { ...store.feed(), stream });
-      const opened = findStore(dir)?.inode;
-      follower = startFollower({
-        nats,
-        streamReplicas,
-        store: {
-          ...store,
-          write(...args) {
-            const changed = store.write(...args);
-            if (changed > 0) send({ kind: "changed" });
-            return changed;
-          },
-        },
-        records,
-        checkStore() {
-          if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
-          if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
-        },
-        log,
-      });
-      await follower.ended;
-    } catch (error) {
-      log.error({ error }, "links_store_failed");
-      if (!mend(error) && !stopped) await Bun.sleep(RETRY_MS);
-    }
-  }
-
-  /** Does what lets the store be written again; false when that is nothing, or when the disk refuses every write. */
-  function mend(error: unknown): boolean {
-    try {
-      if (!isDamage(error)) return releaseReserve(dir);
-      setAside(dir);
-      return true;
-    } catch (failure) {
-      log.error({ error: failure }, "links_store_not_mended");
-      return false;
-    }
-  }
 
   async function main(): Promise<void> {
     while (!stopped) {
@@ -145,20 +60,19 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
       try {
         // What a process left here that had no room on the disk is no longer needed.
         if (folder === dir) rmSync(memoryDir(dir), { recursive: true, force: true });
-        while (!stopped) await write();
+        while (!stopped) await filler.fill();
       } finally {
         lock[Symbol.dispose]();
       }
     }
-    await nats?.close();
+    await filler.close();
   }
 
   const ended = main();
   return {
     async stop(): Promise<void> {
       stopped = true;
-      stopping.abort();
-      await follower?.stop();
+      await filler.stop();
       await ended.catch(() => undefined);
     },
   };

@@ -7,7 +7,8 @@ import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_FEED, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { createSlowReads, type SlowReads } from "./slow-reads.ts";
-import { openWriter, storeFiles } from "./store.ts";
+import { storeFiles } from "./store-files.ts";
+import { openWriter } from "./store-writer.ts";
 
 let dir: string;
 let slowReads: SlowReads;

@@ -1,5 +1,6 @@
 /** The thread that reads links from the disk for requests that must not wait for that themselves. */
-import { findStore, openReader, type StoreReader } from "./store.ts";
+import { findStore } from "./store-files.ts";
+import { openReader, type StoreReader } from "./store-reader.ts";
 
 /** A message to the thread: the link to read, and the folder of the store. */
 export type SlowRead = { id: number; dir: string; domain: string; alias: string };

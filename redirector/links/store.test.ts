@@ -17,7 +17,9 @@ import {
 } from "../../shared/links-store/schema.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
-import { CHANGES_KEPT, isDamage, openReader, openWriter, storePath } from "./store.ts";
+import { isDamage, storePath } from "./store-files.ts";
+import { openReader } from "./store-reader.ts";
+import { CHANGES_KEPT, openWriter } from "./store-writer.ts";
 
 const change = (record: LinkRecord): Change => toChange(record, encodeLinkRecord(record));
 

@@ -27,7 +27,7 @@ const FAULTS = 2;
 const MUTATIONS: Record<string, Mutation> = {
   "dedup-id": {
     kinds: ["kill nats"],
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/segment-sender.ts",
     replace: [["msgID: formatSegmentId(segment),", ""]],
   },
   token: {

@@ -1,7 +1,7 @@
 /** How far each server and each redirector of a fleet is in the links feed, to explain a link that is outdated. */
 import * as z from "zod";
 
-import { openReader } from "../../redirector/links/store.ts";
+import { openReader } from "../../redirector/links/store-reader.ts";
 import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import type { Fleet } from "./fleet.ts";
 

@@ -17,7 +17,7 @@ import { connect, type JetStreamManager } from "nats";
 
 import { buildImage } from "../../api/links/republish/image.ts";
 import type { Sql } from "../../api/postgres.ts";
-import { storePath } from "../../redirector/links/store.ts";
+import { storePath } from "../../redirector/links/store-files.ts";
 import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import { openImages } from "../../shared/links-store/images.ts";
 import { natsLogin } from "../../shared/nats.ts";

@@ -12,7 +12,7 @@ import { useStack } from "../harness/shared-stack.ts";
 import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
 import { extractProgramBefore } from "../upgrade/old-program.ts";
 
-/** The last version without it has no previews, paths and pages about links. */
+/** The last version without it, which was there before, has no previews, paths and pages about links. */
 const ADDED = "redirector/preview-page.ts";
 
 let stack: SharedStack;

@@ -3,14 +3,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { createDomainAnswers } from "../../redirector/cache/domain-settings.ts";
 import { createLinkCache } from "../../redirector/cache/link-cache.ts";
-import { createDomainAnswers } from "../../redirector/domain-settings.ts";
+import { createTakedowns } from "../../redirector/cache/takedowns.ts";
 import { createFeedHealth } from "../../redirector/links/feed-health.ts";
 import { createFeedRecords } from "../../redirector/links/feed-records.ts";
 import { startFollower } from "../../redirector/links/follower.ts";
 import { startHostLinks } from "../../redirector/links/host-links.ts";
-import { openReader, openWriter } from "../../redirector/links/store.ts";
-import { createTakedowns } from "../../redirector/takedowns.ts";
+import { openReader } from "../../redirector/links/store-reader.ts";
+import { openWriter } from "../../redirector/links/store-writer.ts";
 import type { Log } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 

@@ -6,7 +6,11 @@ import { findSeers, viewOf } from "./affected.ts";
 const E2E = ["dashboard", "links", "click-limits", "shared-statistics", "main-job", "metrics"].map(
   (name) => `test/e2e/${name}.test.ts`,
 );
-const UNIT = ["redirector/handler.test.ts", "api/shares/routes.test.ts", "shared/ids.test.ts"];
+const UNIT = [
+  "redirector/redirect/handler.test.ts",
+  "api/shares/routes.test.ts",
+  "shared/ids.test.ts",
+];
 
 const views = [...UNIT, ...E2E].map(viewOf);
 const seersOf = (path: string) =>
@@ -20,9 +24,9 @@ test.each([
   ],
   [
     "a module of the redirector: its unit tests, and those that follow links",
-    "redirector/handler.ts",
+    "redirector/redirect/handler.ts",
     [
-      "redirector/handler.test.ts",
+      "redirector/redirect/handler.test.ts",
       "dashboard.test.ts",
       "links.test.ts",
       "click-limits.test.ts",

@@ -1,0 +1,32 @@
+/** Responses: the redirect of a link, or a page. */
+import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
+
+/** Any response but the redirect of a link. Its body is rendered once and reused. */
+export type PageResponse = { status: number; headers: Record<string, string>; body: Buffer };
+
+/** A response: the redirect of a link, whose object is reused for the next one, or anything else. */
+export type RedirectorResponse = { location: string | ByteSlice } | PageResponse;
+
+/** The most bytes of a page: enough for a template with an image or two as `data:` URLs. */
+export const PAGE_BYTES_MAX = 256 * 1024;
+
+export const EMPTY_BODY = Buffer.alloc(0);
+
+/** A redirect with headers of its own. `location` must be ASCII, as parsed URLs are. */
+export const redirectResponse = (location: string): PageResponse => ({
+  status: 302,
+  headers: { location, "cache-control": "private, no-store" },
+  body: EMPTY_BODY,
+});
+
+/** Copies a response, so that it stays unchanged across an `await`. */
+export function copyResponse(response: RedirectorResponse): RedirectorResponse {
+  if (!("location" in response) || typeof response.location === "string") return { ...response };
+  return { location: copySlice(response.location) };
+}
+
+/** Waits for a response; one that is there is copied first, as another request may change it during the `await`. */
+export const settle = async (
+  response: RedirectorResponse | Promise<RedirectorResponse>,
+): Promise<RedirectorResponse> =>
+  response instanceof Promise ? await response : copyResponse(response);

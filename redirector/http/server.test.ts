@@ -1,0 +1,634 @@
+/** Goal: for any bytes on a connection, each request gets one response, in order, or is rejected. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+
+import fc from "fast-check";
+
+import { sliceToString } from "../../shared/bytes.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { createConnectionCaps } from "./connection-caps.ts";
+import type { IncomingRequest } from "./request.ts";
+import { createResponseWriter } from "./response-writer.ts";
+import type { RedirectorResponse } from "./response.ts";
+import { startServer } from "./server.ts";
+import { WRITE_BUFFER_BYTES } from "./write-buffer.ts";
+
+const SLOW_MS = 5;
+/** Longer than a turn of the event loop may take before each connection gets only one more request. */
+const COSTLY_MS = 6;
+const LARGE = Buffer.alloc(60_000, "x");
+
+let server: ReturnType<typeof startServer>;
+let port: number;
+let commits = 0;
+/** How many requests had been handled when each turn of the event loop was over. */
+let turns: number[] = [];
+let handled: string[] = [];
+let errors: string[] = [];
+let latencies: { ms: number; responses: number }[] = [];
+
+/** Keeps the event loop busy, as rules that look at a long request do. */
+function spend(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+/** Redirects to the request's path and body; `/slow` after a delay, `/large` with a long body. */
+function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse> {
+  const path = head.bytes.toString("latin1", head.path.start, head.path.end);
+  // Of /c in hexadecimal digits: a Location cannot contain every byte.
+  const sent =
+    path === "/c" ? Buffer.from(sliceToString(body)).toString("hex") : sliceToString(body);
+  const text = `${path} ${sent}`.trim();
+  handled.push(text);
+  if (path === "/costly") spend(COSTLY_MS);
+  if (path.startsWith("/fail")) return Promise.reject(new Error("Something is broken."));
+  if (path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => ({ location: text }));
+  if (path.startsWith("/throw")) throw new Error("Something is broken.");
+  if (path.startsWith("/huge")) return { location: "x".repeat(WRITE_BUFFER_BYTES) };
+  if (path.startsWith("/large")) return { status: 200, headers: {}, body: LARGE };
+  if (path === "/page") return { status: 404, headers: {}, body: Buffer.from("söme text") };
+  return { location: text };
+}
+
+const deps: Parameters<typeof startServer>[1] = {
+  handle,
+  writer: createResponseWriter(),
+  commit() {
+    commits++;
+    turns.push(handled.length);
+  },
+  bodyBytesMax: 1_000,
+  connectionsMax: 2_000,
+  caps: createConnectionCaps({ perNetworkMax: 2_000, isExempt: () => false }),
+  proxyProtocol: false,
+  normalizeAddress: (peer) => peer,
+  onSent: (ms, responses) => void latencies.push({ ms, responses }),
+  onError: (reason) => void errors.push(reason),
+};
+
+beforeAll(() => {
+  server = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, deps);
+  port = Number(server.url.port);
+});
+afterAll(() => server.stop());
+
+const get = (path: string, fields = ""): string =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
+
+/** Sends pieces one after the other, and returns everything received until the connection is closed. */
+async function exchange(
+  pieces: readonly (string | Buffer)[],
+  { end = false, at = port } = {},
+): Promise<string> {
+  const socket = await open(at);
+  let received = "";
+  socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
+  const closed = new Promise((resolve) => socket.on("close", resolve));
+  for (const piece of pieces) {
+    socket.write(piece);
+    // Otherwise the pieces would arrive as one.
+    if (pieces.length > 1) await Bun.sleep(0);
+  }
+  if (end) socket.end();
+  await closed;
+  return received;
+}
+
+function open(at = port): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port: at, host: "127.0.0.1", noDelay: true }, () => resolve(socket));
+    socket.on("error", reject);
+  });
+}
+
+/** Opens connections in batches: the kernel limits those that a listener has not accepted yet. */
+async function openMany(count: number): Promise<(Socket | undefined)[]> {
+  const sockets: (Socket | undefined)[] = [];
+  while (sockets.length < count) {
+    const some = Array.from({ length: 100 }, () => open().catch(() => undefined));
+    sockets.push(...(await Promise.all(some)));
+  }
+  return sockets;
+}
+
+const LAST = get("/last", "Connection: close\r\n");
+
+/** Parses responses: the status and Location of each. */
+function parseResponses(text: string): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf("\r\n\r\n", at);
+    const head = text.slice(at, end);
+    const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(head) ?? [];
+    if (end < 0 || status === undefined)
+      throw new Error(`Not a response: ${text.slice(at, at + 200)}`);
+    const [, location] = /\r\nLocation: (.*)$/m.exec(head) ?? [];
+    found.push(location === undefined ? status : `${status} ${location}`);
+    at = end + 4 + Number(/\r\nContent-Length: (\d+)/.exec(head)?.[1] ?? 0);
+  }
+  return found;
+}
+
+const countPausedRequests = () => handled.filter((path) => path === "/large-paused").length;
+
+describe("a connection", () => {
+  test("gets responses in the order of its requests, however they arrive, slow ones too", async () => {
+    const requests = [get("/1"), get("/slow2"), get("/page"), get("/slow3"), get("/4"), LAST];
+    const expected = ["302 /1", "302 /slow2", "404", "302 /slow3", "302 /4", "302 /last"];
+    expect(parseResponses(await exchange([requests.join("")]))).toEqual(expected);
+    expect(parseResponses(await exchange(requests))).toEqual(expected);
+    expect(parseResponses(await exchange(requests.join("").split("")))).toEqual(expected);
+  });
+
+  test("gets one response a turn while its requests are costly, and others come between them", async () => {
+    const [turnsBefore, handledBefore] = [turns.length, handled.length];
+    const costly = get("/costly").repeat(20);
+    const [first, second] = await Promise.all([
+      exchange([costly + LAST]),
+      exchange([costly + LAST]),
+    ]);
+    for (const text of [first, second]) expect(parseResponses(text)).toHaveLength(21);
+    const ends = turns.slice(turnsBefore);
+    const handledInTurn = ends.map((end, i) => end - (ends[i - 1] ?? handledBefore));
+    // One of each connection.
+    expect(Math.max(...handledInTurn)).toBeLessThanOrEqual(2);
+  });
+
+  test("may be cut at every byte", async () => {
+    const post = "POST /form HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+    const text = `${get("/cut")}${post}${LAST}`;
+    const cuts = Array.from({ length: text.length - 1 }, (_, i) => i + 1);
+    for (let start = 0; start < cuts.length; start += 20) {
+      const some = cuts.slice(start, start + 20);
+      const all = await Promise.all(
+        some.map((cut) => exchange([text.slice(0, cut), text.slice(cut)])),
+      );
+      for (const response of all)
+        expect(parseResponses(response)).toEqual(["302 /cut", "302 /form hello", "302 /last"]);
+    }
+  });
+
+  test("that is half closed gets its responses", async () => {
+    for (const request of [get("/half"), get("/slow-half"), get("/half") + get("/slow-half")]) {
+      const text = await exchange([request], { end: true });
+      expect(parseResponses(text)).toHaveLength(request.split("GET").length - 1);
+      expect(text).toContain("half");
+    }
+    expect(await exchange([get("/x").slice(0, -3)], { end: true })).toBe("");
+  });
+
+  test("of HTTP/1.0 is closed unless it requests keep-alive", async () => {
+    expect(parseResponses(await exchange(["GET /old HTTP/1.0\r\n\r\n"]))).toEqual(["302 /old"]);
+    const keepAlive = "GET /kept HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+    const text = await exchange([keepAlive + LAST]);
+    expect(parseResponses(text)).toEqual(["302 /kept", "302 /last"]);
+    expect(text).toContain("Connection: keep-alive");
+  });
+
+  test.each([
+    ["/fail", "request"],
+    ["/throw", "request"],
+    ["/huge", "response"],
+  ])("is closed when its response fails, and others are not: %s", async (path, reason) => {
+    errors = [];
+    expect(await exchange([get(path)])).toBe("");
+    // Earlier requests get their responses, and later ones are not read.
+    const earlier = [get("/1"), get("/slow2")].join("");
+    expect(parseResponses(await exchange([earlier + get(path) + get("/after")]))).toEqual([
+      "302 /1",
+      "302 /slow2",
+    ]);
+    expect(handled).not.toContain("/after");
+    expect(errors).toEqual([reason, reason]);
+    expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
+  });
+
+  test("has the latency of each response observed once, slow ones with their wait", async () => {
+    latencies = [];
+    await exchange([get("/1").repeat(40) + get("/slow") + LAST]);
+    await eventually(async () => {
+      const responses = latencies.reduce((sum, one) => sum + one.responses, 0);
+      expect(responses).toBe(42);
+    }, 1_000);
+    // Responses that are sent together are observed together.
+    expect(latencies.length).toBeLessThan(10);
+    for (const { ms } of latencies) expect(ms).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...latencies.map(({ ms }) => ms))).toBeGreaterThan(SLOW_MS / 2);
+  });
+
+  test("gets its response when its click cannot be written", async () => {
+    errors = [];
+    const failing = startServer(
+      { host: "127.0.0.1", port: 0, tls: undefined },
+      {
+        ...deps,
+        commit: () => {
+          throw new Error("The disk is broken.");
+        },
+      },
+    );
+    const text = await exchange([get("/1") + LAST], { at: Number(failing.url.port) });
+    expect(parseResponses(text)).toEqual(["302 /1", "302 /last"]);
+    expect(new Set(errors)).toEqual(new Set(["commit"]));
+    await failing.stop();
+  });
+
+  test("with thousands of requests in one piece gets all responses, and others get theirs in between", async () => {
+    handled = [];
+    const count = 20_000;
+    const flood = exchange([get("/f").repeat(count) + LAST]);
+    const other = await open();
+    await eventually(async () => expect(handled).toContain("/f"), 5_000);
+    other.write(get("/other", "Connection: close\r\n"));
+    other.resume();
+    expect(parseResponses(await flood)).toHaveLength(count + 1);
+    expect(handled.indexOf("/other")).toBeGreaterThan(-1);
+    expect(handled.indexOf("/other")).toBeLessThan(count - 1_000);
+  });
+
+  test("that does not read its responses is not read further, and gets all of them in the end", async () => {
+    const socket = await open();
+    socket.pause();
+    const count = 200;
+    socket.write(get("/large-paused").repeat(count) + LAST);
+    await Bun.sleep(200);
+    expect(countPausedRequests()).toBeLessThan(count);
+    let bytes = 0;
+    socket.on("data", (data: Buffer) => void (bytes += data.length));
+    socket.resume();
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect(countPausedRequests()).toBe(count);
+    expect(bytes).toBeGreaterThan(count * LARGE.length);
+  });
+
+  test("that is reset affects no other", async () => {
+    for (let i = 0; i < 200; i++) {
+      const socket = await open();
+      socket.on("error", () => undefined);
+      socket.write(i % 2 === 0 ? get("/slow-reset") : get("/large").repeat(20));
+      socket.resetAndDestroy();
+    }
+    expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
+    await eventually(async () => expect(server.connections().open).toBe(0), 5_000);
+  });
+
+  test("may be one of thousands that are idle", async () => {
+    const idle = await openMany(1_500);
+    expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
+    await eventually(async () => expect(server.connections().open).toBe(1_500), 10_000);
+    // Connections beyond the limit are closed at once, or take the place of idle ones.
+    const excess = await Promise.all(
+      Array.from({ length: 600 }, () => open().catch(() => undefined)),
+    );
+    await eventually(async () => {
+      const { rejected, evicted } = server.connections();
+      expect(rejected.total + evicted).toBeGreaterThan(50);
+    }, 5_000);
+    expect(server.connections().open).toBeLessThanOrEqual(deps.connectionsMax);
+    for (const socket of [...idle, ...excess]) socket?.destroy();
+    await eventually(async () => expect(server.connections().open).toBe(0), 5_000);
+  });
+
+  describe("beyond the limit", () => {
+    let small: ReturnType<typeof startServer>;
+    let at: number;
+    let respond: () => void;
+    let sockets: Socket[];
+    beforeEach(() => {
+      const pending = new Promise<void>((resolve) => (respond = resolve));
+      const options = {
+        ...deps,
+        connectionsMax: 10,
+        handle: (incoming: IncomingRequest) => {
+          const response = handle(incoming);
+          return response instanceof Promise ? pending.then(() => response) : response;
+        },
+      };
+      small = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, options);
+      at = Number(small.url.port);
+      sockets = [];
+    });
+    afterEach(async () => {
+      respond();
+      for (const socket of sockets) socket.destroy();
+      await small.stop();
+    });
+
+    /** Opens a connection that sends `text`; `state` says what has become of it. */
+    async function openWith(text: string): Promise<{ received: string; closed: boolean }> {
+      const state = { received: "", closed: false };
+      const socket = await open(at);
+      sockets.push(socket);
+      socket.on("error", () => undefined);
+      socket.on("data", (data: Buffer) => void (state.received += data.toString("latin1")));
+      socket.on("close", () => void (state.closed = true));
+      socket.write(text);
+      return state;
+    }
+    const fill = async (text: string, count: number) => {
+      const states = [];
+      for (let i = 0; i < count; i++) states.push(await openWith(text));
+      return states;
+    };
+    const expectOpen = (count: number) =>
+      eventually(async () => expect(small.connections().open).toBe(count), 5_000);
+
+    test("takes the place of the oldest that is idle, and of none that awaits its response", async () => {
+      const [waiting] = await fill(get("/slow"), 1);
+      const idle = await fill("G", 9);
+      await expectOpen(10);
+      expect(parseResponses(await exchange([LAST], { at }))).toEqual(["302 /last"]);
+      await eventually(async () => expect(idle.map(({ closed }) => closed)).toContain(true), 5_000);
+      expect(idle.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(8).fill(false)]);
+      expect(small.connections()).toMatchObject({ evicted: 1, rejected: { total: 0 } });
+      respond();
+      await eventually(
+        async () => expect(parseResponses(waiting?.received ?? "")).toEqual(["302 /slow"]),
+        5_000,
+      );
+    });
+
+    test("takes the place of one in use only if none is without requests", async () => {
+      const used = await fill(get("/1"), 5);
+      await eventually(
+        async () => expect(used.every(({ received }) => received.includes("302"))).toBe(true),
+        5_000,
+      );
+      const unused = await fill("G", 5);
+      await expectOpen(10);
+      await fill(get("/slow"), 5);
+      await eventually(async () => expect(unused.every(({ closed }) => closed)).toBe(true), 5_000);
+      expect(used.some(({ closed }) => closed)).toBe(false);
+      await fill(get("/slow"), 5);
+      await eventually(async () => expect(used.every(({ closed }) => closed)).toBe(true), 5_000);
+    });
+
+    test("is closed at once when all others await their responses", async () => {
+      await fill(get("/slow"), 10);
+      await expectOpen(10);
+      await eventually(async () => expect(await exchange([LAST], { at })).toBe(""), 5_000);
+      expect(small.connections().evicted).toBe(0);
+      expect(small.connections().rejected.total).toBeGreaterThan(0);
+    });
+  });
+
+  test("is not reset by the response that ends it while its client goes on sending", async () => {
+    // Far more than fits into the buffers of both kernels.
+    const rest = Buffer.alloc(32 * 1024 * 1024, "x");
+    const tooLong = `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${rest.length}\r\n\r\n`;
+    for (const start of [tooLong, "GET / HTTP/9.9\r\n\r\n", LAST]) {
+      const socket = await open();
+      let received = "";
+      let error: Error | undefined;
+      socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
+      socket.on("error", (cause) => void (error = cause));
+      socket.write(start);
+      socket.end(rest);
+      await new Promise((resolve) => socket.on("close", resolve));
+      expect(error).toBeUndefined();
+      expect(parseResponses(received)).toHaveLength(1);
+    }
+  });
+
+  test("that its client never ends is closed some seconds after its last response", async () => {
+    const socket = await open();
+    socket.allowHalfOpen = true;
+    let ended = false;
+    socket.on("error", () => undefined);
+    socket.on("end", () => void (ended = true));
+    socket.resume();
+    socket.write("GET / HTTP/1.1\r\n\r\n");
+    await eventually(async () => expect(ended).toBe(true), 1_000);
+    await eventually(async () => expect(server.connections().open).toBe(0), 10_000);
+    socket.destroy();
+  });
+
+  test("that is slow to send its request is closed", async () => {
+    const before = Date.now();
+    expect(await exchange([get("/never").slice(0, 20)])).toBe("");
+    expect(Date.now() - before).toBeGreaterThan(4_000);
+  });
+
+  test("has the clicks of its requests committed before responses are sent", async () => {
+    const before = commits;
+    await exchange([LAST]);
+    expect(commits).toBeGreaterThan(before);
+  });
+});
+
+/** A form that is sent only after a response with status 100. */
+const postLater = (length: number): string =>
+  `POST /p HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: ${length}\r\n\r\n`;
+
+describe("a request that expects 100", () => {
+  test("is asked for its body once, after the responses of earlier requests", async () => {
+    const socket = await open();
+    let received = "";
+    socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
+    socket.write(get("/slow") + postLater(6));
+    await eventually(
+      async () => expect(parseResponses(received)).toEqual(["302 /slow", "100"]),
+      1_000,
+    );
+    socket.write("abc");
+    socket.write("def" + LAST);
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect(parseResponses(received)).toEqual(["302 /slow", "100", "302 /p abcdef", "302 /last"]);
+  });
+
+  test("is not asked for a body that it sends at once, or that is too long", async () => {
+    expect(parseResponses(await exchange([`${postLater(3)}abc${LAST}`]))).toEqual([
+      "302 /p abc",
+      "302 /last",
+    ]);
+    expect(parseResponses(await exchange([postLater(1_001)]))).toEqual(["413"]);
+  });
+});
+
+describe("an ambiguous request", () => {
+  const SMUGGLED = get("/smuggled");
+  const CHUNKED = "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  test.each([
+    [
+      "a length and a coding",
+      `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "a coding and a length",
+      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "a coding that is not known",
+      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "two codings",
+      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+    ],
+    ["a chunk whose size is signed", `${CHUNKED}-1\r\n\r\n${SMUGGLED}`],
+    ["a chunk whose size is prefixed", `${CHUNKED}0x1\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk without a size", `${CHUNKED}\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk size after a blank", `${CHUNKED} 1\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk size of nine digits", `${CHUNKED}000000001\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a chunk that is longer than its size", `${CHUNKED}1\r\nxy\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a line feed after a chunk size", `${CHUNKED}1\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a line feed in an extension", `${CHUNKED}1;a\nb\r\nx\r\n0\r\n\r\n${SMUGGLED}`],
+    ["a trailer without a colon", `${CHUNKED}0\r\n${SMUGGLED}`],
+    ["chunks that are too long", `${CHUNKED}${"1\r\nx\r\n".repeat(1_001)}0\r\n\r\n${SMUGGLED}`],
+    ["trailers that are too long", `${CHUNKED}0\r\n${"X: y\r\n".repeat(2_000)}\r\n${SMUGGLED}`],
+    ["a chunk size of four gigabytes", `${CHUNKED}ffffffff\r\n${SMUGGLED}`],
+    [
+      "a coding with a blank before its colon",
+      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "a coding on a folded line",
+      `POST /a HTTP/1.1\r\nHost: a\r\nX: y\r\n Transfer-Encoding: chunked\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "two lengths",
+      `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "a list of lengths",
+      `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0, ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
+    ],
+    ["a signed length", `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: +0\r\n\r\n${SMUGGLED}`],
+    [
+      "a body of a GET",
+      `GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
+    ],
+    ["a line feed as the end of a line", `GET /a HTTP/1.1\r\nHost: a\nX: y\r\n\r\n${SMUGGLED}`],
+    [
+      "a carriage return within a line",
+      `GET /a HTTP/1.1\r\nHost: a\r\nX: y\rGET /smuggled HTTP/1.1\r\n\r\n`,
+    ],
+    ["a NUL", `GET /a HTTP/1.1\r\nHost: a\r\nX: \u0000\r\n\r\n${SMUGGLED}`],
+    ["two hosts", `GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n${SMUGGLED}`],
+    [
+      "a line without a colon",
+      `GET /a HTTP/1.1\r\nHost: a\r\nGET /smuggled HTTP/1.1\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "a body too large",
+      `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "a head too large",
+      `GET /a HTTP/1.1\r\nHost: a\r\nX: ${"y".repeat(20_000)}\r\n\r\n${SMUGGLED}`,
+    ],
+    [
+      "bytes that are not HTTP",
+      "\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003\u0003",
+    ],
+  ])("is rejected once, and the connection is closed: %s", async (_name, text) => {
+    handled = [];
+    const response = await exchange([Buffer.from(text, "latin1")]);
+    expect(parseResponses(response)).toHaveLength(1);
+    expect(response).toMatch(/^HTTP\/1\.1 (400|413|431|501) /);
+    expect(response).toContain("Connection: close");
+    expect(handled).toEqual([]);
+  });
+});
+
+test("any sequence of requests gets the same responses, in whatever pieces it arrives", async () => {
+  const request = fc.oneof(
+    fc.nat({ max: 999 }).map((n) => ({ text: get(`/n${n}`), response: `302 /n${n}` })),
+    fc.nat({ max: 999 }).map((n) => ({ text: get(`/slow${n}`), response: `302 /slow${n}` })),
+    fc.constant({ text: get("/page"), response: "404" }),
+    fc
+      .string({ unit: fc.constantFrom("a", "b", "c"), minLength: 1, maxLength: 300 })
+      .map((body) => ({
+        text: `POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        response: `302 /p ${body}`,
+      })),
+    fc
+      .array(
+        fc.string({ unit: fc.constantFrom("a", "b", "\r", "\n"), minLength: 1, maxLength: 40 }),
+        {
+          minLength: 1,
+          maxLength: 5,
+        },
+      )
+      .map((chunks) => ({
+        text: `POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunks
+          .map((chunk) => `${chunk.length.toString(16)};x="y"\r\n${chunk}\r\n`)
+          .join("")}0\r\nX-Trailer: z\r\n\r\n`,
+        response: `302 /c ${Buffer.from(chunks.join("")).toString("hex")}`,
+      })),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(request, { maxLength: 12 }),
+      fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }),
+      async (requests, cuts) => {
+        const text = requests.map((r) => r.text).join("") + LAST;
+        const at = [0, ...cuts.map((cut) => Math.floor(cut * text.length)), text.length].toSorted(
+          (a, b) => a - b,
+        );
+        const pieces = at
+          .slice(1)
+          .map((end, i) => text.slice(at[i] ?? 0, end))
+          .filter((piece) => piece !== "");
+        expect(parseResponses(await exchange(pieces))).toEqual([
+          ...requests.map((r) => r.response),
+          "302 /last",
+        ]);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+describe("a server behind a proxy that speaks the PROXY protocol", () => {
+  const header = "PROXY TCP4 203.0.113.9 10.0.0.1 5000 80\r\n";
+  const last = get("/", "Connection: close\r\n");
+  let proxied: ReturnType<typeof startServer>;
+  let at: number;
+  beforeAll(() => {
+    proxied = startServer(
+      { host: "127.0.0.1", port: 0, tls: undefined },
+      { ...deps, handle: ({ peer }) => ({ location: `/${peer}` }), proxyProtocol: true },
+    );
+    at = Number(proxied.url.port);
+  });
+  afterAll(() => proxied.stop());
+
+  test("takes the client's address of all requests from the PROXY header", async () => {
+    const responses = await exchange([header + get("/") + last], { at });
+    expect(responses.match(/(?<=Location: )[^\r]*/g)).toEqual(["/203.0.113.9", "/203.0.113.9"]);
+  });
+
+  test("reads the header in pieces", async () => {
+    const pieces = (header + last).split("");
+    expect(await exchange(pieces, { at })).toContain("Location: /203.0.113.9\r\n");
+  });
+
+  test("closes connections without it", async () => {
+    expect(await exchange([last], { at })).toBe("");
+  });
+});
+
+describe("a server with a certificate", () => {
+  test("responds only over TLS", async () => {
+    const fixtures = join(import.meta.dir, "fixtures");
+    const tls = {
+      cert: join(fixtures, "localhost-cert.pem"),
+      key: join(fixtures, "localhost-key.pem"),
+    };
+    const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
+    const url = `https://localhost:${secure.url.port}/abc`;
+    const ca = Bun.file(tls.cert);
+    for (let i = 0; i < 3; i++) {
+      const { status, headers } = await fetch(url, { redirect: "manual", tls: { ca } });
+      expect([status, headers.get("location")]).toEqual([302, "/abc"]);
+    }
+    const large = await fetch(`https://localhost:${secure.url.port}/large`, { tls: { ca } });
+    expect(await large.text()).toBe(LARGE.toString());
+    const plain = get("/", "Connection: close\r\n");
+    expect(await exchange([plain], { at: Number(secure.url.port) })).not.toContain("302");
+    await secure.stop();
+  });
+});

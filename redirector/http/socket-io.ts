@@ -1,0 +1,41 @@
+/** Bytes that wait: input for its turn, and output until the socket accepts it. */
+import { bufferInput, type Client, INPUT_BYTES_MAX } from "./connection.ts";
+
+/** Buffers the rest of the input for a later turn; pauses the socket while there is much of it. */
+export function bufferRest(socket: Client, bytes: Buffer, from: number, seconds: number): void {
+  const connection = socket.data;
+  bufferInput(connection, bytes, from, seconds);
+  const shouldPause =
+    connection.responseBuffered && (connection.input?.length ?? 0) > INPUT_BYTES_MAX;
+  if (shouldPause === connection.paused) return;
+  connection.paused = shouldPause;
+  if (shouldPause) socket.pause();
+  else socket.resume();
+}
+
+/** Sends a part of `bytes`, whose memory is reused; what the socket does not accept is copied, and waits. */
+export function send(socket: Client, bytes: Buffer, start: number, end: number): void {
+  const connection = socket.data;
+  const length = end - start;
+  if (connection.unsent !== undefined) {
+    connection.unsent = Buffer.concat([connection.unsent, bytes.subarray(start, end)]);
+    return;
+  }
+  const written = socket.write(bytes, start, length);
+  if (written >= 0 && written < length) {
+    connection.unsent = Buffer.from(bytes.subarray(start + written, end));
+  }
+}
+
+/** Sends more of what waits, once the socket accepts it. */
+export function sendUnsent(socket: Client, unsent: Buffer): void {
+  const written = Math.max(0, socket.write(unsent));
+  socket.data.unsent = written < unsent.length ? unsent.subarray(written) : undefined;
+}
+
+/** Ends a connection; only its sending side while the client may still be sending: see `LINGER_SECONDS`. */
+export function end(socket: Client): void {
+  const { lingers, peerEnded } = socket.data;
+  if (lingers && !peerEnded) socket.shutdown();
+  else socket.end();
+}

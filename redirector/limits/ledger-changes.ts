@@ -1,0 +1,162 @@
+/**
+ * Changes the ledgers of limits: leases clicks, and reports what was used. Each change is a compare-and-set that is
+ * repeated until no other redirector is faster; of one limit, one is in progress at a time.
+ */
+import type { ClickLimit, LeaseEntry, Ledger } from "../../shared/contracts/click-limits.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Continuity } from "./continuity.ts";
+import type { Holding, Holdings, Taken } from "./holdings.ts";
+import { lease, type LeaseStep, settle, usedAtMost } from "./lease.ts";
+import type { Ledgers } from "./ledgers.ts";
+
+/** How long a lease lives: for so long, clicks that are not used are kept from other redirectors. */
+const LEASE_MS = 2_000;
+
+/** After a change that failed, how soon what was used is reported. */
+const RETRY_MS = 1_000;
+
+/** Attempts while other redirectors replace the same ledger. */
+const RACES_MAX = 30;
+
+/** How long a refusal is believed without reading the ledger again. */
+const SPENT_MS = 1_000;
+const BUSY_MS = 100;
+
+type ChangesDeps = {
+  ledgers: Pick<Ledgers, "read" | "replace">;
+  holdings: Pick<Holdings, "open" | "write" | "close">;
+  continuity: Pick<Continuity, "isOpen" | "known" | "accepts">;
+  /** The id of this redirector in ledgers. */
+  holder: Uuid;
+  log: Log;
+  clock: () => number;
+};
+
+export type LedgerChanges = {
+  /** Leases clicks of a limit; remembers a refusal. */
+  acquire(holding: Holding, limit: ClickLimit): Promise<LeaseStep["outcome"]>;
+  /** Reports what was used, and gives back the rest of the lease. */
+  report(holding: Holding): Promise<void>;
+  /** Whether the ledger leaves no click; changes nothing. False when it cannot be read. */
+  readSpent(holding: Holding, limit: ClickLimit): Promise<boolean>;
+};
+
+export function createLedgerChanges(deps: ChangesDeps): LedgerChanges {
+  const { ledgers, continuity, holder, log, clock } = deps;
+  const change = createChange(deps);
+  const toHolder = ({ used }: Holding) => ({ id: holder, used });
+
+  function refuse(holding: Holding, { max }: ClickLimit, outcome: Taken, forMs: number): void {
+    holding.refusal = { outcome, max, until: clock() + forMs };
+  }
+
+  async function acquire(holding: Holding, limit: ClickLimit): Promise<LeaseStep["outcome"]> {
+    let outcome: LeaseStep["outcome"] = "busy";
+    try {
+      if (continuity.isOpen())
+        outcome = await change(holding, (ledger) => {
+          const { waiting } = holding;
+          return lease(ledger, limit, toHolder(holding), { now: unixSeconds(), waiting });
+        });
+    } catch (error) {
+      log.debug({ error }, "click_lease_failed");
+    }
+    if (outcome !== "leased")
+      refuse(holding, limit, outcome, outcome === "spent" ? SPENT_MS : BUSY_MS);
+    return outcome;
+  }
+
+  async function report(holding: Holding): Promise<"busy"> {
+    try {
+      await change(holding, (ledger) => {
+        const settled = settle(ledger, toHolder(holding), unixSeconds());
+        return { ledger: settled, upTo: holding.used, outcome: "busy" };
+      });
+    } catch (error) {
+      log.debug({ error }, "click_lease_not_returned");
+    }
+    return "busy";
+  }
+
+  return {
+    acquire: (holding, limit) => runAlone(holding, () => acquire(holding, limit)),
+    report: async (holding) => void (await runAlone(holding, () => report(holding))),
+    async readSpent(holding, limit) {
+      try {
+        const { ledger } = await ledgers.read(limit.id);
+        const now = unixSeconds();
+        const { outcome } = lease(ledger, limit, toHolder(holding), { now, waiting: 0 });
+        if (outcome === "spent") refuse(holding, limit, outcome, SPENT_MS);
+        else holding.leftUntil = clock() + SPENT_MS;
+        return outcome === "spent";
+      } catch (error) {
+        log.debug({ error }, "click_limit_not_read");
+        return false;
+      }
+    },
+  };
+}
+
+/** Runs a change of a ledger, or joins the one in progress. */
+const runAlone = (
+  holding: Holding,
+  run: () => Promise<LeaseStep["outcome"]>,
+): Promise<LeaseStep["outcome"]> =>
+  (holding.changing ??= run().finally(() => (holding.changing = undefined)));
+
+/** Returns the function that reads a ledger and replaces it by that of `step`. */
+function createChange({ ledgers, holdings, continuity, holder, clock }: ChangesDeps) {
+  /** Takes for used what the ledger says that this redirector may have used, unless the file knows more. */
+  function correct(holding: Holding, entry: LeaseEntry | undefined): void {
+    const mayHaveUsed = holding.state === "open" ? (entry?.used ?? 0) : usedAtMost(entry);
+    const used = Math.max(holding.used, mayHaveUsed);
+    if (holding.state !== "open" || used !== holding.used) holdings.write(holding, used, "open");
+    holding.upTo = holding.used;
+  }
+
+  /** Returns "accepted", "replaced" when another redirector was faster, or "rolled back" when the stream has lost messages. */
+  async function replace(
+    holding: Holding,
+    ledger: Ledger,
+    sequence: number,
+  ): Promise<"accepted" | "replaced" | "rolled back"> {
+    const known = continuity.known();
+    holding.uncertain = true;
+    const replaced = await ledgers.replace(holding.id, ledger, sequence);
+    // If another one was faster, this replacement, and those before it, can no longer arrive.
+    holding.uncertain = false;
+    if (replaced === undefined) return "replaced";
+    return continuity.accepts(replaced, known) ? "accepted" : "rolled back";
+  }
+
+  return async (
+    holding: Holding,
+    step: (ledger: Ledger) => LeaseStep,
+  ): Promise<LeaseStep["outcome"]> => {
+    // What was in hand is given back by the change, so it must not be used meanwhile.
+    holding.upTo = holding.used;
+    holdings.open.add(holding);
+    holding.reportAt = clock() + RETRY_MS;
+    for (let race = 0; race < RACES_MAX; race++) {
+      const { ledger, sequence } = await ledgers.read(holding.id);
+      correct(holding, ledger.entries[holder]);
+      const next = step(ledger);
+      if (next.ledger !== ledger || holding.uncertain) {
+        const outcome = await replace(holding, next.ledger, sequence);
+        if (outcome === "rolled back") return "busy";
+        if (outcome === "replaced") {
+          await Bun.sleep(Math.random() * Math.min(race, 10));
+          continue;
+        }
+      }
+      holding.upTo = next.upTo;
+      if (next.outcome === "leased") holding.reportAt = clock() + LEASE_MS;
+      else holdings.close(holding);
+      return next.outcome;
+    }
+    return "busy";
+  };
+}
+
+const unixSeconds = (): number => Math.floor(Date.now() / 1_000);

@@ -1,0 +1,77 @@
+/** Waits until the store has what the feed has. */
+import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import type { FeedState } from "../../shared/links-store/schema.ts";
+import type { Nats } from "../../shared/nats.ts";
+import { createCoalesced } from "./coalesced.ts";
+
+/** How long NATS may take to say where the feed ends, and how long the store may take to get there. */
+const END_TIMEOUT_MS = 500;
+const CATCH_UP_TIMEOUT_MS = 2_000;
+const CATCH_UP_POLL_MS = 5;
+
+const RETRY_MS = 50;
+
+/** After this long without NATS, an alias that a complete store does not have is taken for one without a link. */
+const AWAY_MS = 10_000;
+
+type CatchUpDeps = {
+  nats: Pick<Nats, "connection" | "connected">;
+  /** Reads the state of the feed from the store. */
+  readFeed: () => FeedState;
+};
+
+export function createCatchUp({ nats, readFeed }: CatchUpDeps) {
+  /** When there was last a connection to NATS, or this process started. */
+  let connectedAt = performance.now();
+  let isStopped = false;
+
+  /** Reads the end of the feed, as its leader knows it. */
+  const readEnd = createCoalesced(async () => {
+    const connection = await nats.connection;
+    const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
+    const { created, state } = await manager.streams.info(LINKS_STREAM);
+    return { stream: created, sequence: state.last_seq };
+  });
+
+  async function catchUp(): Promise<void> {
+    if (!nats.connected()) {
+      if (performance.now() - connectedAt > AWAY_MS) return;
+      throw new Error("NATS has just gone.");
+    }
+    const end = await readEnd();
+    const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
+    for (;;) {
+      const feed = readFeed();
+      if (feed.stream === end.stream && feed.sequence >= end.sequence) return;
+      if (performance.now() >= deadline) throw new Error("The links store is behind the feed.");
+      await Bun.sleep(CATCH_UP_POLL_MS);
+    }
+  }
+
+  return {
+    /** Notes whether there is a connection to NATS; must be called regularly. */
+    noteConnection(): void {
+      if (nats.connected()) connectedAt = performance.now();
+    },
+    /**
+     * Waits until the store has all that was in the feed when it was called; throws when that takes too long. Without NATS
+     * there is nothing to wait for; but where it has just gone, or is just coming back, others may have put a link into the
+     * feed.
+     */
+    catchUp,
+    /** As {@link catchUp}, but waits for NATS as long as it takes. */
+    async waitUntilCurrent(): Promise<void> {
+      while (!isStopped) {
+        try {
+          await nats.connection;
+          if (nats.connected()) return await catchUp();
+        } catch {
+          // The stream may be having an election, or not exist yet.
+        }
+        await Bun.sleep(RETRY_MS);
+      }
+    },
+    stop: (): void => void (isStopped = true),
+  };
+}

@@ -1,0 +1,174 @@
+/** Follows the feed with one consumer of JetStream. */
+import {
+  AckPolicy,
+  type Consumer,
+  type ConsumerInfo,
+  type ConsumerMessages,
+  DeliverPolicy,
+  type JetStreamManager,
+  type NatsConnection,
+  type StreamInfo,
+} from "nats";
+
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  LINKS_STREAM,
+  readHeartbeat,
+} from "../../shared/contracts/streams.ts";
+import type { FeedEpoch } from "./feed-epoch.ts";
+import type { FeedMessage } from "./feed-message.ts";
+import {
+  continues,
+  isOutdated,
+  isReplicated,
+  NUMBERING_DIFFERENCE_MAX,
+  resume,
+  toNanos,
+} from "./feed-position.ts";
+import type { FeedWriter } from "./feed-writer.ts";
+
+/**
+ * How long one pull waits for changes, and so how often the position is compared with the stream. The client allows no
+ * less.
+ */
+const PULL_EXPIRES_MS = 1_000;
+const PULL_BATCH = 5_000;
+
+/** How much longer a pull may take than it should; then its consumer is gone, with its server. */
+const PULL_GRACE_MS = 300;
+
+/** Changes of a transaction: one takes a tenth of a second, in which readers wait for nothing. */
+const TRANSACTION_CHANGES_MAX = 5_000;
+
+/** The server deletes a consumer that has not pulled for this long; a new one resumes from the position. */
+const CONSUMER_INACTIVE_NS = 30_000_000_000;
+
+export type ConsumeOptions = {
+  /** Copies of the stream, if this process creates it. */
+  streamReplicas: number;
+  /** How long a request to JetStream may take, in milliseconds. */
+  requestTimeoutMs: number;
+  /**
+   * {@link PULL_BATCH}, and how many messages before the position a new consumer begins, as its server may number them
+   * differently; unless a test varies them. Writing a change again does nothing.
+   */
+  pullBatch?: number | undefined;
+  overlapMessages?: number | undefined;
+};
+
+export type ConsumeDeps = ConsumeOptions & {
+  writer: FeedWriter;
+  epoch: FeedEpoch;
+  /** Whether to begin another pull. Throws when the store must not be written any more. */
+  goesOn: () => boolean;
+  onLost: () => void;
+  /** Called when there is a consumer. */
+  onConsumer: () => void;
+  onPull: (messages: ConsumerMessages) => void;
+  /** Called after each pull with which all was well. */
+  onCurrent: () => void;
+};
+
+/** What a consumer has delivered, and what the stream's leader adds to the numbers of the consumer's server. */
+type Delivery = { count: number; last: { sequence: number; at: number }; offset: number };
+
+/** Follows the feed until the consumer or the position in the stream is lost. */
+export async function consume(connection: NatsConnection, deps: ConsumeDeps): Promise<void> {
+  const { writer, epoch, streamReplicas, requestTimeoutMs: timeout } = deps;
+  const options = { timeout, checkAPI: false };
+  const manager = await connection.jetstreamManager(options);
+  const readInfo = () => manager.streams.info(LINKS_STREAM);
+  await ensureLinksStream(manager, streamReplicas);
+  await findPosition(manager, readInfo, deps);
+  const overlap = deps.overlapMessages ?? NUMBERING_DIFFERENCE_MAX;
+  const added = await addConsumer(manager, Math.max(1, writer.feed().sequence + 1 - overlap));
+  deps.onConsumer();
+  const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
+  const consumer = stream.getConsumerFromInfo(added);
+  const delivery: Delivery = { count: 0, last: { sequence: 0, at: 0 }, offset: 0 };
+  while (deps.goesOn()) {
+    const before = delivery.count;
+    if (!(await pull(consumer, delivery, deps))) return;
+    epoch.sweep();
+    // No message does not mean no change: only the stream's own state shows whether the position is at its end.
+    const info = await readInfo();
+    if (!continues(writer.feed(), info)) return;
+    if (isReplicated(info)) adoptNumbers(delivery, info, writer);
+    const left = Math.max(0, info.state.last_seq - writer.feed().sequence);
+    deps.onCurrent();
+    epoch.flush(left);
+    if (left === 0 && epoch.compareCounts()) return;
+    // The stream has more, and the consumer delivered nothing: it is gone. What it delivered says so, and not the
+    // position, which does not move while it delivers the overlap.
+    if (left !== 0 && delivery.count === before) return;
+  }
+}
+
+/** Finds the position to read from: the store's, or the stream's beginning if that says nothing. */
+async function findPosition(
+  manager: JetStreamManager,
+  readInfo: () => Promise<StreamInfo>,
+  { writer, onLost }: ConsumeDeps,
+): Promise<void> {
+  const feed = writer.feed();
+  const resumed = await resume(feed, readInfo, onLost);
+  if (resumed !== feed)
+    writer.save({ ...feed, ...resumed, complete: feed.complete && resumed.sequence > 0 });
+  // Also for a filling that was read in part: nobody knows what the stream was like while there was no consumer.
+  if (resumed.sequence === 0 || !isOutdated(feed, await readHeartbeat(manager))) return;
+  onLost();
+  writer.save({ ...writer.feed(), sequence: 0, complete: false });
+}
+
+/** Pulls messages once, and writes what they change. Returns false when messages were lost with a connection or a pull. */
+async function pull(consumer: Consumer, delivery: Delivery, deps: ConsumeDeps): Promise<boolean> {
+  const { writer, epoch, pullBatch = PULL_BATCH } = deps;
+  const messages = await consumer.fetch({
+    max_messages: pullBatch,
+    expires: PULL_EXPIRES_MS,
+    bind: true,
+  });
+  deps.onPull(messages);
+  const overdue = setTimeout(() => messages.stop(), PULL_EXPIRES_MS + PULL_GRACE_MS);
+  let { pending } = writer.feed();
+  try {
+    for await (const { subject, seq: sequence, data, info } of messages) {
+      // Another consumer begins behind the last one written.
+      if (info.deliverySequence !== ++delivery.count) return false;
+      collect({ subject, sequence: sequence + delivery.offset, data }, deps);
+      delivery.last = { sequence, at: info.timestampNanos };
+      ({ pending } = info);
+      if (pending === 0 || writer.size() >= TRANSACTION_CHANGES_MAX) epoch.flush(pending);
+    }
+    return true;
+  } finally {
+    clearTimeout(overdue);
+    epoch.flush(pending);
+  }
+}
+
+function collect(message: FeedMessage, { writer, epoch }: ConsumeDeps): void {
+  writer.add(message);
+  writer.advance({ sequence: Math.max(writer.next().sequence, message.sequence) });
+  if (message.subject === HEARTBEAT_SUBJECT) epoch.applyHeartbeat(message.data);
+}
+
+/** Takes over the leader's numbers when the last message delivered is the stream's last, which both then have. */
+function adoptNumbers(delivery: Delivery, { state }: StreamInfo, writer: FeedWriter): void {
+  if (delivery.last.at !== toNanos(state.last_ts)) return;
+  delivery.offset = state.last_seq - delivery.last.sequence;
+  const feed = writer.feed();
+  if (feed.sequence !== state.last_seq) writer.save({ ...feed, sequence: state.last_seq });
+}
+
+/** Adds a consumer for this process alone, in memory: when its server dies, another one resumes from the position. */
+const addConsumer = (manager: JetStreamManager, start: number): Promise<ConsumerInfo> =>
+  manager.consumers.add(LINKS_STREAM, {
+    ack_policy: AckPolicy.None,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: start,
+    inactive_threshold: CONSUMER_INACTIVE_NS,
+    mem_storage: true,
+    num_replicas: 1,
+  });

@@ -1,0 +1,82 @@
+/**
+ * Writes what the feed delivers to the store: the changes and the position behind them in one transaction, so that a
+ * start goes on exactly where the last process ended.
+ */
+import { isNotice } from "../../shared/contracts/feed-notices.ts";
+import { shortLinkOfSubject } from "../../shared/contracts/streams.ts";
+import {
+  type Change,
+  type FeedState,
+  toChange,
+  toMalformed,
+} from "../../shared/links-store/schema.ts";
+import type { Log } from "../../shared/log.ts";
+import type { FeedMessage } from "./feed-message.ts";
+import type { FeedRecords } from "./feed-records.ts";
+import type { StoreWriter } from "./store-writer.ts";
+
+/** A failure of the store, not of NATS. */
+export class StoreError extends Error {
+  override name = "StoreError";
+}
+
+type FeedWriterDeps = {
+  store: Pick<StoreWriter, "feed" | "write">;
+  records: Pick<FeedRecords, "read">;
+  log: Log;
+};
+
+export type FeedWriter = ReturnType<typeof createFeedWriter>;
+
+export function createFeedWriter({ store, records, log }: FeedWriterDeps) {
+  let feed = store.feed();
+  const unwritten: Change[] = [];
+  /** The state behind what is unwritten. */
+  let next: FeedState = feed;
+
+  /** Writes the changes that are unwritten, with a state of the feed. Throws {@link StoreError}. */
+  function save(state: FeedState): void {
+    try {
+      store.write(unwritten, state);
+    } catch (error) {
+      throw new StoreError("The links store was not written.", { cause: error });
+    } finally {
+      unwritten.length = 0;
+      next = feed;
+    }
+    feed = state;
+    next = state;
+  }
+
+  return {
+    /** The state of the feed that the store has. */
+    feed: (): FeedState => feed,
+    /** The state behind what is unwritten. */
+    next: (): FeedState => next,
+    /** How many changes are unwritten. */
+    size: (): number => unwritten.length,
+    save,
+    /** Adds what a message changes: nothing if it is about no link, or is a malformed notice. */
+    add(message: FeedMessage): void {
+      const change = toChangeOf(message, records);
+      if (change !== undefined) unwritten.push(change);
+    },
+    /** Changes the state behind what is unwritten. */
+    advance(part: Partial<FeedState>): void {
+      next = { ...next, ...part };
+    },
+    /** Writes what is unwritten, if there is anything new; `pending` more messages are in the stream. */
+    flush(pending: number, complete: boolean): void {
+      const isSame = unwritten.length === 0 && next === feed && pending === feed.pending;
+      if (complete && !feed.complete) log.info("links_store_complete");
+      if (!isSame || complete !== feed.complete) save({ ...next, complete, pending });
+    },
+  };
+}
+
+function toChangeOf(message: FeedMessage, records: Pick<FeedRecords, "read">): Change | undefined {
+  const record = records.read(message);
+  if (record !== undefined) return toChange(record, message.data);
+  const link = shortLinkOfSubject(message.subject);
+  return link === undefined || isNotice(link) ? undefined : toMalformed(link);
+}

@@ -1,0 +1,127 @@
+/** Fills the links store from an image and the feed, in the process that holds the folder's lock. */
+import { existsSync, rmSync } from "node:fs";
+
+import type { Images } from "../../shared/links-store/images.ts";
+import type { Log } from "../../shared/log.ts";
+import { type Nats, openNats } from "../../shared/nats.ts";
+import type { FeedRecords } from "./feed-records.ts";
+import { type Follower, startFollower } from "./follower.ts";
+import { loadImage } from "./image.ts";
+import {
+  damageMarkPath,
+  findStore,
+  isDamage,
+  memoryDir,
+  setAside,
+  storePath,
+} from "./store-files.ts";
+import { releaseReserve } from "./store-reserve.ts";
+import { openWriter, type StoreWriter } from "./store-writer.ts";
+
+/** Pause after the store could not be written. */
+const RETRY_MS = 1_000;
+
+/** Pause between two attempts to load an image. */
+const IMAGE_RETRY_MS = 600_000;
+
+type FillerDeps = {
+  dir: string;
+  natsUrl: string;
+  streamReplicas: number;
+  images: Images | undefined;
+  records: FeedRecords;
+  /** Called after each transaction that changed the store. */
+  onChanged: () => void;
+  log: Log;
+};
+
+export function createStoreFiller(deps: FillerDeps) {
+  const { dir, natsUrl, streamReplicas, images, records, onChanged, log } = deps;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  /** When an image may be loaded again: a disk that has no room for it is not filled again and again. */
+  let imageAt = -Infinity;
+  let follower: Follower | undefined;
+  let nats: Nats | undefined;
+
+  /** Begins with an image, if there is one; returns the stream that continues it. */
+  async function load(connection: Nats): Promise<string | undefined> {
+    if (images === undefined || performance.now() < imageAt) return undefined;
+    imageAt = performance.now() + IMAGE_RETRY_MS;
+    return await loadImage({ dir, images, nats: connection, signal, log });
+  }
+
+  async function fill(): Promise<void> {
+    nats ??= openNats({ url: natsUrl, name: "redirector links", log });
+    if (existsSync(damageMarkPath(dir))) setAside(dir);
+    const stream = existsSync(storePath(dir)) ? undefined : await load(nats);
+    if (signal.aborted) return;
+    using store = openStore(dir, log);
+    if (stream !== undefined) store.write([], { ...store.feed(), stream });
+    const checkStore = createStoreCheck(dir);
+    const watched = { ...store, write: writeAndNotify(store, onChanged) };
+    follower = startFollower({ nats, streamReplicas, store: watched, records, checkStore, log });
+    await follower.ended;
+  }
+
+  return {
+    /** Fills the store until it fails or the filler is stopped; never rejects. */
+    async fill(): Promise<void> {
+      try {
+        await fill();
+      } catch (error) {
+        log.error({ error }, "links_store_failed");
+        if (!mend(error, dir, log) && !signal.aborted) await Bun.sleep(RETRY_MS);
+      }
+    },
+    /** Ends filling, after the transaction that is being written. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      await follower?.stop();
+    },
+    /** Closes the connection to NATS, once nothing is filled any more. */
+    close: async (): Promise<void> => await nats?.close(),
+  };
+}
+
+/** Does what lets the store be written again; false when that is nothing, or when the disk refuses every write. */
+function mend(error: unknown, dir: string, log: Log): boolean {
+  try {
+    if (!isDamage(error)) return releaseReserve(dir);
+    setAside(dir);
+    return true;
+  } catch (failure) {
+    log.error({ error: failure }, "links_store_not_mended");
+    return false;
+  }
+}
+
+/** Opens the store to write; in memory while the disk has no room for one. */
+function openStore(dir: string, log: Log): StoreWriter {
+  const existed = existsSync(storePath(dir));
+  try {
+    return openWriter(dir);
+  } catch (error) {
+    if (existed) throw error;
+    log.error({ error }, "links_store_in_memory");
+    rmSync(storePath(dir), { force: true });
+    return openWriter(memoryDir(dir));
+  }
+}
+
+/** Returns a function that throws when the store that is open now must not be written any more. */
+function createStoreCheck(dir: string): () => void {
+  const opened = findStore(dir)?.inode;
+  return () => {
+    if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
+    if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
+  };
+}
+
+const writeAndNotify =
+  (store: StoreWriter, onChanged: () => void): StoreWriter["write"] =>
+  (...args) => {
+    const changed = store.write(...args);
+    if (changed > 0) onChanged();
+    return changed;
+  };

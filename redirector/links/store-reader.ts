@@ -1,0 +1,58 @@
+/** Reads the links store, and the list of changes by which a process learns which links to take over into memory. */
+import { Database } from "bun:sqlite";
+
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { keyOf } from "../../shared/links-store/record.ts";
+import { readFeed } from "../../shared/links-store/schema.ts";
+import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
+import { storePath } from "./store-files.ts";
+
+/** Memory for pages, in KiB; the rest of the file is in the system's. */
+const CACHE_KIB = 2 * 1024;
+
+/** What changed since a reader looked last: the short links, or too many to tell. */
+export type Changes = { keys: readonly string[]; number: number } | undefined;
+
+export type StoreReader = ReturnType<typeof openReader>;
+
+/**
+ * Opens the store to read; throws while there is none. Each call is one short statement, so that no reader keeps the
+ * write-ahead log from being taken over into the file.
+ */
+export function openReader(dir: string) {
+  const db = new Database(storePath(dir), { readwrite: true, create: false, strict: true });
+  db.run("PRAGMA busy_timeout = 0");
+  db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  db.run("PRAGMA query_only = 1");
+  const find = db.prepare<{ record: Uint8Array }, [string]>(
+    "SELECT record FROM links WHERE key = ?",
+  );
+  const dataVersion = db.prepare<{ data_version: number }, []>("PRAGMA data_version");
+  const bounds = db.prepare<{ first: number | null; last: number | null }, []>(
+    "SELECT (SELECT min(number) FROM changes) AS first, (SELECT max(number) FROM changes) AS last",
+  );
+  const since = db.prepare<{ key: string; number: number }, [number, number]>(
+    "SELECT key, number FROM changes WHERE number > ? ORDER BY number LIMIT ?",
+  );
+
+  return {
+    feed: () => readFeed(db),
+    /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
+    find(domain: string, alias: string): LinkRecord | undefined {
+      const row = find.get(keyOf({ domain, alias }));
+      return row === null ? undefined : decodeStoredRecord(row.record);
+    },
+    /** Another number after each transaction of the writer. */
+    dataVersion: (): number => dataVersion.get()?.data_version ?? 0,
+    /** The number of the last change. */
+    lastChange: (): number => bounds.get()?.last ?? 0,
+    /** The next `limit` keys that changed after the change of a number; undefined when some of them are forgotten. */
+    changesSince(number: number, limit: number): Changes {
+      const first = bounds.get()?.first ?? 1;
+      if (first > number + 1) return undefined;
+      const rows = since.all(number, limit);
+      return { keys: rows.map(({ key }) => key), number: rows.at(-1)?.number ?? number };
+    },
+    close: () => db.close(),
+  };
+}

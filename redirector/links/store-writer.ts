@@ -1,0 +1,143 @@
+/** Writes the links store: in transactions that hold both the records and the position in the feed up to which it has them. */
+import { Database } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
+
+import {
+  type Change,
+  countLinks,
+  type FeedState,
+  preparePut,
+  prepareRemove,
+  readFeed,
+  SCHEMA,
+  setFeed,
+} from "../../shared/links-store/schema.ts";
+import { makeFolder, storePath } from "./store-files.ts";
+import { keepReserve } from "./store-reserve.ts";
+
+/** The changes that readers can take over one by one; a reader that is further behind forgets what it has in memory. */
+export const CHANGES_KEPT = 100_000;
+
+/** Memory for pages, in KiB: most inner pages of the tree are found there. */
+const CACHE_KIB = 64 * 1024;
+
+/** How long a statement of the writer waits for the one before it. Readers wait for nobody. */
+const BUSY_TIMEOUT_MS = 2_000;
+
+/**
+ * The write-ahead log is taken over into the file at this size, and made this small again after it had to grow. By default
+ * SQLite does so after 4 MiB, with two syncs for each thousand changes: that takes twice as long.
+ */
+const WAL_BYTES = 64 * 1024 * 1024;
+
+/** Room that is kept for changes when the disk is full otherwise: as much as taking over a full log needs. */
+const RESERVE_BYTES = WAL_BYTES;
+
+/** {@link WAL_BYTES} on a disk with little room. */
+const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
+
+const PAGE_BYTES = 4096;
+
+export type StoreWriter = ReturnType<typeof openWriter>;
+
+/**
+ * Opens the store to write, and creates it; throws when the file is damaged or the disk is full. Only the process that
+ * holds the folder's lock may do this. Tests that open many keep no room.
+ */
+export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
+  const db = openDatabase(dir, reserveBytes);
+  const put = preparePut(db);
+  const remove = prepareRemove(db);
+  const { note, trim, olderThan } = prepareStatements(db);
+  let links = countLinks(db);
+
+  const write = db.transaction((changes: readonly Change[], feed: FeedState) => {
+    let [changed, added] = [0, 0];
+    for (const change of changes) {
+      const written = put(change);
+      if (!written.changed) continue;
+      note.run(change.key);
+      changed++;
+      added += written.links;
+    }
+    if (changed > 0) trim.run(CHANGES_KEPT);
+    setFeed(db, feed, links + added);
+    return { changed, added };
+  });
+
+  const sweep = db.transaction(
+    (epoch: number, after: string, limit: number, kept: (key: string) => boolean) => {
+      const rows = olderThan.all(after, limit);
+      let [removed, removedLinks] = [0, 0];
+      for (const { key, version } of rows) {
+        if (version >= epoch || kept(key)) continue;
+        removedLinks += remove(key);
+        note.run(key);
+        removed++;
+      }
+      if (removed > 0) trim.run(CHANGES_KEPT);
+      if (removedLinks > 0) setFeed(db, readFeed(db), links - removedLinks);
+      const next = rows.length < limit ? undefined : rows.at(-1)?.key;
+      return { removed, removedLinks, next };
+    },
+  );
+
+  return {
+    feed: () => readFeed(db),
+    /** Stores records that are newer than those it has, and the state of the feed; returns how many were newer. */
+    write(changes: readonly Change[], feed: FeedState): number {
+      const { changed, added } = write.immediate(changes, feed);
+      links += added;
+      return changed;
+    },
+    /** How many links the store has. */
+    links: (): number => links,
+    /**
+     * Removes links that are older than an epoch, of so many after a key. Returns the key to go on after; undefined at the
+     * end.
+     */
+    sweep(
+      epoch: number,
+      after: string,
+      limit: number,
+      kept: (key: string) => boolean = () => false,
+    ): { removed: number; next: string | undefined } {
+      const { removedLinks, ...swept } = sweep.immediate(epoch, after, limit, kept);
+      links -= removedLinks;
+      return swept;
+    },
+    close: () => db.close(),
+    [Symbol.dispose]: () => db.close(),
+  };
+}
+
+/** Opens the file, and creates it; keeps room for changes, or a small log where the disk has none. */
+function openDatabase(dir: string, reserveBytes: number): Database {
+  makeFolder(dir);
+  // It has hashes of passwords. What SQLite makes beside it has the same permissions.
+  closeSync(openSync(storePath(dir), "a", 0o600));
+  const db = new Database(storePath(dir), { create: true, readwrite: true, strict: true });
+  db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  db.run("PRAGMA journal_mode = WAL");
+  // After a power failure the last transactions may be missing, with their position: the feed delivers them again.
+  db.run("PRAGMA synchronous = NORMAL");
+  db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  db.run(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
+  db.run(SCHEMA);
+  const hasRoom = keepReserve(dir, reserveBytes);
+  const logBytes = hasRoom ? WAL_BYTES : WAL_BYTES_SCARCE;
+  db.run(`PRAGMA wal_autocheckpoint = ${logBytes / PAGE_BYTES}`);
+  // What a larger log takes is needed for changes.
+  if (!hasRoom) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  return db;
+}
+
+const prepareStatements = (db: Database) => ({
+  note: db.prepare<undefined, [string]>("INSERT INTO changes (key) VALUES (?)"),
+  trim: db.prepare<undefined, [number]>(
+    "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
+  ),
+  olderThan: db.prepare<{ key: string; version: number }, [string, number]>(
+    "SELECT key, version FROM links WHERE key > ? ORDER BY key LIMIT ?",
+  ),
+});

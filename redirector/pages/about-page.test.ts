@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+
+import { newUuid } from "../../shared/ids.ts";
+import { aboutContent, type AboutLink, creationTimeOf } from "./about-page.ts";
+
+const DAY_MS = 86_400_000;
+const NOW = Date.UTC(2030, 5, 15, 12);
+
+const about = (change: Partial<AboutLink> = {}): string =>
+  aboutContent(
+    { destination: "https://example.com/a?b=1&c", varies: false, path: "/abc", ...change },
+    NOW,
+  );
+
+test("the page names site and address, and follows nothing by itself", () => {
+  const content = about();
+  expect(content).toContain("<strong>example.com</strong>");
+  expect(content).toContain("https://example.com/a?b=1&amp;c");
+  expect(content).toContain('href="/abc"');
+  expect(content).not.toMatch(/<(?:script|meta|img|iframe)|href="https/);
+  expect(content).not.toContain("Title");
+});
+
+test("title, age and the last change of the site are shown where they are known", () => {
+  const content = about({
+    title: "Sale",
+    createdAt: NOW - 3 * DAY_MS,
+    hostChangedAt: NOW - DAY_MS - 1,
+    varies: true,
+  });
+  expect(content).toContain("<dd>Sale</dd>");
+  expect(content).toContain("2030-06-12</time>, 3 days ago");
+  expect(content).toContain("2030-06-14</time>, 1 day ago");
+  expect(content).toContain("other addresses");
+  expect(content).toContain("Sites last changed");
+  expect(about({ hostChangedAt: NOW })).toContain("Leads to this site since");
+  expect(about({ createdAt: NOW + 1 })).toContain("less than a day ago");
+});
+
+test("everything is escaped, and bounded", () => {
+  const content = about({
+    title: `<img src=x onerror=alert(1)>"'&`,
+    destination: `https://example.com/'"<${"&".repeat(20_000)}`,
+    path: `/a"><script>`,
+  });
+  expect(content).not.toMatch(/<(?:img|script)/);
+  expect(content.length).toBeLessThan(60_000);
+});
+
+test("a link's creation is in its id", () => {
+  const before = Date.now();
+  const created = creationTimeOf(newUuid());
+  expect(created).toBeWithin(before - 1, Date.now() + 1);
+  expect(creationTimeOf("0190a5a2-0000-4000-8000-000000000001")).toBeUndefined();
+});

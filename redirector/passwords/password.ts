@@ -1,0 +1,116 @@
+/**
+ * Verifies passwords of links. Argon2id is expensive by design, so few verifications run at a time, off the event
+ * loop, and wrong attempts are rate limited. No limit may let one client lock others out (docs/decisions/0013):
+ *
+ * - Wrong attempts are limited per link and network, and more loosely per link and site.
+ * - The queue for verifications is ordered by the recent wrong attempts of a site, fewest first, not by arrival: a
+ *   first-time visitor is ahead of a client that keeps trying, from however many addresses of its site.
+ * - When the queue is full, the last entry in this order is rejected.
+ * - One site cannot exhaust the limit per link, and this limit does not apply to visitors who know the password.
+ */
+import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
+import { sliceToString } from "../../shared/bytes.ts";
+import { createFixedWindow } from "../../shared/fixed-window.ts";
+import type { CachedLink } from "../../shared/links-store/record.ts";
+import { createAddressWindow } from "../visitors/address-window.ts";
+
+/** Verifications at a time: each takes 19 MiB and one core for some tens of milliseconds. */
+const CONCURRENT_MAX = 2;
+
+/** Verifications in the queue: one to two seconds of work. */
+const WAITING_MAX = 64;
+const WAITING_PER_NETWORK_MAX = 2;
+
+/** Wrong attempts per network and link; a site may make ten times as many (`SITE_FACTOR`). */
+const TRIES = { limit: 10, seconds: 60, keysMax: 50_000 };
+
+/** Wrong attempts per link from all networks, against guessing from very many networks. */
+const LINK_TRIES = { limit: 1_000, seconds: 60, keysMax: 50_000 };
+
+/** Wrong attempts of a site at all links, which rank it in the queue. */
+const RECENT = { limit: Infinity, seconds: 60, keysMax: 50_000 };
+
+/** The most bytes of a posted form: a password of 128 characters in its longest encoding, and the field's name. */
+export const FORM_BYTES_MAX = 2_048;
+
+type PasswordAttempt = {
+  /** The client's address. */
+  address: string;
+  password: string;
+  /** Whether the client has a valid unlock cookie for the link. */
+  knownVisitor: boolean;
+};
+
+/** `limited`: too many wrong attempts; `busy`: the queue is full, or has enough entries of this network. */
+export type PasswordResult = "right" | "wrong" | "limited" | "busy";
+
+export type PasswordCheck = (link: CachedLink, attempt: PasswordAttempt) => Promise<PasswordResult>;
+
+/** Creates the check. `verify` returns whether a password matches a hash. */
+export function createPasswordCheck(
+  verify: (password: string, hash: string) => Promise<boolean> = Bun.password.verify,
+): PasswordCheck {
+  const byAddress = createAddressWindow(TRIES);
+  const byLink = createFixedWindow(LINK_TRIES);
+  const recent = createFixedWindow(RECENT);
+  const queue = createQueue();
+
+  return async (link, { address, password, knownVisitor }) => {
+    const ids = sliceToString(link.ids);
+    const groups = addressGroups(address);
+    const isLimited = (): boolean =>
+      byAddress.exhausted(address, ids) || (!knownVisitor && byLink.exhausted(ids));
+
+    if (isLimited()) return "limited";
+    if (!(await queue.enter(groups, recent.state(groups.site).used))) return "busy";
+    try {
+      // The same client may have reached its limit while this attempt waited.
+      if (isLimited()) return "limited";
+      if (await verify(password, link.password_hash ?? "")) return "right";
+    } finally {
+      queue.leave();
+    }
+    byAddress.consume(address, ids);
+    byLink.consume(ids);
+    recent.consume(groups.site);
+    return "wrong";
+  };
+}
+
+/** An entry of the queue; `resolve` is called with whether it may proceed. */
+type QueueEntry = { groups: AddressGroups; rank: number; resolve: (admitted: boolean) => void };
+
+/** Creates a priority queue that admits {@link CONCURRENT_MAX} at a time: the lowest rank first, then the earliest. */
+function createQueue() {
+  /** Ordered by rank, equal ranks by arrival. */
+  const waiting: QueueEntry[] = [];
+  let running = 0;
+
+  return {
+    /**
+     * Waits for admission. Resolves with true when the caller may proceed, and must call `leave` afterwards; with
+     * false when it is rejected. Each entry of the same site in the queue adds one to the rank.
+     */
+    async enter(groups: AddressGroups, rank: number): Promise<boolean> {
+      if (running < CONCURRENT_MAX) {
+        running++;
+        return true;
+      }
+      const sameSite = waiting.filter((other) => other.groups.site === groups.site);
+      const sameNetwork = sameSite.filter((other) => other.groups.network === groups.network);
+      if (sameNetwork.length >= WAITING_PER_NETWORK_MAX) return false;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const entry = { groups, rank: rank + sameSite.length, resolve };
+      const index = waiting.findIndex((other) => other.rank > entry.rank);
+      waiting.splice(index < 0 ? waiting.length : index, 0, entry);
+      if (waiting.length > WAITING_MAX) waiting.pop()?.resolve(false);
+      return await promise;
+    },
+    leave(): void {
+      const next = waiting.shift();
+      // The next entry takes over the slot, so `running` stays the same.
+      if (next === undefined) running--;
+      else next.resolve(true);
+    },
+  };
+}

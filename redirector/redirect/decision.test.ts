@@ -1,0 +1,249 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { toSlice } from "../../shared/bytes.ts";
+import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
+import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import { type CachedLink, emptyLink } from "../../shared/links-store/record.ts";
+import { decide as decideWith, decideMiss, type Miss, type ShortRequest } from "./decision.ts";
+
+const link = (change: Partial<CachedLink> = {}): CachedLink => ({ ...emptyLink(), ...change });
+
+const get = (change: Partial<ShortRequest> = {}): ShortRequest => ({
+  method: "GET",
+  path: "/abc",
+  domain: "",
+  userAgent: "",
+  ...change,
+});
+
+const NOW = 1_000;
+
+/** Decides about links without extras. */
+const decide = (
+  request: ShortRequest,
+  cached: CachedLink | null | undefined,
+  now: number,
+  extras: LinkExtras = {},
+  isSpent = false,
+) =>
+  decideWith(
+    request,
+    cached,
+    now,
+    () => ({ extras }),
+    () => isSpent,
+  );
+
+const withExtras = (change: Partial<CachedLink> = {}) =>
+  link({ extras: toSlice(Buffer.from("{}")), ...change });
+
+describe("the decision", () => {
+  test("a cached link redirects, for GET and HEAD alike", () => {
+    const cached = link();
+    for (const method of ["GET", "HEAD"]) {
+      expect(decide(get({ method }), cached, NOW)).toEqual({ kind: "redirect", link: cached });
+    }
+  });
+
+  test("a link expires at its very millisecond", () => {
+    const expiring = link({ expires_at: NOW });
+    expect(decide(get(), expiring, NOW - 1).kind).toBe("redirect");
+    expect(decide(get(), expiring, NOW).kind).toBe("expired");
+  });
+
+  test.each<[string, Partial<ShortRequest>, CachedLink | null | undefined, string]>([
+    ["a link that is not cached", {}, undefined, "miss"],
+    ["a link known to be deleted", {}, null, "not_found"],
+    ["a host that is not served", { domain: undefined }, link(), "not_found"],
+    ["a path that begins with no alias", { path: "/-a/b" }, undefined, "not_found"],
+    ["a malformed path", { path: undefined }, undefined, "bad_request"],
+    [
+      "a malformed path at a host that is not served",
+      { path: undefined, domain: undefined },
+      undefined,
+      "bad_request",
+    ],
+    ["the root", { path: "/" }, undefined, "root"],
+    [
+      "the root of a custom domain",
+      { path: "/", domain: "go.example.com" },
+      undefined,
+      "not_found",
+    ],
+    ["robots.txt", { path: "/robots.txt" }, undefined, "robots"],
+    ["a health check", { path: "/healthz" }, undefined, "healthy"],
+    ["a health check by address", { path: "/healthz", domain: undefined }, undefined, "healthy"],
+    [
+      "a form posted to the health check",
+      { method: "POST", path: "/healthz" },
+      undefined,
+      "method_not_allowed",
+    ],
+    ["the icon", { path: "/favicon.ico" }, undefined, "favicon"],
+    ["a link with a password", {}, link({ password_hash: "x" }), "password"],
+    ["a posted password", { method: "POST" }, link({ password_hash: "x" }), "password"],
+    ["an expired link with a password", {}, link({ password_hash: "x", expires_at: 1 }), "expired"],
+    [
+      "a form posted to a link without a password",
+      { method: "POST" },
+      link(),
+      "method_not_allowed",
+    ],
+    ["another method", { method: "PUT" }, link(), "method_not_allowed"],
+    ["a form posted to the root", { method: "POST", path: "/" }, undefined, "method_not_allowed"],
+  ])("%s", (_name, request, cached, kind) => {
+    expect(decide(get(request), cached, NOW).kind).toBe(kind as never);
+  });
+
+  test("no request makes it throw, and only a well-formed alias is fetched", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (method, path) => {
+        const decision = decide(get({ method, path: `/${path}` }), undefined, NOW);
+        if (decision.kind === "miss") {
+          expect(decision.alias).toMatch(ALIAS_PATTERN);
+        }
+      }),
+    );
+  });
+
+  test("a disabled link does not exist, whatever else it has", () => {
+    const disabled = withExtras({ password_hash: "$argon2id$x", expires_at: 1 });
+    for (const method of ["GET", "HEAD", "POST"])
+      expect(decide(get({ method }), disabled, NOW, { disabled: true })).toEqual({
+        kind: "not_found",
+        failure: { reason: "disabled", link: disabled },
+      });
+  });
+
+  test("a link begins to exist at its very millisecond", () => {
+    const extras = { starts_at: NOW };
+    expect(decide(get(), withExtras(), NOW - 1, extras).kind).toBe("not_found");
+    expect(decide(get(), withExtras(), NOW, extras).kind).toBe("redirect");
+  });
+
+  test("an expired link leads to its URL for that, once it has expired", () => {
+    const extras = { expired_url: "https://example.com/over" };
+    const expiring = withExtras({ expires_at: NOW, password_hash: "$argon2id$x" });
+    expect(decide(get(), expiring, NOW - 1, extras).kind).toBe("password");
+    expect(decide(get(), expiring, NOW, extras)).toEqual({
+      kind: "expired_url",
+      url: "https://example.com/over",
+      failure: { reason: "expired", link: expiring },
+    });
+    expect(decide(get({ method: "POST" }), expiring, NOW, extras).kind).toBe("expired");
+    expect(decide(get(), withExtras(), NOW, extras).kind).toBe("redirect");
+  });
+
+  const preview = { title: "Card" };
+
+  test("an agent gets the card of a link that would redirect it, by GET alone", () => {
+    const agent = { userAgent: "Twitterbot/1.0" };
+    const kindOf = (request: Partial<ShortRequest>, cached = withExtras(), extras = {}) =>
+      decide(get(request), cached, NOW, { preview, ...extras }).kind;
+    expect(decide(get(agent), withExtras(), NOW, { preview })).toEqual({
+      kind: "preview",
+      preview,
+    });
+    expect(kindOf({ ...agent, method: "HEAD" })).toBe("redirect");
+    expect(kindOf({ ...agent, method: "POST" })).toBe("method_not_allowed");
+    expect(kindOf({ userAgent: "Mozilla/5.0" })).toBe("redirect");
+    expect(kindOf(agent, withExtras({ password_hash: "x" }))).toBe("password");
+    expect(kindOf(agent, withExtras({ expires_at: NOW }))).toBe("expired");
+    expect(kindOf(agent, withExtras(), { disabled: true })).toBe("not_found");
+    expect(kindOf(agent, withExtras(), { starts_at: NOW + 1 })).toBe("not_found");
+  });
+});
+
+/** The decision about a path without a cached link. */
+const miss = (path: string): Miss => {
+  const decision = decide(get({ path }), undefined, NOW);
+  if (decision.kind !== "miss") throw new Error(`${path} is ${decision.kind}`);
+  return decision;
+};
+
+/** What is decided once the link at the alias is known; its limit leaves clicks. */
+const kindAt = (
+  path: string,
+  cached: CachedLink | null | undefined,
+  extras: LinkExtras = {},
+  method = "GET",
+) =>
+  decideMiss(
+    get({ path, method }),
+    miss(path),
+    cached,
+    NOW,
+    () => ({ extras }),
+    () => false,
+  ).kind;
+
+describe("a path beyond an alias", () => {
+  test("is looked up by the first segment", () => {
+    expect(miss("/abc/d/e")).toEqual({ kind: "miss", domain: "", alias: "abc", suffix: "/d/e" });
+    expect(miss("/abc+")).toEqual({ kind: "miss", domain: "", alias: "abc", suffix: "+" });
+    for (const path of ["/-a/b", "/a.b/c", "/+", "//a", "/a%20/b", "/a++", "/a+/b"])
+      expect(decide(get({ path }), undefined, NOW).kind).toBe("not_found");
+  });
+
+  test("leads somewhere only for a link that forwards it", () => {
+    const extras = toSlice(Buffer.from("{}"));
+    expect(kindAt("/abc/d", link())).toBe("not_found");
+    expect(kindAt("/abc/d", null)).toBe("not_found");
+    expect(kindAt("/abc/d", undefined)).toBe("miss");
+    expect(kindAt("/abc/d", link({ expires_at: 1 }))).toBe("not_found");
+    for (const forward_path of ["append", "ignore"] as const) {
+      expect(kindAt("/abc/d", link({ extras }), { forward_path })).toBe("redirect");
+      expect(kindAt("/abc/d", link({ extras, expires_at: 1 }), { forward_path })).toBe("expired");
+      expect(kindAt("/abc/d", link({ extras, password_hash: "x" }), { forward_path })).toBe(
+        "password",
+      );
+    }
+    const traversal = "/abc/%2e%2e%2fd";
+    expect(kindAt(traversal, link({ extras }), { forward_path: "append" })).toBe("bad_request");
+    expect(kindAt(traversal, link({ extras }), { forward_path: "ignore" })).toBe("redirect");
+  });
+
+  test("shows the page about a link that is followed without a password", () => {
+    expect(kindAt("/abc+", link())).toBe("about");
+    expect(kindAt("/abc+", link(), { preview: { title: "Card" } })).toBe("about");
+    expect(kindAt("/abc+", null)).toBe("not_found");
+    expect(kindAt("/abc+", link({ password_hash: "x" }))).toBe("not_found");
+    expect(kindAt("/abc+", link({ password_hash: "x" }), {}, "POST")).toBe("not_found");
+    expect(kindAt("/abc+", link({ expires_at: 1 }))).toBe("expired");
+    expect(kindAt("/abc+", link(), {}, "POST")).toBe("method_not_allowed");
+    const extras = toSlice(Buffer.from("{}"));
+    const limit = { id: "0190a5a2-0000-7000-8000-000000000001", max: 1, before: 0, stored: 0 };
+    expect(kindAt("/abc+", link({ extras }), { limit })).toBe("not_found");
+    expect(kindAt("/abc+", link({ extras }), { confirm: true })).toBe("not_found");
+  });
+});
+
+describe("a link with a limit or a confirmation", () => {
+  test("a link whose limit is reached is gone, before its password is asked for", () => {
+    const limit = { id: "0190a5a2-0000-7000-8000-000000000001", max: 1, before: 0, stored: 0 };
+    const secret = withExtras({ password_hash: "$argon2id$x" });
+    expect(decide(get(), secret, NOW, { limit }).kind).toBe("password");
+    expect(decide(get(), secret, NOW, { limit }, true).kind).toBe("limit_reached");
+    expect(decide(get(), withExtras(), NOW, { limit }).kind).toBe("guarded");
+    expect(decide(get({ method: "POST" }), withExtras(), NOW, { limit }).kind).toBe("guarded");
+    const expired_url = "https://example.com/over";
+    expect(decide(get(), secret, NOW, { limit, expired_url }, true)).toEqual({
+      kind: "expired_url",
+      url: expired_url,
+      failure: { reason: "limit_reached", link: secret },
+    });
+    expect(decide(get(), withExtras(), NOW, { limit, disabled: true }, true).kind).toBe(
+      "not_found",
+    );
+  });
+
+  test("a link with a confirmation is guarded for every method that a link has", () => {
+    for (const method of ["GET", "HEAD", "POST"])
+      expect(decide(get({ method }), withExtras(), NOW, { confirm: true }).kind).toBe("guarded");
+    expect(decide(get({ method: "PUT" }), withExtras(), NOW, { confirm: true }).kind).toBe(
+      "method_not_allowed",
+    );
+  });
+});

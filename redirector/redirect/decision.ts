@@ -1,0 +1,207 @@
+/**
+ * Decides what response a request for a short link gets: one pure function, so that every path into the process
+ * decides alike. It never waits: a link that is not cached is a decision, `miss`.
+ */
+import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
+import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
+import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
+import type { LinkExtras, Preview } from "../../shared/contracts/link-extras.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
+import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
+import { ABOUT, splitBeyondAlias } from "./beyond-alias.ts";
+import { isForwardable } from "./forward-path.ts";
+
+/** Why a request fails, for statistics. */
+export type Failure = { reason: "unknown_alias" } | { reason: LinkFailure; link: CachedLink };
+
+export type Decision =
+  /** Respond with 302; a GET is a click. */
+  | { kind: "redirect"; link: CachedLink }
+  /** Request the link's password, or check it. */
+  | { kind: "password"; link: CachedLink }
+  /** Respond with the link's card; no click. */
+  | { kind: "preview"; preview: Preview }
+  /** Respond with the page about the link; no click. */
+  | { kind: "about"; link: CachedLink }
+  /** As `redirect`, if the link's limit leaves a click, and once the visitor has confirmed where that is asked for. */
+  | { kind: "guarded"; link: CachedLink; extras: LinkExtras }
+  /** Redirect to the URL of the link's own for when it has expired or its limit is reached; no click. */
+  | { kind: "expired_url"; url: string; failure: Failure }
+  | { kind: "expired"; failure: Failure }
+  | { kind: "limit_reached"; failure: Failure }
+  /** An operator has taken the link down. */
+  | { kind: "taken_down" }
+  /** Without a failure where nobody has asked for a link. */
+  | { kind: "not_found"; failure?: Failure }
+  /** The path is malformed. */
+  | { kind: "bad_request" }
+  /** `/`, `/robots.txt`, `/favicon.ico`. */
+  | { kind: "root" }
+  | { kind: "robots" }
+  | { kind: "favicon" }
+  /** `/healthz`, on any host: load balancers ask for it by address. */
+  | { kind: "healthy" }
+  | { kind: "method_not_allowed"; allow: string }
+  /**
+   * No link is cached at the path: one must be found at the alias, and the request decided by {@link decideMiss}. `suffix`
+   * is what the path has beyond the alias, "" for nothing.
+   */
+  | { kind: "miss"; domain: string; alias: string; suffix: string };
+
+export type Miss = Extract<Decision, { kind: "miss" }>;
+
+/** A decision that needs nothing more. */
+export type FinalDecision = Exclude<Decision, Miss>;
+
+export type ShortRequest = {
+  method: string;
+  /** Normalized path without query, e.g. `/abc`; undefined when malformed. */
+  path: string | undefined;
+  /** The domain that the Host header resolves to; undefined for a host that is not served here. */
+  domain: string | undefined;
+  /** The header `User-Agent`, as far as a click keeps it. */
+  userAgent: string;
+};
+
+/** There is no link at the alias. */
+export const UNKNOWN_ALIAS = {
+  kind: "not_found",
+  failure: { reason: "unknown_alias" },
+} as const satisfies Decision;
+
+/** Reserved: never an alias (`shared/contracts/alias.ts`). */
+const HEALTH_PATH = "/healthz";
+
+const READ_METHODS = "GET, HEAD";
+
+/**
+ * Decides a request, given the cached link at its path: `null` for one known to be deleted, `taken_down` for one that
+ * takedowns cover, undefined for one that is not cached. `now`, in Unix milliseconds, decides whether the link has
+ * expired. `extrasOf` is called only for a link that has extras, `isSpent` for one with a limit: whether it is known to be
+ * reached.
+ */
+export function decide(
+  request: ShortRequest,
+  link: CachedState | undefined,
+  now: number,
+  extrasOf: (link: CachedLink) => { extras: LinkExtras } | undefined,
+  isSpent: (limit: ClickLimit) => boolean,
+): Decision {
+  const { method, domain } = request;
+  const isRead = method === "GET" || method === "HEAD";
+  if (!isRead && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
+  if (domain === undefined || link === undefined)
+    return decideWithoutLink(request.path, domain, isRead);
+  if (link === null) return UNKNOWN_ALIAS;
+  if (link === "taken_down") return { kind: "taken_down" };
+  const extras = link.extras === null ? undefined : extrasOf(link)?.extras;
+  if (extras !== undefined) {
+    const decision = decideByState(extras, link, now, isRead, isSpent);
+    if (decision !== undefined) return decision;
+    const { preview } = extras;
+    // By nothing that a person could send along with the link, such as a parameter.
+    const isAsked = preview !== undefined && method === "GET" && link.password_hash === null;
+    if (isAsked && !isExpired(link, now) && isPreviewAgent(request.userAgent))
+      return { kind: "preview", preview };
+  }
+  if (isExpired(link, now)) return { kind: "expired", failure: { reason: "expired", link } };
+  if (link.password_hash !== null) return { kind: "password", link };
+  if (extras !== undefined && (extras.limit !== undefined || extras.confirm === true))
+    return { kind: "guarded", link, extras };
+  // Only password and confirmation forms are posted.
+  if (!isRead) return { kind: "method_not_allowed", allow: READ_METHODS };
+  return { kind: "redirect", link };
+}
+
+const isExpired = ({ expires_at }: CachedLink, now: number): boolean =>
+  expires_at !== null && expires_at <= now;
+
+/** Decisions by which a request may get to the destination. */
+const LEADING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
+
+/**
+ * Decides a request that was a miss, given the cached link at its alias; the same miss without one. Where the path goes
+ * beyond the alias, a link that does not forward its path has nothing.
+ */
+export function decideMiss(
+  request: ShortRequest,
+  miss: Miss,
+  link: CachedState | undefined,
+  now: number,
+  extrasOf: (link: CachedLink) => { extras: LinkExtras } | undefined,
+  isSpent: (limit: ClickLimit) => boolean,
+): Decision {
+  if (link === undefined) return miss;
+  if (miss.suffix === "") return decide(request, link, now, extrasOf, isSpent);
+  if (link === "taken_down") return { kind: "taken_down" };
+  const isAbout = miss.suffix === ABOUT;
+  if (link === null) return UNKNOWN_ALIAS;
+  const forwards = extrasOf(link)?.extras.forward_path;
+  if (!isAbout && forwards === undefined) return { kind: "not_found" };
+  const decision = decide(request, link, now, extrasOf, isSpent);
+  if (isAbout) return toAbout(decision, link);
+  return LEADING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
+    ? { kind: "bad_request" }
+    : decision;
+}
+
+/** The page about a link is there where the link is followed; a password or a limit protects the destination. */
+function toAbout(decision: Decision, link: CachedLink): Decision {
+  if (decision.kind === "password" || decision.kind === "guarded") return { kind: "not_found" };
+  const isFollowed = decision.kind === "redirect" || decision.kind === "preview";
+  return isFollowed ? { kind: "about", link } : decision;
+}
+
+/** Decides about a link that is not active; undefined when it is, or when it has expired without a URL for that. */
+function decideByState(
+  { taken_down, disabled, starts_at, expired_url, limit }: LinkExtras,
+  link: CachedLink,
+  now: number,
+  isRead: boolean,
+  isSpent: (limit: ClickLimit) => boolean,
+): Decision | undefined {
+  if (taken_down === true) return { kind: "taken_down" };
+  // The response is that of an unknown alias: nothing is given away.
+  if (disabled === true) return { kind: "not_found", failure: { reason: "disabled", link } };
+  if (starts_at !== undefined && now < starts_at)
+    return { kind: "not_found", failure: { reason: "not_started", link } };
+  const kind = isExpired(link, now)
+    ? "expired"
+    : limit !== undefined && isSpent(limit)
+      ? "limit_reached"
+      : undefined;
+  if (kind === undefined) return undefined;
+  const failure: Failure = { reason: kind, link };
+  return expired_url !== undefined && isRead
+    ? { kind: "expired_url", url: expired_url, failure }
+    : { kind, failure };
+}
+
+/** Decides without a cached link. The paths of built-in pages are never aliases. */
+function decideWithoutLink(
+  path: string | undefined,
+  domain: string | undefined,
+  isRead: boolean,
+): Decision {
+  if (path === undefined) return { kind: "bad_request" };
+  const page = builtInPage(path);
+  // Load balancers may ask by address.
+  if (domain === undefined) return { kind: isRead && page === "healthy" ? page : "not_found" };
+  if (page === undefined) {
+    const alias = path.slice(1);
+    if (ALIAS_PATTERN.test(alias)) return { kind: "miss", domain, alias, suffix: "" };
+    const beyond = splitBeyondAlias(path);
+    return beyond === undefined ? { kind: "not_found" } : { kind: "miss", domain, ...beyond };
+  }
+  // The root page is configured for the default domain only; a custom domain may not even be served here.
+  if (page === "root" && domain !== DEFAULT_DOMAIN) return { kind: "not_found" };
+  return isRead ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
+}
+
+function builtInPage(path: string): "root" | "robots" | "favicon" | "healthy" | undefined {
+  if (path === "/") return "root";
+  if (path === "/robots.txt") return "robots";
+  if (path === HEALTH_PATH) return "healthy";
+  return path === "/favicon.ico" ? "favicon" : undefined;
+}

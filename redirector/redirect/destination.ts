@@ -1,0 +1,52 @@
+/** Where a link leads a request: its destination or that of a rule, with the path and query that it forwards. */
+import { type ByteSlice, sliceToString } from "../../shared/bytes.ts";
+import type { Target } from "../../shared/decision/targets.ts";
+import type { CachedLink } from "../../shared/links-store/record.ts";
+import type { RequestHead } from "../http/request-head.ts";
+import { type IncomingRequest, toUtf8 } from "../http/request.ts";
+import { suffixOf } from "./beyond-alias.ts";
+import { forwardPath } from "./forward-path.ts";
+import { forwardQuery } from "./forward-query.ts";
+import type { RequestReader } from "./request-reader.ts";
+
+/** A URL: as text, or as the bytes that a link's record has. */
+export type Location = string | ByteSlice;
+
+export type Destinations = {
+  /** Where the link leads this request instead of to its destination; undefined for nearly all links. */
+  targetOf(incoming: IncomingRequest, link: CachedLink): Target | undefined;
+  /** The destination, with the request's path and query when the link forwards them; undefined when that is too long. */
+  locationOf(
+    incoming: IncomingRequest,
+    link: CachedLink,
+    target: Target | undefined,
+  ): Location | undefined;
+};
+
+export function createDestinations({ extrasOf, factsOf }: RequestReader): Destinations {
+  /** The destination, with what the path has beyond the alias when the link forwards it. */
+  function withPath(
+    destination: Location,
+    link: CachedLink,
+    head: RequestHead,
+  ): Location | undefined {
+    if (link.extras === null || extrasOf(link)?.extras.forward_path !== "append")
+      return destination;
+    const suffix = suffixOf(toUtf8(head, head.path));
+    return suffix === "" ? destination : forwardPath(toText(destination), suffix);
+  }
+
+  return {
+    targetOf: (incoming, link) =>
+      link.extras === null ? undefined : extrasOf(link)?.targets.choose(factsOf(incoming)),
+    locationOf({ head }, link, target) {
+      const destination = withPath(target?.url ?? link.destination, link, head);
+      if (destination === undefined) return undefined;
+      if (!link.forward_query || head.query.start === head.query.end) return destination;
+      return forwardQuery(toText(destination), head.bytes, head.query);
+    },
+  };
+}
+
+export const toText = (location: Location): string =>
+  typeof location === "string" ? location : sliceToString(location);

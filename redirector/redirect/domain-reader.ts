@@ -1,0 +1,40 @@
+/** The settings of custom domains, for requests: from memory, from the store at once, or once the feed has said. */
+import { DOMAIN_ALIAS } from "../../shared/contracts/feed-notices.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import type { DomainAnswers, DomainAnswersCache } from "../cache/domain-settings.ts";
+import type { HostLinks } from "../links/host-links.ts";
+
+type DomainDeps = {
+  domains: Pick<DomainAnswersCache, "get" | "apply">;
+  links: Pick<HostLinks, "find" | "fetch">;
+};
+
+export type DomainReader = {
+  /** What a domain answers by memory; null when it has set nothing, undefined when that is not known. */
+  get(domain: string): DomainAnswers | null | undefined;
+  /** How a domain treats the case of aliases, by memory; undefined when it distinguishes them, as the default domain does. */
+  foldOf(domain: string): DomainAnswers["fold"];
+  /** Whether the settings of a domain are known, once they were looked for in the store. */
+  isKnown(domain: string): boolean;
+  /** Reads the settings of a domain, however long that takes; returns whether it has some. Throws when that is not known. */
+  fetch(domain: string): Promise<boolean>;
+};
+
+export function createDomainReader({ domains, links }: DomainDeps): DomainReader {
+  return {
+    get: domains.get,
+    foldOf: (domain) => (domain === DEFAULT_DOMAIN ? undefined : domains.get(domain)?.fold),
+    isKnown(domain) {
+      if (domain === DEFAULT_DOMAIN || domains.get(domain) !== undefined) return true;
+      const notice = links.find(domain, DOMAIN_ALIAS);
+      if (notice === undefined) return false;
+      domains.apply(domain, notice ?? undefined);
+      return true;
+    },
+    async fetch(domain) {
+      const notice = await links.fetch(domain, DOMAIN_ALIAS);
+      domains.apply(domain, notice);
+      return notice !== undefined;
+    },
+  };
+}

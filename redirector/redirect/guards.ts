@@ -1,0 +1,117 @@
+/** Responds to requests for links with a limit or a confirmation: they redirect once both allow it. */
+import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import { type CachedLink, copyLink } from "../../shared/links-store/record.ts";
+import { copyRequest, type IncomingRequest, readFormField } from "../http/request.ts";
+import { copyResponse, type RedirectorResponse, redirectResponse } from "../http/response.ts";
+import type { ClickLimits } from "../limits/click-limits.ts";
+import type { Taken } from "../limits/holdings.ts";
+import type { ErrorPages } from "../pages/error-pages.ts";
+import { type Destinations, toText } from "./destination.ts";
+import type { FailureCounter } from "./failure-counter.ts";
+import type { Redirects } from "./redirects.ts";
+import type { RequestReader } from "./request-reader.ts";
+
+type GuardsDeps = {
+  limits: Pick<ClickLimits, "take" | "look">;
+  destinations: Destinations;
+  redirects: Redirects;
+  reader: Pick<RequestReader, "factsOf">;
+  failures: Pick<FailureCounter, "onLimitReached">;
+  pages: Pick<ErrorPages, "message" | "confirmation">;
+  onResponse: (kind: "confirm" | "busy" | "limit_reached") => void;
+};
+
+export type Guards = {
+  /** Redirects once the visitor has confirmed, where the link wants that, and the limit leaves a click. */
+  respond(
+    incoming: IncomingRequest,
+    link: CachedLink,
+    extras: LinkExtras,
+    confirmed?: boolean,
+  ): RedirectorResponse | Promise<RedirectorResponse>;
+  /** Responds with a page that takes no click, unless the limit is reached. */
+  unlessSpent(
+    incoming: IncomingRequest,
+    link: CachedLink,
+    extras: LinkExtras,
+    page: () => RedirectorResponse,
+  ): RedirectorResponse | Promise<RedirectorResponse>;
+};
+
+export function createGuards(deps: GuardsDeps): Guards {
+  const { limits, destinations, redirects, reader, failures, pages, onResponse } = deps;
+
+  /** Responds to a request that got no click of the limit; calls `onReached` when none is left. */
+  function refuse(
+    taken: Exclude<Taken, "taken">,
+    { expired_url }: LinkExtras,
+    onReached: () => void,
+  ): RedirectorResponse {
+    if (taken === "busy") {
+      onResponse("busy");
+      return pages.message("busy", { "retry-after": "2" });
+    }
+    onResponse("limit_reached");
+    onReached();
+    return expired_url === undefined
+      ? pages.message("limit_reached")
+      : redirectResponse(expired_url);
+  }
+
+  const unlessSpent: Guards["unlessSpent"] = ({ head }, link, extras, page) => {
+    if (extras.limit === undefined) return page();
+    const onReached = failures.onLimitReached(head, link);
+    const respond = (spent: boolean) => (spent ? refuse("spent", extras, onReached) : page());
+    const spent = limits.look(extras.limit);
+    return spent instanceof Promise ? spent.then(respond) : respond(spent);
+  };
+
+  function confirmationPage(): RedirectorResponse {
+    onResponse("confirm");
+    return pages.confirmation();
+  }
+
+  /** Whether a request gets the page with a button: programs follow links, but do not press buttons. */
+  function mustConfirm(incoming: IncomingRequest, { confirm, limit }: LinkExtras): boolean {
+    // HEAD spends nothing, so it must not get the destination either.
+    if (confirm === true || incoming.head.method !== "GET") return true;
+    return limit?.humans === true && isAutomated(incoming);
+  }
+
+  /** Whether the request is a program's, or nothing says that a person sends it. */
+  const isAutomated = (incoming: IncomingRequest): boolean =>
+    incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
+
+  return {
+    respond(incoming, link, extras, confirmed = hasConfirmed(incoming)) {
+      if (!confirmed && mustConfirm(incoming, extras))
+        return unlessSpent(incoming, link, extras, confirmationPage);
+      const target = destinations.targetOf(incoming, link);
+      const location = destinations.locationOf(incoming, link, target);
+      // No click is taken for a response that cannot be sent.
+      if (location === undefined) return redirects.tooLong();
+      const taken = extras.limit === undefined ? "taken" : limits.take(extras.limit);
+      if (taken === "taken")
+        return redirects.redirectTo(location, incoming, link, target, "redirect");
+      if (!(taken instanceof Promise))
+        return refuse(taken, extras, failures.onLimitReached(incoming.head, link));
+      const [request, copy, url] = [copyRequest(incoming), copyLink(link), toText(location)];
+      return taken.then((outcome) =>
+        copyResponse(
+          outcome === "taken"
+            ? redirects.redirectTo(url, request, copy, target, "redirect")
+            : refuse(outcome, extras, failures.onLimitReached(request.head, copy)),
+        ),
+      );
+    },
+    unlessSpent,
+  };
+}
+
+/** The limit and the confirmation of extras; undefined when there is neither. */
+export const guardsIn = (extras: LinkExtras | undefined): LinkExtras | undefined =>
+  extras?.limit === undefined && extras?.confirm !== true ? undefined : extras;
+
+/** Whether the form of the confirmation was posted. */
+const hasConfirmed = (incoming: IncomingRequest): boolean =>
+  incoming.head.method === "POST" && readFormField(incoming, "confirm") === "yes";

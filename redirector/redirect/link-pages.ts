@@ -1,0 +1,40 @@
+/** Responds with pages about links: the page `/alias+`, and the card for link-preview agents. */
+import type { Preview } from "../../shared/contracts/link-extras.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { CachedLink } from "../../shared/links-store/record.ts";
+import type { IncomingRequest } from "../http/request.ts";
+import type { PageResponse } from "../http/response.ts";
+import { aboutContent, creationTimeOf } from "../pages/about-page.ts";
+import type { ErrorPages } from "../pages/error-pages.ts";
+import { previewPage } from "../pages/preview-page.ts";
+import { aliasPathOf } from "./beyond-alias.ts";
+import { type Destinations, toText } from "./destination.ts";
+import type { RequestReader } from "./request-reader.ts";
+
+type PagesDeps = {
+  destinations: Pick<Destinations, "targetOf">;
+  reader: Pick<RequestReader, "extrasOf">;
+  pages: Pick<ErrorPages, "page">;
+  /** The scheme of short URLs. */
+  scheme: "http:" | "https:";
+};
+
+export const createLinkPages = ({ destinations, reader, pages, scheme }: PagesDeps) => ({
+  /** Renders the page about a link, of whose record it shows more than is cached. */
+  about(incoming: IncomingRequest, link: CachedLink, record: LinkRecord | undefined): PageResponse {
+    const active = record?.state === "active" ? record : undefined;
+    const { rules, split } = reader.extrasOf(link)?.extras ?? {};
+    const about = {
+      destination: toText(destinations.targetOf(incoming, link)?.url ?? link.destination),
+      varies: rules !== undefined || split !== undefined,
+      title: active?.title,
+      createdAt: active && creationTimeOf(active.link_id),
+      hostChangedAt: active?.host_changed_at,
+      path: aliasPathOf(incoming.head),
+    };
+    return pages.page("About this link", aboutContent(about, incoming.now));
+  },
+  /** Renders a link's card, with its short URL. */
+  preview: ({ head }: IncomingRequest, preview: Preview): PageResponse =>
+    previewPage(preview, `${scheme}//${head.host}${aliasPathOf(head)}`),
+});

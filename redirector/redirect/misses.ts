@@ -1,0 +1,95 @@
+/** Responds to requests for a link that is not cached at the path: it may be at its alias, in the store, or in the feed. */
+import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { copyRequest, type IncomingRequest } from "../http/request.ts";
+import { type RedirectorResponse, settle } from "../http/response.ts";
+import type { ErrorPages } from "../pages/error-pages.ts";
+import type { Lookups } from "../visitors/lookups.ts";
+import { ABOUT } from "./beyond-alias.ts";
+import type { Decider } from "./decider.ts";
+import { type FinalDecision, type Miss, UNKNOWN_ALIAS } from "./decision.ts";
+import type { ResolveHost } from "./hosts.ts";
+import type { LinkFinder } from "./link-finder.ts";
+import type { RequestReader } from "./request-reader.ts";
+import type { Respond } from "./respond.ts";
+
+type MissesDeps = {
+  decideMiss: Decider["decideMiss"];
+  finder: Pick<LinkFinder, "findStored" | "fetch">;
+  respond: Respond;
+  resolveHost: ResolveHost;
+  /** Hosts without pages about links (`/alias+`). */
+  aboutOffHosts: ReadonlySet<string>;
+  lookups: Lookups;
+  reader: Pick<RequestReader, "addressOf">;
+  pages: Pick<ErrorPages, "message">;
+  onResponse: (kind: "rate_limited" | "unavailable") => void;
+};
+
+export function createMisses(deps: MissesDeps) {
+  const { decideMiss, finder, respond, resolveHost, lookups, reader, pages, onResponse } = deps;
+
+  function refuse(kind: "rate_limited" | "unavailable", retryAfter: string): RedirectorResponse {
+    onResponse(kind);
+    return pages.message(kind, { "retry-after": retryAfter });
+  }
+
+  /** Nearly always the store has the link; otherwise the feed may have it. */
+  function respondFromStore(
+    incoming: IncomingRequest,
+    miss: Miss,
+  ): RedirectorResponse | Promise<RedirectorResponse> {
+    const record = finder.findStored(miss.domain, miss.alias);
+    const decision = record === undefined ? miss : decideMiss(incoming, miss, incoming.now);
+    return decision.kind === "miss"
+      ? respondOnceFetched(copyRequest(incoming), miss)
+      : respond(incoming, decision, record);
+  }
+
+  async function respondOnceFetched(
+    incoming: IncomingRequest,
+    miss: Miss,
+  ): Promise<RedirectorResponse> {
+    const release = lookups.acquire(reader.addressOf(incoming));
+    if (release === "rate_limited") return refuse("rate_limited", "10");
+    if (release === "overloaded") return refuse("unavailable", "2");
+    let found: boolean | undefined;
+    let record: LinkRecord | undefined;
+    try {
+      record = await finder.fetch(miss.domain, miss.alias);
+      found = record !== undefined;
+    } catch {
+      return refuse("unavailable", "2");
+    } finally {
+      release(found);
+    }
+    const decision = record === undefined ? UNKNOWN_ALIAS : decideFetched(incoming, miss);
+    return await settle(respond(incoming, decision, record));
+  }
+
+  /** Decides about a link that was fetched just now. */
+  function decideFetched(incoming: IncomingRequest, miss: Miss): FinalDecision {
+    const decision = decideMiss(incoming, miss, Date.now());
+    if (decision.kind !== "miss") return decision;
+    // Of a link with two aliases, one was deleted.
+    if (miss.domain !== DEFAULT_DOMAIN) return UNKNOWN_ALIAS;
+    // The cache is too small for this one link.
+    throw new Error("A fetched link is not in the cache.");
+  }
+
+  return {
+    respond(
+      incoming: IncomingRequest,
+      miss: Miss,
+    ): RedirectorResponse | Promise<RedirectorResponse> {
+      // The page about a link needs what is not cached.
+      if (miss.suffix === ABOUT)
+        return deps.aboutOffHosts.has(resolveHost(incoming.head.host).host)
+          ? respond(incoming, { kind: "not_found" })
+          : respondFromStore(incoming, miss);
+      const decision = decideMiss(incoming, miss, incoming.now);
+      return decision.kind === "miss"
+        ? respondFromStore(incoming, miss)
+        : respond(incoming, decision);
+    },
+  };
+}

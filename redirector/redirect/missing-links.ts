@@ -1,0 +1,102 @@
+/** Responds where there is no link, or none any more: with an error page, or as the custom domain wants it. */
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import type { DomainAnswers } from "../cache/domain-settings.ts";
+import type { Takedowns } from "../cache/takedowns.ts";
+import { copyRequest, type Handler, type IncomingRequest, toLatin1 } from "../http/request.ts";
+import { type RedirectorResponse, settle } from "../http/response.ts";
+import type { ErrorPages } from "../pages/error-pages.ts";
+import type { Lookups } from "../visitors/lookups.ts";
+import type { Decision } from "./decision.ts";
+import type { DomainReader } from "./domain-reader.ts";
+import type { FailureCounter } from "./failure-counter.ts";
+import type { ResolveHost } from "./hosts.ts";
+import type { RequestReader } from "./request-reader.ts";
+
+/** Where programs look for files of a site (RFC 8615). */
+const WELL_KNOWN = "/.well-known/";
+
+type MissingKind = "not_found" | "expired";
+
+type MissingDecision = Extract<Decision, { kind: MissingKind }>;
+
+type MissingDeps = {
+  /** Handles a request, once the settings of its domain are known. */
+  handle: Handler;
+  resolveHost: ResolveHost;
+  domains: DomainReader;
+  takedowns: Pick<Takedowns, "covers">;
+  lookups: Lookups;
+  reader: Pick<RequestReader, "addressOf">;
+  failures: Pick<FailureCounter, "count">;
+  pages: Pick<ErrorPages, "message">;
+  onResponse: (kind: MissingKind | "taken_down" | "domain_url" | "app_file") => void;
+};
+
+export function createMissingLinks(deps: MissingDeps) {
+  const { handle, resolveHost, domains, takedowns, lookups, reader, failures, pages } = deps;
+  const { onResponse } = deps;
+
+  function respondPage(kind: MissingKind | "taken_down"): RedirectorResponse {
+    onResponse(kind);
+    return pages.message(kind);
+  }
+
+  /** Responds with a file of the domain, or redirects to the URL that it has for such requests. */
+  function respondAsDomain(
+    { head }: IncomingRequest,
+    answers: DomainAnswers,
+    kind: MissingKind,
+  ): RedirectorResponse {
+    const path = toLatin1(head, head.path);
+    const file = answers.files.get(path);
+    const fallback = path === "/" ? (answers.root ?? answers.not_found) : answers[kind];
+    // Programs that look for files there follow no redirect, or should not.
+    const redirect = path.startsWith(WELL_KNOWN) ? undefined : fallback;
+    if (file === undefined && redirect === undefined) return respondPage(kind);
+    // What a domain serves is taken down with its account, and with the hosts that it redirects to, as links are.
+    const facts = { account_id: answers.accountId, destination: redirect?.url ?? "" };
+    if (takedowns.covers(facts)) return respondPage("taken_down");
+    onResponse(file === undefined ? "domain_url" : "app_file");
+    return file ?? redirect?.response ?? respondPage(kind);
+  }
+
+  /** Reads the settings of a domain, and then handles the request again; without them when they cannot be read. */
+  async function respondOnceKnown(
+    incoming: IncomingRequest,
+    domain: string,
+    kind: MissingKind,
+  ): Promise<RedirectorResponse> {
+    const release = lookups.acquire(reader.addressOf(incoming));
+    if (typeof release === "string") return respondPage(kind);
+    let found: boolean | undefined;
+    try {
+      found = await domains.fetch(domain);
+    } catch {
+      return respondPage(kind);
+    } finally {
+      release(found);
+    }
+    return await settle(handle(incoming));
+  }
+
+  return {
+    /** Responds to a request that was decided so, and counts the failure. */
+    respond(
+      incoming: IncomingRequest,
+      { kind, failure }: MissingDecision,
+    ): RedirectorResponse | Promise<RedirectorResponse> {
+      const { head } = incoming;
+      const { domain } = resolveHost(head.host);
+      if (domain === undefined || domain === DEFAULT_DOMAIN) {
+        failures.count(head, failure);
+        return respondPage(kind);
+      }
+      const answers = domains.isKnown(domain) ? domains.get(domain) : undefined;
+      if (answers === undefined) return respondOnceKnown(copyRequest(incoming), domain, kind);
+      failures.count(head, failure);
+      return answers === null || (head.method !== "GET" && head.method !== "HEAD")
+        ? respondPage(kind)
+        : respondAsDomain(incoming, answers, kind);
+    },
+  };
+}

@@ -1,0 +1,107 @@
+/** Responds to requests for links with a password: with the form, or as the link does once the password is known. */
+import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import { type CachedLink, copyLink } from "../../shared/links-store/record.ts";
+import { copyRequest, type IncomingRequest, readFormField, toUtf8 } from "../http/request.ts";
+import {
+  type PageResponse,
+  type RedirectorResponse,
+  redirectResponse,
+  settle,
+} from "../http/response.ts";
+import type { ErrorPages } from "../pages/error-pages.ts";
+import type { PasswordCheck } from "../passwords/password.ts";
+import type { UnlockCookies } from "../passwords/unlock-cookie.ts";
+import { aliasPathOf } from "./beyond-alias.ts";
+import { toText } from "./destination.ts";
+import type { FailureCounter } from "./failure-counter.ts";
+import { type Guards, guardsIn } from "./guards.ts";
+import type { Redirects } from "./redirects.ts";
+import type { RequestReader } from "./request-reader.ts";
+
+type PasswordDeps = {
+  checkPassword: PasswordCheck;
+  unlockCookies: UnlockCookies;
+  guards: Guards;
+  redirects: Pick<Redirects, "respond">;
+  reader: Pick<RequestReader, "addressOf" | "extrasOf">;
+  failures: Pick<FailureCounter, "count">;
+  pages: Pick<ErrorPages, "password">;
+  onResponse: (kind: "password") => void;
+};
+
+/** Responds to a request for a link with a password; at once unless the request posts one, or a limit must be read. */
+export type RespondToPassword = (
+  incoming: IncomingRequest,
+  link: CachedLink,
+) => RedirectorResponse | Promise<RedirectorResponse>;
+
+export function createPasswords(deps: PasswordDeps): RespondToPassword {
+  const { checkPassword, unlockCookies, guards, redirects, reader, failures, pages } = deps;
+
+  function page(...args: Parameters<ErrorPages["password"]>): RedirectorResponse {
+    deps.onResponse("password");
+    return pages.password(...args);
+  }
+
+  const emptyForm = (): RedirectorResponse => page("required");
+
+  const guardsOf = (link: CachedLink): LinkExtras | undefined =>
+    guardsIn(reader.extrasOf(link)?.extras);
+
+  const isUnlocked = ({ head }: IncomingRequest, link: CachedLink): boolean =>
+    unlockCookies.accept(link, toUtf8(head, head.cookie));
+
+  /** Redirects visitors with a valid unlock cookie; others get the form. */
+  const respondToVisit: RespondToPassword = (incoming, link) => {
+    const extras = guardsOf(link);
+    if (isUnlocked(incoming, link))
+      return extras === undefined
+        ? redirects.respond(incoming, link, "password")
+        : guards.respond(incoming, link, extras);
+    return extras === undefined
+      ? emptyForm()
+      : guards.unlessSpent(incoming, link, extras, emptyForm);
+  };
+
+  /** Responds to a posted form: that of the password, or of a confirmation once the link is unlocked. */
+  async function respondToForm(
+    incoming: IncomingRequest,
+    link: CachedLink,
+  ): Promise<RedirectorResponse> {
+    const password = readFormField(incoming, "password");
+    const extras = guardsOf(link);
+    if (password === undefined)
+      return extras !== undefined && isUnlocked(incoming, link)
+        ? await settle(guards.respond(incoming, link, extras))
+        : page("wrong");
+    const result = await checkPassword(link, {
+      address: reader.addressOf(incoming),
+      password,
+      knownVisitor: isUnlocked(incoming, link),
+    });
+    if (result === "limited") return page("limited", { "retry-after": "60" });
+    if (result === "busy") return page("busy", { "retry-after": "2" });
+    if (result === "wrong") {
+      failures.count(incoming.head, { reason: "wrong_password", link });
+      return page("wrong");
+    }
+    const cookie = unlockCookies.issue(link, aliasPathOf(incoming.head));
+    if (extras === undefined) {
+      const response = redirects.respond(incoming, link, "password");
+      return "location" in response ? withCookie(response, cookie) : response;
+    }
+    // A visitor who enters the password need not confirm as well.
+    return withCookie(await settle(guards.respond(incoming, link, extras, true)), cookie);
+  }
+
+  return (incoming, link) =>
+    incoming.head.method === "POST"
+      ? respondToForm(copyRequest(incoming), copyLink(link))
+      : respondToVisit(incoming, link);
+}
+
+/** Adds a cookie to a response. */
+function withCookie(response: RedirectorResponse, cookie: string): PageResponse {
+  const page = "location" in response ? redirectResponse(toText(response.location)) : response;
+  return { ...page, headers: { ...page.headers, "set-cookie": cookie } };
+}

@@ -1,0 +1,89 @@
+/**
+ * What is read of the request at hand and of its link, each once: extras, the visitor's facts and address. Its objects
+ * are reused by all requests, so that a redirect allocates nothing: each is read before the next request is handled.
+ */
+import type { ClientAddress } from "../../shared/client-address.ts";
+import { clickTextEnd } from "../../shared/contracts/click-segment.ts";
+import type { CachedLink } from "../../shared/links-store/record.ts";
+import { createExtrasCache, type ExtrasOf } from "../cache/extras.ts";
+import { decodeLatin1 } from "../http/bytes.ts";
+import { normalizePath } from "../http/path.ts";
+import { type IncomingRequest, toLatin1 } from "../http/request.ts";
+import { createRequestFacts, type Locate, type VisitorFacts } from "../visitors/request-facts.ts";
+import type { ShortRequest } from "./decision.ts";
+import type { ResolveHost } from "./hosts.ts";
+
+type ReaderDeps = {
+  resolveHost: ResolveHost;
+  clientAddress: ClientAddress;
+  locate: Locate;
+  /** Hosts of the default short domain. */
+  ownHosts: ReadonlySet<string>;
+};
+
+export type RequestReader = {
+  /** Makes a request the one at hand, on a domain; must be called before a link is read from the cache for it. */
+  begin(incoming: IncomingRequest, domain: string | undefined): ShortRequest;
+  /** The compiled extras of a link; undefined for one without. */
+  extrasOf(link: CachedLink): ReturnType<ExtrasOf>;
+  /** What rules may ask of the visitor; valid until it is called for another request. */
+  factsOf(incoming: IncomingRequest): VisitorFacts;
+  /** The client's address. */
+  addressOf(incoming: IncomingRequest): string;
+};
+
+export function createRequestReader(deps: ReaderDeps): RequestReader {
+  const { resolveHost, clientAddress } = deps;
+  const compiledExtrasOf = createExtrasCache();
+  const readFacts = createRequestFacts(deps);
+  let current: IncomingRequest;
+  /** The link whose extras were read last, and those: a redirect asks for them four times. */
+  let readLink: CachedLink | undefined;
+  let readExtras: ReturnType<ExtrasOf>;
+  /** The request whose facts these are: a confirmation and the link's rules may both ask for them. */
+  let factsRequest: IncomingRequest | undefined;
+  let facts: VisitorFacts;
+  const shortRequest: ShortRequest = {
+    method: "",
+    domain: "",
+    // Decoded only on a miss: the cache is looked up by bytes.
+    get path() {
+      return normalizePath(toLatin1(current.head, current.head.path));
+    },
+    get userAgent() {
+      const { bytes, userAgent } = current.head;
+      return decodeLatin1(bytes, userAgent.start, clickTextEnd("userAgent", bytes, userAgent));
+    },
+  };
+
+  /** Without `X-Forwarded-For` the peer, whose address was normalized when it connected. */
+  const addressOf = ({ head, peer }: IncomingRequest): string =>
+    head.forwardedFor === "" ? peer : clientAddress(peer, head.forwardedFor);
+
+  return {
+    // The cache returns each link in the same object, as requests come in one, so what was read of both is forgotten.
+    begin(incoming, domain) {
+      current = incoming;
+      readLink = undefined;
+      factsRequest = undefined;
+      shortRequest.method = incoming.head.method;
+      shortRequest.domain = domain;
+      return shortRequest;
+    },
+    extrasOf(link) {
+      if (link === readLink) return readExtras;
+      readExtras = compiledExtrasOf(link);
+      readLink = link;
+      return readExtras;
+    },
+    factsOf(incoming) {
+      if (incoming === factsRequest) return facts;
+      const { head, now } = incoming;
+      const { host } = resolveHost(head.host);
+      facts = readFacts({ head, now, address: addressOf(incoming), host });
+      factsRequest = incoming;
+      return facts;
+    },
+    addressOf,
+  };
+}

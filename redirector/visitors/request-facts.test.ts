@@ -1,0 +1,79 @@
+/** Goal: what rules know of a request costs little, whatever clients send. */
+import { expect, test } from "bun:test";
+
+import { compileTargets } from "../../shared/decision/targets.ts";
+import { countParses } from "../../test/harness/count-parses.ts";
+import { createRequestHeadParser } from "../http/request-head-parser.ts";
+import { createRequestFacts, type Locate } from "./request-facts.ts";
+
+const ANDROID =
+  "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Mobile Safari/537.36";
+
+/** Creates a function that returns the facts of a request. */
+function createReader(locate: Locate = () => undefined) {
+  const factsOf = createRequestFacts({ locate, ownHosts: new Set(["sho.rt"]) });
+  const { head, parse } = createRequestHeadParser();
+  return (address: string, fields: Record<string, string>, path = "/a") => {
+    const lines = Object.entries({ host: "sho.rt", ...fields }).map(([n, v]) => `${n}: ${v}\r\n`);
+    expect(parse(Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`), 0)).toEqual({
+      kind: "complete",
+    });
+    return factsOf({ head, now: 1, address, host: "sho.rt" });
+  };
+}
+
+test("one network's made-up user agents stay unknown, and do not displace those of others", () => {
+  const read = createReader();
+  expect(read("192.0.2.1", { "user-agent": ANDROID }).agent()?.names.os).toBe("Android");
+  let parsed = 0;
+  for (let i = 0; i < 1_000; i++) {
+    const facts = read("203.0.113.7", { "user-agent": `${ANDROID} ${i}` });
+    if (facts.agent() !== undefined) parsed++;
+  }
+  expect(parsed).toBe(300);
+  // Known ones, and other networks.
+  expect(read("203.0.113.7", { "user-agent": ANDROID }).agent()?.names.os).toBe("Android");
+  expect(read("192.0.2.1", { "user-agent": `${ANDROID} new` }).agent()?.names.os).toBe("Android");
+});
+
+test("facts are those of the request at hand, from the bytes that its click keeps", () => {
+  const read = createReader();
+  const long = `${"x".repeat(512)} ${ANDROID}`;
+  const first = read(
+    "192.0.2.1",
+    {
+      "user-agent": long,
+      "accept-language": "de-AT,en;q=0.9",
+      referer: "https://www.example.org/x",
+    },
+    "/a?b=1&b=%C3%BC",
+  );
+  expect(first.userAgent()).toBe("x".repeat(512));
+  expect(first.agent()?.names).toEqual({ browser: "Unknown", os: "Unknown", device: "other" });
+  expect([first.language(), first.source()]).toEqual(["de-at", "example.org"]);
+  expect([first.parameter("b"), first.parameter("c")]).toEqual([["1", "ü"], []]);
+  const second = read("192.0.2.2", { referer: "https://sho.rt/other" });
+  expect([second.language(), second.source(), second.parameter("b")]).toEqual(["", "direct", []]);
+});
+
+test("a request of 7,900 parameters is parsed once for 200 conditions, and the first 256 of them", () => {
+  let located = 0;
+  const read = createReader(() => {
+    located++;
+    return undefined;
+  });
+  const rules = Array.from({ length: 20 }, (_, i) => ({
+    id: `r${i}`,
+    url: "https://example.com/",
+    conditions: Array.from({ length: 10 }, (_, j) => ({
+      ...(j === 5
+        ? { type: "country" as const, in: ["DE"] }
+        : { type: "query" as const, name: "a", in: [`${i}-${j}`] }),
+      not: true,
+    })),
+  }));
+  const { explain } = compileTargets({ rules });
+  const facts = read("192.0.2.1", {}, `/a?${"a&".repeat(7_900)}`);
+  expect(countParses(() => expect(explain(facts)).toHaveLength(20))).toEqual([256]);
+  expect(located).toBe(1);
+});
