@@ -117,8 +117,11 @@ type FieldsProps = { form: UseFormReturn<LinkValues> };
 function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
   const { register } = form;
   const { errors } = form.formState;
-  const [url, setUrl] = [form.watch("url"), fillUrl(form)];
-  useCopiedUrl(isNew && url === "", setUrl);
+  const setUrl = fillUrl(form);
+  useCopiedUrl(isNew && form.getValues("url") === "", (url) => {
+    // Something may have been typed while the clipboard was read.
+    if (form.getValues("url") === "") setUrl(url);
+  });
   return (
     <>
       <div className="with-button">
@@ -132,7 +135,7 @@ function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
           error={errors.url?.message}
           {...register("url", { onBlur: () => completeField(form) })}
         />
-        {isNew && url === "" && <PasteButton onPaste={setUrl} />}
+        {isNew && <PasteButton onPaste={setUrl} />}
       </div>
       <div className="columns">
         {isNew && <DomainField form={form} />}
@@ -160,7 +163,6 @@ function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
 const fillUrl =
   (form: UseFormReturn<LinkValues>) =>
   (url: string): void => {
-    if (form.getValues("url") !== "") return;
     // Nobody has typed it: it may be thrown away without a question.
     form.resetField("url", { defaultValue: url });
     form.setFocus("url", { shouldSelect: true });
