@@ -47,8 +47,7 @@ export function moveToDisk(dir: string, cleanup: (work: () => void) => void): Di
     Math.ceil(Number(output(["du", "--summarize", "--block-size=1M", copy])) * 1.2) + ROOM_MIB;
   run(["truncate", `--size=${mib}M`, image]);
   run(["mkfs.ext4", "-q", "-F", "-m", "0", image]);
-  const mount = () => run(["mount", "-o", "loop", image, dir]);
-  mount();
+  run(["mount", "-o", "loop", image, dir]);
   cleanup(() => void Bun.spawnSync(["umount", "--lazy", dir]));
   run(["cp", "-a", `${copy}/.`, dir]);
   rmSync(copy, { recursive: true });
@@ -67,10 +66,13 @@ export function moveToDisk(dir: string, cleanup: (work: () => void) => void): Di
       run(["mount", "-o", "remount,abort", dir]);
     },
     mend() {
-      run(["umount", dir]);
+      run(["umount", "--lazy", dir]);
+      // Of another file: the kernel goes on with the broken disk while anybody has it, as a process that is ending.
+      const mended = `${image}-mended`;
+      run(["cp", "--sparse=always", image, mended]);
       // It ends with 1 when it has corrected what the error left.
-      Bun.spawnSync(["e2fsck", "-p", image]);
-      mount();
+      Bun.spawnSync(["e2fsck", "-f", "-y", mended]);
+      run(["mount", "-o", "loop", mended, dir]);
     },
   };
 }
