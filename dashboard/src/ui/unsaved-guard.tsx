@@ -1,43 +1,44 @@
 /** Asks before what a user has entered is thrown away: by closing its form, by leaving its page, or with the browser. */
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 
 import { ConfirmDialog } from "./dialog.tsx";
 
 /**
- * Guards input while it is `dirty`. Call `guard` with what would throw it away, such as closing a form; it happens at
- * once where nothing is dirty, and otherwise when the user agrees. Render `question`, which asks.
+ * Guards input: `isDirty` says, when it is called, whether there is any that is not saved. Call `guard` with what would
+ * throw it away, such as closing a form; that happens at once where nothing is dirty, and otherwise when the user agrees.
+ * Render `question`, which asks.
  */
-export function useUnsavedGuard(dirty: boolean): {
+export function useUnsavedGuard(isDirty: () => boolean): {
   guard: (discard: () => void) => void;
   question: ReactNode;
 } {
   /** What the user wants to do, until they have been asked. */
   const [wanted, setWanted] = useState<{ discard: () => void }>();
   const agreed = useRef(false);
+  const stopUnload = useEffectEvent((event: BeforeUnloadEvent): void => {
+    if (isDirty() && !agreed.current) event.preventDefault();
+  });
+  const stopNavigation = useEffectEvent((event: NavigateEvent): void => {
+    const redo = findRedo(event);
+    if (redo === undefined || !isDirty() || agreed.current) return;
+    event.preventDefault();
+    setWanted({ discard: redo });
+  });
   useEffect(() => {
-    if (!dirty) return undefined;
-    agreed.current = false;
-    const stopUnload = (event: BeforeUnloadEvent): void => {
-      if (!agreed.current) event.preventDefault();
-    };
-    const stopNavigation = (event: NavigateEvent): void => {
-      const redo = findRedo(event);
-      if (redo === undefined || agreed.current) return;
-      event.preventDefault();
-      setWanted({ discard: redo });
-    };
-    window.addEventListener("beforeunload", stopUnload);
+    const onUnload = (event: BeforeUnloadEvent) => stopUnload(event);
+    const onNavigate = (event: NavigateEvent) => stopNavigation(event);
+    window.addEventListener("beforeunload", onUnload);
     // Browsers without it still ask before the whole page is left.
     const navigation = "navigation" in window ? window.navigation : undefined;
-    navigation?.addEventListener("navigate", stopNavigation);
+    navigation?.addEventListener("navigate", onNavigate);
     return () => {
-      window.removeEventListener("beforeunload", stopUnload);
-      navigation?.removeEventListener("navigate", stopNavigation);
+      window.removeEventListener("beforeunload", onUnload);
+      navigation?.removeEventListener("navigate", onNavigate);
     };
-  }, [dirty]);
+  }, []);
   return {
-    guard: (discard) => (dirty ? setWanted({ discard }) : discard()),
+    guard: (discard) => (isDirty() ? setWanted({ discard }) : discard()),
     question: wanted !== undefined && (
       <ConfirmDialog
         title="Discard your changes?"

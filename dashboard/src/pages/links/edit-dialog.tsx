@@ -1,6 +1,6 @@
 /** Creates or edits a link. Validates input while it is typed, by the API's rules. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef } from "react";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import type { NewLinkStart } from "../../commands/commands.tsx";
@@ -20,10 +20,10 @@ type EditDialogProps = {
 export function EditDialog(props: EditDialogProps) {
   const isNew = "start" in props;
   const id = isNew ? props.start.copyOf : props.link.id;
-  const [dirty, setDirty] = useState(false);
-  const { guard, question } = useUnsavedGuard(dirty);
+  const readDirty = useRef<() => boolean>(null);
+  const { guard, question } = useUnsavedGuard(() => readDirty.current?.() ?? false);
   const close = () => guard(props.onClose);
-  const common = { onDirty: setDirty, onCancel: close };
+  const common = { readDirty, onCancel: close };
   const current = useSavedLink(id);
   return (
     <Dialog title={isNew ? "New link" : "Edit link"} onClose={close} wide>

@@ -6,6 +6,7 @@ import {
   copyDecisions,
   copyValues,
   getChanges,
+  isChanged,
   toFormValues,
   toRequestBody,
   validateLink,
@@ -69,6 +70,8 @@ describe("the form of a link", () => {
       password: null,
     });
     expect(getChanges(values, values)).toEqual({});
+    expect(isChanged(values, { ...values })).toBe(false);
+    expect(isChanged(values, { ...values, confirm: !values.confirm })).toBe(true);
     expect(validateLink(values, NOW, values)).toEqual({});
   });
 

@@ -101,6 +101,10 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
       }),
 });
 
+/** Whether any value of the form has been changed. */
+export const isChanged = (before: LinkValues, after: LinkValues): boolean =>
+  Object.entries(before).some(([name, value]) => Reflect.get(after, name) !== value);
+
 const emptyToNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
 /** The card of a preview as it is typed; null while nothing is. */

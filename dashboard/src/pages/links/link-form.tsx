@@ -1,6 +1,6 @@
 /** The form of a link: its fields, what it sends, and what it shows of the response. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
 import { useForm, type UseFormReturn } from "react-hook-form";
 
 import { type FullLink, ShorthopError } from "../../../../clients/typescript/src/index.ts";
@@ -18,6 +18,7 @@ import {
   copyDecisions,
   fieldOf,
   getChanges,
+  isChanged,
   type LinkValues,
   toRequestBody,
   validateLink,
@@ -32,19 +33,26 @@ type LinkFormProps = {
   link?: FullLink;
   /** The link that a new one is a copy of. */
   original?: FullLink;
-  onDirty: (dirty: boolean) => void;
+  /** Gets a function that says whether anything has been changed. */
+  readDirty: RefObject<(() => boolean) | null>;
   onCancel: () => void;
   onSaved?: () => void;
   onCreated?: (created: CreatedLink) => void;
 };
 
 export function LinkForm(props: LinkFormProps) {
-  const { link, original, onDirty, onCancel } = props;
+  const { link, original, readDirty, onCancel } = props;
   // A later rendering has new ones, but what is typed is compared with those that it began with.
   const [initial] = useState(props.initial);
   const form = useLinkForm(initial, link !== undefined);
-  const { isDirty } = form.formState;
-  useEffect(() => onDirty(isDirty), [onDirty, isDirty]);
+  /** What the form has without anybody's doing: also a URL from the clipboard. */
+  const untouched = useRef(initial);
+  useImperativeHandle(readDirty, () => () => isChanged(untouched.current, form.getValues()));
+  function fillUrl(url: string): void {
+    untouched.current = { ...untouched.current, url };
+    form.setValue("url", url, { shouldValidate: true });
+    form.setFocus("url", { shouldSelect: true });
+  }
   const save = useSave(props, initial);
   const param = save.error instanceof ShorthopError ? save.error.param : undefined;
   const field = param === undefined ? undefined : fieldOf(param, initial);
@@ -66,7 +74,7 @@ export function LinkForm(props: LinkFormProps) {
           external id.
         </p>
       )}
-      <MainFields form={form} isNew={link === undefined} />
+      <MainFields form={form} isNew={link === undefined} fillUrl={fillUrl} />
       <OptionalFields form={form} link={link} />
     </DialogForm>
   );
@@ -114,13 +122,15 @@ function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial:
 
 type FieldsProps = { form: UseFormReturn<LinkValues> };
 
-function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
+/** `fillUrl` puts a URL into the form, selected, so that typing replaces it. */
+type MainFieldsProps = FieldsProps & { isNew: boolean; fillUrl: (url: string) => void };
+
+function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
   const { register } = form;
   const { errors } = form.formState;
-  const setUrl = fillUrl(form);
   useCopiedUrl(isNew && form.getValues("url") === "", (url) => {
     // Something may have been typed while the clipboard was read.
-    if (form.getValues("url") === "") setUrl(url);
+    if (form.getValues("url") === "") fillUrl(url);
   });
   return (
     <>
@@ -135,7 +145,7 @@ function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
           error={errors.url?.message}
           {...register("url", { onBlur: () => completeField(form) })}
         />
-        {isNew && <PasteButton onPaste={setUrl} />}
+        {isNew && <PasteButton onPaste={fillUrl} />}
       </div>
       <div className="columns">
         {isNew && <DomainField form={form} />}
@@ -158,15 +168,6 @@ function MainFields({ form, isNew }: FieldsProps & { isNew: boolean }) {
     </>
   );
 }
-
-/** Returns what puts a URL from the clipboard into the form, selected, so that typing replaces it. */
-const fillUrl =
-  (form: UseFormReturn<LinkValues>) =>
-  (url: string): void => {
-    // Nobody has typed it: it may be thrown away without a question.
-    form.resetField("url", { defaultValue: url });
-    form.setFocus("url", { shouldSelect: true });
-  };
 
 /** Shows the scheme that is added to a host. */
 function completeField(form: UseFormReturn<LinkValues>): void {

@@ -81,7 +81,7 @@ function RulesEditor({ link }: { link: FullLink }) {
   };
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
   const dirty = draft !== initial;
-  const { question } = useUnsavedGuard(canWrite && dirty);
+  const { question } = useUnsavedGuard(() => canWrite && dirty);
   return (
     <div className="rules-page">
       {/* A disabled fieldset disables all of its fields. */}
