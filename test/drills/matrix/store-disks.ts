@@ -22,7 +22,7 @@ async function giveDisk(
 }
 
 /** Longer than clicks or changes wait before processes warn of that: a minute. */
-const NOTICED_MS = 75_000;
+const NOTICED_MS = 100_000;
 
 type Step = (system: System) => Promise<void>;
 
