@@ -198,7 +198,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   );
   let links = countLinks(db);
 
-  const write = db.transaction((changes: readonly Change[], feed: FeedState) => {
+  const write = db.transaction((changes: readonly Change[], feed: FeedState, stream?: string) => {
     let [changed, added] = [0, 0];
     for (const change of changes) {
       const written = put(change);
@@ -208,7 +208,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
       added += written.links;
     }
     if (changed > 0) trim.run(CHANGES_KEPT);
-    setFeed(db, feed, links + added);
+    setFeed(db, feed, links + added, stream);
     return { changed, added };
   });
 
@@ -230,10 +230,10 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   );
 
   return {
-    feed: () => readFeed(db),
-    /** Stores records that are newer than those it has, and the state of the feed; returns how many were newer. */
-    write(changes: readonly Change[], feed: FeedState): number {
-      const { changed, added } = write.immediate(changes, feed);
+    feed: (stream?: string) => readFeed(db, stream),
+    /** Stores records that are newer than those it has, and the state of a stream; returns how many were newer. */
+    write(changes: readonly Change[], feed: FeedState, stream?: string): number {
+      const { changed, added } = write.immediate(changes, feed, stream);
       links += added;
       return changed;
     },
@@ -284,7 +284,7 @@ export function openReader(dir: string) {
   );
 
   return {
-    feed: () => readFeed(db),
+    feed: (stream?: string) => readFeed(db, stream),
     /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
     find(domain: string, alias: string): LinkRecord | undefined {
       const row = find.get(keyOf({ domain, alias }));
