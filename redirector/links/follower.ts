@@ -1,5 +1,5 @@
 /**
- * Follows the links feed and writes it to the store of the host: each transaction has the changes and the position in
+ * Follows a stream of the links feed and writes it to the store of the host: each transaction has the changes and the position in
  * the feed behind them, so that a start goes on exactly where the last process ended. A stream that was rolled back or
  * recreated is read again from its beginning, while the store goes on answering.
  */
@@ -12,11 +12,11 @@ import {
   type NatsConnection,
 } from "nats";
 
-import { decodeHeartbeat, isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
+import { decodeHeartbeat, isNotice } from "../../shared/contracts/feed-notices.ts";
+import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import {
   ensureLinksStream,
-  HEARTBEAT_SUBJECT,
-  LINKS_STREAM,
+  heartbeatSubject,
   readHeartbeat,
   shortLinkOfSubject,
 } from "../../shared/contracts/streams.ts";
@@ -28,7 +28,7 @@ import {
 } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
-import { createCountCheck } from "./count-check.ts";
+import { createFeedGroup, type FeedGroup } from "./feed-group.ts";
 import { type FeedMessage, readNextMessage } from "./feed-message.ts";
 import {
   continues,
@@ -39,6 +39,7 @@ import {
   toNanos,
 } from "./feed-position.ts";
 import type { FeedRecords } from "./feed-records.ts";
+import { createSweep } from "./feed-sweep.ts";
 import type { StoreWriter } from "./store.ts";
 
 /**
@@ -53,12 +54,6 @@ const PULL_GRACE_MS = 300;
 
 /** Changes of a transaction: one takes a tenth of a second, in which readers wait for nothing. */
 const TRANSACTION_CHANGES_MAX = 5_000;
-
-/** Rows that one transaction looks at for links that the feed does not have any more. */
-const SWEPT_ROWS = 5_000;
-
-/** How long they are looked for before the next pull. */
-const SWEEP_MS = 200;
 
 /**
  * During an election JetStream does not respond, and a request may have gone to a server that is no more: a short
@@ -75,6 +70,9 @@ const WITHOUT_CONSUMER_MS = 1_000;
 
 type FollowerDeps = {
   nats: Pick<Nats, "connection" | "connected">;
+  stream?: LinksStream;
+  /** That of all followers of the host. */
+  group?: FeedGroup;
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
   store: Pick<StoreWriter, "feed" | "write" | "sweep" | "links">;
@@ -104,19 +102,21 @@ export class StoreError extends Error {
 
 export function startFollower({
   nats,
+  stream: followed = UNDIVIDED,
   streamReplicas,
   store,
   records,
   checkStore = () => undefined,
   log,
+  group = createFeedGroup({ store, streams: [followed], log }),
   pullBatch = PULL_BATCH,
   overlapMessages = NUMBERING_DIFFERENCE_MAX,
 }: FollowerDeps): Follower {
-  let feed = store.feed();
+  const { name } = followed;
+  let feed = store.feed(name);
   /** The epoch that the last heartbeat named, if it also said that the stream has every link. */
   let epoch: number | undefined;
-  /** The key behind which links older than `epoch` are looked for; undefined when none are. */
-  let sweptTo: string | undefined;
+  const sweep = createSweep(store, followed);
   let interrupted = false;
   let stopped = false;
   let pull: ConsumerMessages | undefined;
@@ -125,15 +125,12 @@ export function startFollower({
   let next: FeedState = feed;
   /** The last message that was read without a consumer, since there was none. */
   let readAlone = 0;
-  /** How many links there are by the last heartbeat that says so, until the store is compared with it. */
-  let counted: number | undefined;
-  const checkCount = createCountCheck();
-  /** The epoch of which the stream was read again for links that the store lacked. */
-  let readAgain: number | undefined;
+  /** How often all streams were to be read again when this one was. */
+  let round = group.rounds();
 
   function save(state: FeedState): void {
     try {
-      store.write(unwritten, state);
+      store.write(unwritten, state, name);
     } catch (error) {
       throw new StoreError("The links store was not written.", { cause: error });
     } finally {
@@ -149,9 +146,9 @@ export function startFollower({
     // Links that were published while older ones were read are at the end of the stream.
     const complete = epoch === undefined ? next.complete : next.complete || pending === 0;
     const isSame = unwritten.length === 0 && next === feed && pending === feed.pending;
-    if (complete && !feed.complete) log.info("links_store_complete");
+    if (complete && !feed.complete) log.info({ stream: name }, "links_store_complete");
     if (!isSame || complete !== feed.complete) save({ ...next, complete, pending });
-    if (pending === 0 && epoch !== undefined && epoch > feed.epoch) sweptTo ??= "";
+    if (pending === 0 && epoch !== undefined && epoch > feed.epoch) sweep.begin();
   }
 
   function collect(message: FeedMessage): void {
@@ -159,36 +156,34 @@ export function startFollower({
     const change = toChangeOf(message);
     if (change !== undefined) unwritten.push(change);
     next = { ...next, sequence: Math.max(next.sequence, sequence) };
-    if (subject !== HEARTBEAT_SUBJECT) return;
+    if (subject !== heartbeatSubject(followed)) return;
     const heartbeat = decodeHeartbeat(data);
     next = { ...next, confirmed_at: Date.now() };
     // An API of an earlier version does not say whether the stream has every link.
     if (heartbeat?.complete === false) {
       epoch = undefined;
-      sweptTo = undefined;
+      sweep.cancel();
       next = { ...next, complete: false };
     } else {
-      if (heartbeat !== undefined && heartbeat.epoch !== epoch) sweptTo = undefined;
+      if (heartbeat !== undefined && heartbeat.epoch !== epoch) sweep.cancel();
       epoch = heartbeat?.epoch ?? 0;
-      counted = heartbeat?.links ?? counted;
+      if (heartbeat?.links !== undefined) group.onCounted(heartbeat.links);
     }
   }
 
-  /**
-   * Compares the number of links with PostgreSQL's, once the store is at the end of the stream and has swept; returns whether
-   * the stream is to be read again, as links are missing.
-   */
-  function compareCounts(): boolean {
-    if (counted === undefined || epoch === undefined || feed.epoch !== epoch) return false;
-    const lacks = checkCount(counted, store.links());
-    counted = undefined;
-    if (lacks === undefined || (lacks === 0 && feed.lacks === 0)) return false;
-    if (lacks > 0) log.error({ links: store.links(), lacks }, "links_store_lacks_links");
-    const isFirst = lacks > 0 && readAgain !== epoch;
-    if (isFirst) readAgain = epoch;
-    // What the stream does not have either, reading it once more does not bring.
-    save(isFirst ? { ...feed, lacks, sequence: 0, complete: false } : { ...feed, lacks });
-    return isFirst;
+  /** Compares the number of links with PostgreSQL's, once the store is at the end of the stream and has swept. */
+  function compareCounts(): void {
+    if (epoch === undefined || feed.epoch !== epoch) return;
+    const lacks = group.compare();
+    if (lacks !== undefined && lacks !== feed.lacks) save({ ...feed, lacks });
+  }
+
+  /** Begins again at the start of the stream if all streams are to be read again; returns whether it does. */
+  function beginAgain(): boolean {
+    if (round === group.rounds()) return false;
+    round = group.rounds();
+    save({ ...feed, sequence: 0, complete: false });
+    return true;
   }
 
   /** What a message changes; nothing if it is about no link, or is a malformed notice. */
@@ -199,39 +194,31 @@ export function startFollower({
     return link === undefined || isNotice(link) ? undefined : toMalformed(link);
   }
 
-  /** Removes links that the feed does not have any more, or some of them. */
-  function sweep(): void {
-    const deadline = performance.now() + SWEEP_MS;
-    while (sweptTo !== undefined && epoch !== undefined && performance.now() < deadline) {
-      const { next: key } = store.sweep(epoch, sweptTo, SWEPT_ROWS, isKept);
-      sweptTo = key;
-      if (key === undefined) save({ ...feed, epoch });
-    }
-  }
-
   function onLost(): void {
-    log.warn("feed_position_lost");
+    log.warn({ stream: name }, "feed_position_lost");
     epoch = undefined;
-    sweptTo = undefined;
+    sweep.cancel();
   }
 
   /** Follows the feed with one consumer, until the consumer or the position in the stream is lost. */
   async function consume(connection: NatsConnection): Promise<void> {
+    beginAgain();
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
-    const readInfo = () => manager.streams.info(LINKS_STREAM);
-    await ensureLinksStream(manager, streamReplicas);
+    const readInfo = () => manager.streams.info(name);
+    await ensureLinksStream(manager, streamReplicas, followed);
     const resumed = await resume(feed, readInfo, onLost);
     if (resumed !== feed)
       save({ ...feed, ...resumed, complete: feed.complete && resumed.sequence > 0 });
     // Also for a filling that was read in part: nobody knows what the stream was like while there was no consumer.
-    if (feed.sequence > 0 && isOutdated(feed, await readHeartbeat(manager))) {
+    if (feed.sequence > 0 && isOutdated(feed, await readHeartbeat(manager, followed))) {
       onLost();
       save({ ...feed, sequence: 0, complete: false });
     }
-    const added = await addConsumer(manager, Math.max(1, feed.sequence + 1 - overlapMessages));
+    const start = Math.max(1, feed.sequence + 1 - overlapMessages);
+    const added = await addConsumer(manager, name, start);
     readAlone = 0;
-    const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
+    const stream = await connection.jetstream(options).streams.get(name);
     const consumer = stream.getConsumerFromInfo(added);
     let delivered = 0;
     let last = { sequence: 0, at: 0 };
@@ -261,7 +248,7 @@ export function startFollower({
         clearTimeout(overdue);
         flush(pending);
       }
-      sweep();
+      if (epoch !== undefined && sweep.run(epoch)) save({ ...feed, epoch });
       // No message does not mean no change: only the stream's own state shows whether the position is at its end.
       const info = await readInfo();
       if (!continues(feed, info)) return;
@@ -272,7 +259,8 @@ export function startFollower({
       const left = Math.max(0, info.state.last_seq - feed.sequence);
       interrupted = false;
       flush(left);
-      if (left === 0 && compareCounts()) return;
+      if (left === 0) compareCounts();
+      if (beginAgain()) return;
       // The stream has more, and the consumer delivered nothing: it is gone. What it delivered says so, and not the
       // position, which does not move while it delivers the overlap.
       if (left !== 0 && delivered === before) return;
@@ -289,13 +277,13 @@ export function startFollower({
     const deadline = performance.now() + WITHOUT_CONSUMER_MS;
     while (!stopped && performance.now() < deadline) {
       readAlone = Math.max(readAlone, feed.sequence);
-      const message = await readNextMessage(connection, readAlone, REQUEST_TIMEOUT_MS);
+      const message = await readNextMessage(connection, followed, readAlone, REQUEST_TIMEOUT_MS);
       if (message === undefined) return;
       readAlone = message.sequence;
       const change = toChangeOf(message);
       if (change !== undefined) unwritten.push(change);
       // What it says of the stream counts only when all before it is in the store.
-      const isHeartbeat = message.subject === HEARTBEAT_SUBJECT;
+      const isHeartbeat = message.subject === heartbeatSubject(followed);
       save(isHeartbeat ? { ...feed, confirmed_at: Date.now() } : feed);
     }
   }
@@ -314,7 +302,7 @@ export function startFollower({
         if (stopped) return;
         if (error instanceof StoreError) throw error;
         // Logged once for each interruption, not for each attempt.
-        if (!interrupted) log.warn({ error }, "feed_interrupted");
+        if (!interrupted) log.warn({ stream: name, error }, "feed_interrupted");
         interrupted = true;
         // What fails here as well is read later by a consumer.
         await applyWithoutConsumer(connection).catch((failure: unknown) => {
@@ -336,12 +324,13 @@ export function startFollower({
   };
 }
 
-/** A feed that has no list of takedowns any more does not lift them: it was lost. */
-const isKept = (key: string): boolean => key === `/${TAKEDOWNS_ALIAS}`;
-
 /** Adds a consumer for this process alone, in memory: when its server dies, another one resumes from the position. */
-const addConsumer = (manager: JetStreamManager, start: number): Promise<ConsumerInfo> =>
-  manager.consumers.add(LINKS_STREAM, {
+const addConsumer = (
+  manager: JetStreamManager,
+  stream: string,
+  start: number,
+): Promise<ConsumerInfo> =>
+  manager.consumers.add(stream, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: start,

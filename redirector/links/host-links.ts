@@ -5,9 +5,10 @@
  */
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { isInStream, type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import { createLimitedLog } from "../../shared/limited-log.ts";
-import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
+import { linkOfKey } from "../../shared/links-store/record.ts";
+import { EMPTY_FEED } from "../../shared/links-store/schema.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
@@ -16,6 +17,7 @@ import type { DomainAnswersCache } from "../domain-settings.ts";
 import type { Takedowns } from "../takedowns.ts";
 import { createCoalesced } from "./coalesced.ts";
 import { createDiskSpeed } from "./disk-speed.ts";
+import { combineFeeds, type HostFeed } from "./host-feed.ts";
 import { findStore, isDamage, openReader, type StoreReader } from "./store.ts";
 
 /** Whether a record says that there is no link. */
@@ -70,13 +72,15 @@ export type HostLinks = {
 type HostLinksDeps = {
   dir: string;
   nats: Pick<Nats, "connection" | "connected">;
+  /** The streams of the feed. */
+  streams?: readonly LinksStream[];
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
   domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
   /** Has another thread read a link, so that its pages are in memory afterwards. */
   prefetch: (domain: string, alias: string) => Promise<void>;
   /** Called with the state of the feed that the store has, when it has changed. */
-  onFeed: (feed: FeedState) => void;
+  onFeed: (feed: HostFeed) => void;
   /** Says that the store is damaged. */
   onDamaged: (error: unknown) => void;
   log: Log;
@@ -87,6 +91,7 @@ type HostLinksDeps = {
 export function startHostLinks({
   dir,
   nats,
+  streams = [UNDIVIDED],
   cache,
   takedowns,
   domains,
@@ -100,7 +105,7 @@ export function startHostLinks({
   let store: StoreReader | undefined;
   /** The file that is open; another one may take its place. */
   let inode = 0;
-  let feed: FeedState = EMPTY_FEED;
+  let feed: HostFeed = EMPTY_FEED;
   let dataVersion = -1;
   /** The number of the last change that was taken over. */
   let number = 0;
@@ -180,7 +185,7 @@ export function startHostLinks({
     onStore((reader) => {
       const version = reader.dataVersion();
       if (version === dataVersion) return;
-      feed = reader.feed();
+      feed = combineFeeds(streams, reader.feed);
       onFeed(feed);
       renew(reader);
       if (takeOver(reader)) dataVersion = version;
@@ -207,8 +212,7 @@ export function startHostLinks({
 
   /** Takes over the change of a link or notice. What is not in memory is read when it is requested. */
   function apply(reader: StoreReader, key: string): void {
-    const slash = key.indexOf("/");
-    const [domain, alias] = [key.slice(0, slash), key.slice(slash + 1)];
+    const { domain, alias } = linkOfKey(key);
     const notice = isNotice({ alias });
     if (!notice && !cache.has(domain, alias)) return;
     try {
@@ -257,29 +261,33 @@ export function startHostLinks({
     return record;
   }
 
-  /** The end of the feed, as its leader knows it. */
-  const askForEnd = createCoalesced(async () => {
-    const connection = await nats.connection;
-    const options = { timeout: QUESTION_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
-    const { created, state } = await manager.streams.info(LINKS_STREAM);
-    return { stream: created, sequence: state.last_seq };
-  });
+  /** The streams, and a question to the leader of each where it ends. */
+  const ends = streams.map((stream) => ({
+    stream,
+    ask: createCoalesced(async () => {
+      const connection = await nats.connection;
+      const options = { timeout: QUESTION_TIMEOUT_MS, checkAPI: false };
+      const manager = await connection.jetstreamManager(options);
+      const { created, state } = await manager.streams.info(stream.name);
+      return { created, sequence: state.last_seq };
+    }),
+  }));
 
   /**
-   * Waits until the store has all that was in the feed when it was called. Without NATS there is nothing to wait for; but
+   * Waits until the store has all that was in a stream when it was called. Without NATS there is nothing to wait for; but
    * where it has just gone, or is just coming back, others may have put a link into the feed.
    */
-  async function catchUp(): Promise<void> {
+  async function catchUp({ stream: { name }, ask }: (typeof ends)[number]): Promise<void> {
     if (!nats.connected()) {
       if (performance.now() - connectedAt > AWAY_MS) return;
       throw new Error("NATS has just gone.");
     }
-    const end = await askForEnd();
+    const end = await ask();
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     for (;;) {
-      feed = onStore((reader) => reader.feed()) ?? EMPTY_FEED;
-      if (feed.stream === end.stream && feed.sequence >= end.sequence) return;
+      feed = onStore((reader) => combineFeeds(streams, reader.feed)) ?? EMPTY_FEED;
+      const { stream, sequence } = feed.streams?.[name] ?? feed;
+      if (stream === end.created && sequence >= end.sequence) return;
       if (performance.now() >= deadline) throw new Error("The links store is behind the feed.");
       await Bun.sleep(CATCH_UP_POLL_MS);
     }
@@ -288,7 +296,9 @@ export function startHostLinks({
   async function fetch(domain: string, alias: string): Promise<LinkRecord | undefined> {
     const found = await read(domain, alias);
     if (found !== undefined && !isDeleted(found)) return keep(found);
-    await catchUp();
+    // Notices are in every stream: one of them says whether there is one.
+    const end = ends.find(({ stream }) => isInStream(stream, { domain, alias }));
+    if (end !== undefined) await catchUp(end);
     return keep(await read(domain, alias));
   }
 
@@ -297,7 +307,7 @@ export function startHostLinks({
       if (isStopped) return;
       try {
         await nats.connection;
-        if (nats.connected()) return await catchUp();
+        if (nats.connected()) return void (await Promise.all(ends.map(catchUp)));
       } catch {
         // The stream may be having an election, or not exist yet.
       }

@@ -4,10 +4,12 @@
  */
 import { existsSync, rmSync } from "node:fs";
 
+import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { tryLock } from "../../shared/process-lock.ts";
+import { createFeedGroup } from "./feed-group.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { type Follower, startFollower } from "./follower.ts";
 import { loadImage } from "./image.ts";
@@ -28,6 +30,8 @@ export type LinksOptions = {
   dir: string;
   natsUrl: string;
   streamReplicas: number;
+  /** The streams of the feed. */
+  streams?: readonly LinksStream[];
   logLevel: string;
   images: ImagesPlace;
 };
@@ -56,7 +60,14 @@ const send = (event: LinksEvent): void => self.postMessage(event);
 
 let running: ReturnType<typeof run> | undefined;
 
-function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOptions) {
+function run({
+  dir,
+  natsUrl,
+  streamReplicas,
+  streams = [UNDIVIDED],
+  logLevel,
+  images: place,
+}: LinksOptions) {
   const log = createLog("redirector", logLevel);
   const records = createFeedRecords(log, () => send({ kind: "skipped" }));
   const images = openImages(place);
@@ -64,7 +75,7 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
   /** When an image may be loaded again: a disk that has no room for it is not filled again and again. */
   let imageAt = -Infinity;
   let stopped = false;
-  let follower: Follower | undefined;
+  let followers: Follower[] = [];
   let nats: Nats | undefined;
 
   /** Opens the store to write; in memory while the disk has no room for one. */
@@ -80,11 +91,12 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
     }
   }
 
-  /** Begins with an image, if there is one; returns the stream that continues it. */
-  async function load(connection: Nats): Promise<string | undefined> {
+  /** Begins with an image, if there is one; returns the streams that continue it. */
+  async function load(connection: Nats): ReturnType<typeof loadImage> {
     if (images === undefined || performance.now() < imageAt) return undefined;
     imageAt = performance.now() + IMAGE_RETRY_MS;
-    return await loadImage({ dir, images, nats: connection, signal: stopping.signal, log });
+    const { signal } = stopping;
+    return await loadImage({ dir, images, nats: connection, streams, signal, log });
   }
 
   /** Writes the store until the thread is to stop or the store fails. */
@@ -92,36 +104,54 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
     try {
       nats ??= openNats({ url: natsUrl, name: "redirector links", log });
       if (existsSync(damageMarkPath(dir))) setAside(dir);
-      const stream = existsSync(storePath(dir)) ? undefined : await load(nats);
+      const continued = existsSync(storePath(dir)) ? undefined : await load(nats);
       if (stopped) return;
       using store = open();
-      if (stream !== undefined) store.write([], { ...store.feed(), stream });
-      const opened = findStore(dir)?.inode;
-      follower = startFollower({
-        nats,
-        streamReplicas,
-        store: {
-          ...store,
-          write(...args) {
-            const changed = store.write(...args);
-            if (changed > 0) send({ kind: "changed" });
-            return changed;
-          },
-        },
-        records,
-        checkStore() {
-          if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
-          if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
-        },
-        log,
-      });
-      await follower.ended;
+      for (const { name, created } of continued ?? [])
+        store.write([], { ...store.feed(name), stream: created }, name);
+      await follow(nats, store);
     } catch (error) {
       log.error({ error }, "links_store_failed");
       if (isDamage(error)) setAside(dir);
       else if (!releaseReserve(dir) && !stopped) await Bun.sleep(RETRY_MS);
     }
   }
+
+  /** Follows all streams until the thread is to stop or one of them fails. */
+  async function follow(connection: Nats, writer: StoreWriter): Promise<void> {
+    const opened = findStore(dir)?.inode;
+    const store = {
+      ...writer,
+      write(...args: Parameters<StoreWriter["write"]>) {
+        const changed = writer.write(...args);
+        if (changed > 0) send({ kind: "changed" });
+        return changed;
+      },
+    };
+    const group = createFeedGroup({ store, streams, log });
+    followers = streams.map((stream) =>
+      startFollower({
+        nats: connection,
+        stream,
+        group,
+        streamReplicas,
+        store,
+        records,
+        checkStore() {
+          if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
+          if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
+        },
+        log,
+      }),
+    );
+    try {
+      await Promise.all(followers.map(({ ended }) => ended));
+    } finally {
+      await stopFollowers();
+    }
+  }
+
+  const stopFollowers = (): Promise<unknown> => Promise.all(followers.map(({ stop }) => stop()));
 
   async function main(): Promise<void> {
     while (!stopped) {
@@ -147,7 +177,7 @@ function run({ dir, natsUrl, streamReplicas, logLevel, images: place }: LinksOpt
     async stop(): Promise<void> {
       stopped = true;
       stopping.abort();
-      await follower?.stop();
+      await stopFollowers();
       await ended.catch(() => undefined);
     },
   };
