@@ -2,7 +2,6 @@
 import type * as z from "zod";
 
 import { checkClock } from "../shared/clock-check.ts";
-import { LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
 import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
@@ -46,11 +45,22 @@ export const checks: Checks<Config> = {
         withClickHouse(CLICKHOUSE_URL, (ask) => requireGrants(CLICKHOUSE_URL, GRANTS, ask)),
     },
   ],
-  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...config }) => [
+  thorough: ({
+    DATABASE_URL,
+    NATS_URL,
+    NATS_REPLICAS,
+    LINKS_STREAMS,
+    CLICKHOUSE_URL,
+    ...config
+  }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
     checkFeed(DATABASE_URL),
-    ...checkStreams({ url: NATS_URL, streams: [LINKS_STREAM], replicas: NATS_REPLICAS }),
+    ...checkStreams({
+      url: NATS_URL,
+      streams: LINKS_STREAMS.published.map(({ name }) => name),
+      replicas: NATS_REPLICAS,
+    }),
     ...checkImages(config),
     checkClock("PostgreSQL", () => usePostgres(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>

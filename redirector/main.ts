@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
-import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { normalizeHost, ownHosts } from "../shared/hosts.ts";
 import { newUuid } from "../shared/ids.ts";
@@ -83,11 +83,13 @@ async function serve(): Promise<void> {
   mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
   lockJournal(config.JOURNAL_DIR);
   const linksDir = linksDirOf(config);
+  const { followed: streams } = config.LINKS_STREAMS;
   const linksThread = startLinksThread({
     workerUrl: new URL("./links/links.worker.ts", import.meta.url),
     dir: linksDir,
     natsUrl: config.NATS_URL,
     streamReplicas: config.NATS_REPLICAS,
+    streams,
     logLevel: config.LOG_LEVEL,
     images: imagesPlaceOf(config),
     onChanged: () => links.poll(),
@@ -102,6 +104,7 @@ async function serve(): Promise<void> {
   const links = startHostLinks({
     dir: linksDir,
     nats,
+    streams,
     cache,
     takedowns,
     domains,
@@ -120,7 +123,7 @@ async function serve(): Promise<void> {
   });
   const replicas = watchReplicas({
     nats: nats.connection,
-    streams: [LINKS_STREAM, CLICKS_STREAM, LIMITS_STREAM],
+    streams: [...streams.map(({ name }) => name), CLICKS_STREAM, LIMITS_STREAM],
     wanted: config.NATS_REPLICAS,
     log,
   });

@@ -27,10 +27,7 @@ const TIMEOUT_MS = 1_500;
 /** The share of a stream's space from which it is nearly full. */
 const FULL = 0.9;
 
-type StreamName =
-  typeof LINKS_STREAM | typeof CLICKS_STREAM | typeof DEAD_LETTERS_STREAM | typeof LIMITS_STREAM;
-
-type StreamOptions = { url: string; streams: readonly StreamName[]; replicas: number };
+type StreamOptions = { url: string; streams: readonly string[]; replicas: number };
 
 /** Checks each stream's settings and copies, and the clock of the server that is connected to. */
 export const checkStreams = ({ url, streams, replicas }: StreamOptions): Check[] => [
@@ -46,7 +43,7 @@ export const checkStreams = ({ url, streams, replicas }: StreamOptions): Check[]
 
 async function checkStream(
   nats: NatsConnection,
-  stream: StreamName,
+  stream: string,
   wanted: number,
 ): Promise<Problem | undefined> {
   const manager = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
@@ -62,20 +59,20 @@ async function checkStream(
     return {
       status: "warning",
       detail: "it does not exist",
-      mend: "The processes create it when they start, and the API fills LINKS.",
+      mend: "The processes create it when they start, and the API fills those of links; LINKS_STREAMS must be the same for all.",
     };
   }
 }
 
-function settingsProblem(stream: StreamName, config: StreamConfig): Problem | undefined {
-  const detail = PROBLEMS[stream](config);
+function settingsProblem(stream: string, config: StreamConfig): Problem | undefined {
+  const detail = (PROBLEMS[stream] ?? linksStreamProblem)(config);
   if (detail === undefined) return undefined;
   const mend = `Compare nats stream info ${stream} with docs/architecture.md, and mend it with nats stream edit; a storage of memory needs a new stream.`;
   return { status: "failed", detail, mend };
 }
 
-const PROBLEMS: Record<StreamName, (config: StreamConfig) => string | undefined> = {
-  [LINKS_STREAM]: linksStreamProblem,
+/** All others are streams of the links feed. */
+const PROBLEMS: Record<string, ((config: StreamConfig) => string | undefined) | undefined> = {
   [CLICKS_STREAM]: clicksStreamProblem,
   [DEAD_LETTERS_STREAM](config) {
     if (config.storage !== StorageType.File) return "it keeps messages only in memory";
@@ -137,7 +134,7 @@ function spaceProblem({ name, max_bytes: max }: StreamConfig, bytes: number): Pr
 const streamTime = z.object({ ts: z.string().optional() });
 
 /** The server's time; undefined when it does not tell, as before nats-server 2.10. */
-async function readTime(nats: NatsConnection, stream: StreamName): Promise<number | undefined> {
+async function readTime(nats: NatsConnection, stream: string): Promise<number | undefined> {
   const { data } = await nats.request(`$JS.API.STREAM.INFO.${stream}`, "", { timeout: TIMEOUT_MS });
   const { ts } = streamTime.parse(JSON.parse(new TextDecoder().decode(data)));
   return ts === undefined ? undefined : Date.parse(ts);

@@ -50,7 +50,7 @@ export type FeedWatch = {
   stop(): Promise<void>;
 };
 
-type FeedWatchDeps = {
+export type FeedWatchDeps = {
   sql: Sql;
   nats: Promise<NatsConnection>;
   /** Copies of the stream, if this process creates it. */

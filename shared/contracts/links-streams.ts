@@ -52,16 +52,15 @@ export const isInStream = (
 ): boolean =>
   count === 1 || isNotice(link) || Bun.hash.crc32(`${link.domain}/${link.alias}`) % count === index;
 
-/** A value of `LINKS_STREAMS` of a process that follows the feed: how many streams it has. */
-export const envLinksStreams = z
-  .enum(COUNTS, "must be 1 or 4")
-  .default("1")
-  .transform((count) => linksStreams(Number(count)));
-
 /**
- * The same of a process that publishes: one feed, or several while the number of streams changes. The last one is that of
- * which images are made.
+ * A value of `LINKS_STREAMS`: into how many streams the feed is divided that redirectors follow, and behind a comma another
+ * number of which there is a feed as well, while the number changes.
  */
-export const envPublishedFeeds = envList("1")
-  .pipe(z.array(z.enum(COUNTS, "must be 1 or 4, or 1,4 while that changes")).min(1))
-  .transform((counts) => counts.map((count) => linksStreams(Number(count))));
+export const envLinksStreams = envList("1")
+  .pipe(z.array(z.enum(COUNTS, "must be 1 or 4, or both while that changes")).min(1))
+  .transform((counts) => {
+    const [followed = [], ...others] = [...new Set(counts)].map((n) => linksStreams(Number(n)));
+    return { followed, published: [...followed, ...others.flat()] };
+  });
+
+export type LinksStreams = z.output<typeof envLinksStreams>;
