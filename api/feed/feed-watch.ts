@@ -2,7 +2,7 @@
  * Watches a stream of the links feed and says in its heartbeat whether it has every link. A stream that was lost, in part or as a
  * whole, or that is later than a restored PostgreSQL, is filled again by itself.
  */
-import type { JetStreamManager, NatsConnection } from "nats";
+import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
 
 import { encodeHeartbeat, type Heartbeat } from "../../shared/contracts/feed-notices.ts";
 import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
@@ -16,9 +16,9 @@ import {
 import type { Log } from "../../shared/log.ts";
 import { isDiskFull, type Sql } from "../postgres.ts";
 import { fillOnce, type FillStream } from "./filling.ts";
+import { keepStreams } from "./other-feeds.ts";
 import {
   countPublished,
-  keepFeeds,
   recordLoss,
   recordPosition,
   selectFeed,
@@ -93,7 +93,6 @@ export function startFeedWatch({
   countIntervalMs = COUNT_INTERVAL_MS,
 }: FeedWatchDeps): FeedWatch {
   const { name } = watched;
-  const names = streams.map((stream) => stream.name);
   /** What the last check found in which PostgreSQL took part. */
   let last: { heartbeat: Heartbeat; stream: StreamPosition } | undefined;
   let isStarted = false;
@@ -124,9 +123,9 @@ export function startFeedWatch({
   }
 
   /** Compares the stream with PostgreSQL, and returns what the next heartbeat says. */
-  async function check(manager: JetStreamManager): Promise<Heartbeat> {
+  async function check(manager: JetStreamManager, client: JetStreamClient): Promise<Heartbeat> {
     acknowledged = Math.max(acknowledged, takeAcknowledged(watched));
-    await keepFeeds(sql, names);
+    await keepStreams(sql, client, streams);
     const before = await selectFeed(sql, name);
     const stream = await readPosition(manager, streamReplicas, watched);
     // Another stream counts from one again.
@@ -204,7 +203,7 @@ export function startFeedWatch({
       // One that fails is not repeated: the next one says the same, and link changes have the outbox.
       isToBeFilled = false;
       try {
-        const heartbeat = await check(manager).then(
+        const heartbeat = await check(manager, client).then(
           (checked) => {
             isDatabaseFull = false;
             return checked;

@@ -49,6 +49,10 @@ async function start(streams: string): Promise<void> {
   manager = await connection.jetstreamManager();
 }
 
+/** Starts another redirector of this installation. */
+const startOther = (env: Record<string, string> = {}): Promise<ExtraProcess> =>
+  startRedirector(stack, { LINKS_STREAMS: "4", ...env });
+
 async function stop(): Promise<void> {
   await connection.close();
   await stack.stop();
@@ -136,7 +140,7 @@ const linksOf = (name: string): Promise<number> =>
 test("each of four streams has its share of the links, and of one that was deleted and one that was emptied all is right again", async () => {
   for (const name of STREAMS) expect(await linksOf(name)).toBeGreaterThan(LINKS / 5);
   const JOURNAL_DIR = mkdtempSync(join(stack.dataDir, "away-"));
-  const away = await startRedirector(stack, { JOURNAL_DIR });
+  const away = await startOther({ JOURNAL_DIR });
   await expectAll(away.url, links.slice(0, 50));
   process.kill(away.pid, "SIGTERM");
   await waitUntilEnded(away.pid);
@@ -159,9 +163,7 @@ test("each of four streams has its share of the links, and of one that was delet
   }, FILLED_MS);
   // The other streams lack nothing.
   expect([...said].join()).not.toMatch(/LINKS_4_[03]/);
-  await using back: ExtraProcess & AsyncDisposable = await startRedirector(stack, {
-    JOURNAL_DIR,
-  }).then((redirector) => ({ ...redirector, [Symbol.asyncDispose]: redirector.stop }));
+  const back = await startOther({ JOURNAL_DIR });
   await expectAll(
     back.url,
     changed.filter((_, i) => i % 10 === 0),
@@ -176,7 +178,7 @@ test("each of four streams has its share of the links, and of one that was delet
   for (const stopFollowing of stops) expect(await stopFollowing()).toEqual([]);
   for (const name of STREAMS) expect(await linksOf(name)).toBeGreaterThan(LINKS / 5);
   // A host that has nothing yet gets all of it, and what is no link is 404.
-  const fresh = await startRedirector(stack);
+  const fresh = await startOther();
   await expectAll(
     fresh.url,
     changed.filter((_, i) => i % 20 === 0),
@@ -189,4 +191,12 @@ test("each of four streams has its share of the links, and of one that was delet
   await eventually(async () => expect(await follow(back.url, "bulk-1")).toStartWith("451"), 10_000);
   await admin(stack, ["links", "enable", "--host", "example.com"]);
   await eventually(async () => expect(await follow(back.url, "bulk-1")).toStartWith("302"), 10_000);
+  await back.stop();
+});
+
+test("a redirector that follows a feed to which nobody publishes does not say that a link does not exist", async () => {
+  const redirector = await startOther({ LINKS_STREAMS: "1" });
+  expect(await follow(redirector.url, "bulk-1")).toBe("503");
+  expect((await readWarnings(redirector.metricsUrl))["links_feed"]).toContain("lacks links");
+  await redirector.stop();
 });
