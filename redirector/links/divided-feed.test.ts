@@ -1,0 +1,174 @@
+/**
+ * Goal: a store that follows several streams has the links of each, removes only those that their own stream does not have
+ * any more, and reads all streams again when links are missing. Method: a real NATS server.
+ */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { JetStreamManager, NatsConnection } from "nats";
+
+import { domainNotice, encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
+import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { isInStream, linksStreams } from "../../shared/contracts/links-streams.ts";
+import {
+  ensureLinksStream,
+  heartbeatSubject,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
+import { createLog } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { activeLink } from "../../test/harness/link-record.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { createFeedGroup } from "./feed-group.ts";
+import { createFeedRecords } from "./feed-records.ts";
+import { startFollower } from "./follower.ts";
+import { combineFeeds } from "./host-feed.ts";
+import { openReader, openWriter } from "./store.ts";
+
+setDefaultTimeout(120_000);
+
+const WITHIN_MS = 30_000;
+const LINKS = 200;
+
+const streams = linksStreams(4);
+const aliases = Array.from({ length: LINKS }, (_, i) => `link-${i}`);
+const log = createLog("test", "silent");
+
+let server: TestNats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+let dir: string;
+beforeAll(async () => {
+  server = await startNats();
+  connection = await server.connect();
+  manager = await connection.jetstreamManager();
+});
+afterAll(async () => {
+  await connection.close();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  for (const stream of streams) {
+    await manager.streams.delete(stream.name).catch(() => undefined);
+    await ensureLinksStream(manager, 1, stream);
+  }
+  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+});
+
+async function publish(record: LinkRecord): Promise<void> {
+  const { domain, alias } = record;
+  for (const stream of streams)
+    if (isInStream(stream, record))
+      await connection
+        .jetstream()
+        .publish(linkSubject(domain, alias, stream), encodeLinkRecord(record));
+}
+
+/** Says in a stream, or in all of them, that it has every link; the first one says how many there are. */
+async function publishHeartbeats(epoch: number, links?: number, of = streams): Promise<void> {
+  for (const stream of of) {
+    const counted = stream.index === 0 && links !== undefined ? { links } : {};
+    const heartbeat = { complete: true, epoch, version: epoch, ...counted };
+    await connection.jetstream().publish(heartbeatSubject(stream), encodeHeartbeat(heartbeat));
+  }
+}
+
+/** Follows all streams into a store, each exactly from its position. */
+function follow() {
+  const nats = openNats({ url: server.url, name: "redirector", log });
+  const store = openWriter(dir, { reserveBytes: 0 });
+  const reader = openReader(dir);
+  const records = createFeedRecords(log);
+  const group = createFeedGroup({ store, streams, log });
+  const followers = streams.map((stream) =>
+    startFollower({
+      nats,
+      stream,
+      group,
+      streamReplicas: 1,
+      store,
+      records,
+      log,
+      overlapMessages: 0,
+    }),
+  );
+  return {
+    feed: () => combineFeeds(streams, reader.feed),
+    feedOf: (name: string) => reader.feed(name),
+    find: (alias: string, domain = "") => reader.find(domain, alias),
+    links: store.links,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(followers.map((follower) => follower.stop()));
+      store.close();
+      reader.close();
+      await nats.close();
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+test("a store is complete once it has all of each stream, and keeps a position in each", async () => {
+  for (const alias of aliases) await publish(activeLink(alias, 5));
+  await publishHeartbeats(1, undefined, streams.slice(1));
+  await using store = follow();
+  await eventually(async () => expect(store.links()).toBe(LINKS), WITHIN_MS);
+  await eventually(async () => expect(store.feedOf("LINKS_4_3").complete).toBe(true), WITHIN_MS);
+  expect(store.feed().complete).toBe(false);
+  await publishHeartbeats(1, undefined, streams.slice(0, 1));
+  await eventually(async () => expect(store.feed().complete).toBe(true), WITHIN_MS);
+  for (const { name } of streams) {
+    const { created, state } = await manager.streams.info(name);
+    expect(store.feedOf(name)).toMatchObject({ stream: created, sequence: state.last_seq });
+  }
+});
+
+test("a stream that was filled again removes its own old links, and no other's", async () => {
+  for (const alias of aliases) await publish(activeLink(alias, 5));
+  await publish(domainNotice(6, "kept.example.com", { fold: "all" }));
+  await publishHeartbeats(1);
+  await using store = follow();
+  await eventually(async () => expect(store.feed().complete).toBe(true), WITHIN_MS);
+  const [, stream] = streams;
+  if (stream === undefined) throw new Error("There is no second stream.");
+  const own = aliases.filter((alias) => isInStream(stream, { domain: "", alias }));
+  const [kept = "", ...gone] = own;
+  await manager.streams.delete(stream.name);
+  await ensureLinksStream(manager, 1, stream);
+  await publish(activeLink(kept, 20));
+  await publish(domainNotice(21, "kept.example.com", { fold: "all" }));
+  await publishHeartbeats(20, undefined, [stream]);
+  await eventually(async () => expect(store.feedOf(stream.name).epoch).toBe(20), WITHIN_MS);
+  expect(store.links()).toBe(LINKS - gone.length);
+  for (const alias of gone) expect(store.find(alias)).toBeUndefined();
+  expect(store.find(kept)?.version).toBe(20);
+  expect(store.find("@domain", "kept.example.com")?.version).toBe(21);
+  expect(store.feed().complete).toBe(true);
+});
+
+test("a store that lacks links of whichever stream reads all streams again", async () => {
+  for (const alias of aliases) await publish(activeLink(alias, 5));
+  await publishHeartbeats(1);
+  {
+    // As if a fault had removed them: the positions are behind them, and they are not there.
+    const store = openWriter(dir, { reserveBytes: 0 });
+    for (const { name } of streams) {
+      const { created, state } = await manager.streams.info(name);
+      const position = { stream: created, sequence: state.last_seq, complete: true, epoch: 1 };
+      store.write([], { ...store.feed(name), ...position }, name);
+    }
+    store.close();
+  }
+  await using store = follow();
+  await eventually(async () => {
+    await publishHeartbeats(1, LINKS);
+    expect(store.links()).toBe(LINKS);
+    expect(store.feed()).toMatchObject({ complete: true, lacks: 0 });
+  }, WITHIN_MS);
+  await eventually(async () => {
+    await publishHeartbeats(1, LINKS + 3);
+    expect(store.feed()).toMatchObject({ complete: true, lacks: 3 });
+  }, WITHIN_MS);
+});
