@@ -24,8 +24,8 @@ export function startFeedWatches({
   return {
     started: () => watches.every(({ watch }) => watch.started()),
     complete() {
-      const known = watches.map(({ watch }) => watch.complete());
-      return known.includes(undefined) ? undefined : !known.includes(false);
+      const known = new Set(watches.map(({ watch }) => watch.complete()));
+      return known.has(undefined) ? undefined : !known.has(false);
     },
     completeStreams: () =>
       Object.fromEntries(

@@ -66,7 +66,7 @@ type FillingDeps = {
 /** Fills the stream, unless another process fills one, or this one has every link meanwhile. */
 export const fillOnce = async (deps: FillingDeps): Promise<void> =>
   await deps.sql.begin(async (lock) => {
-    const { sql, stream, manager, readPosition, isStopped, log } = deps;
+    const { sql, stream, manager, readPosition, fill, isStopped, log } = deps;
     const { name } = stream;
     if (!(await lockFilling(lock))) return;
     // A filling may have ended since the check that found links missing.
@@ -80,7 +80,7 @@ export const fillOnce = async (deps: FillingDeps): Promise<void> =>
       return;
     }
     let filled = 0;
-    const filling = deps.fill({
+    const filling = fill({
       stream,
       connection: deps.connection,
       epoch,

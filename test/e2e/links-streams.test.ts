@@ -200,3 +200,31 @@ test("a redirector that follows a feed to which nobody publishes does not say th
   expect((await readWarnings(redirector.metricsUrl))["links_feed"]).toContain("lacks links");
   await redirector.stop();
 });
+
+test("an installation gets to another number of streams and back: every link is right, and nobody has to do anything", async () => {
+  const changed = links.slice(-1_000);
+  let round = "";
+  const expectRight = async (): Promise<void> => {
+    const { short_url } = stack.info();
+    await expectAll(
+      short_url,
+      changed.filter((_, i) => i % 25 === 0),
+      round,
+    );
+    await expectAll(short_url, links.slice(2_000, 2_050));
+    await eventually(
+      async () => expect(await follow(short_url, "never-was-there")).toBe("404"),
+      FILLED_MS,
+    );
+  };
+  // The way that operations.md describes, there and back, and then without it.
+  for (const streams of ["4,1", "1,4", "1", "1,4", "4,1", "4", "1", "4"]) {
+    await stop();
+    await start(streams);
+    await expectRight();
+    await expectNoWarning(stack.info().api_metrics_url);
+    round = `${crypto.randomUUID()}/`;
+    await changeLinks(changed, round);
+    await expectRight();
+  }
+});
