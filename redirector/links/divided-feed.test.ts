@@ -2,6 +2,7 @@
  * Goal: a store that follows several streams has the links of each, removes only those that their own stream does not have
  * any more, and reads all streams again when links are missing. Method: a real NATS server.
  */
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,12 +12,18 @@ import type { JetStreamManager, NatsConnection } from "nats";
 
 import { domainNotice, encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
-import { isInStream, linksStreams } from "../../shared/contracts/links-streams.ts";
+import {
+  isInStream,
+  type LinksStream,
+  linksStreams,
+} from "../../shared/contracts/links-streams.ts";
 import {
   ensureLinksStream,
   heartbeatSubject,
   linkSubject,
 } from "../../shared/contracts/streams.ts";
+import { type ImagesPlace, openImages, toPosition } from "../../shared/links-store/images.ts";
+import { EMPTY_FEED, SCHEMA, setFeed, toChange } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
@@ -26,12 +33,16 @@ import { createFeedGroup } from "./feed-group.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { startFollower } from "./follower.ts";
 import { combineFeeds } from "./host-feed.ts";
+import { startLinksThread } from "./links-thread.ts";
 import { openReader, openWriter } from "./store.ts";
 
 setDefaultTimeout(120_000);
 
 const WITHIN_MS = 30_000;
 const LINKS = 200;
+
+/** Between two counts: in the second that a pull takes, the store is compared with the last one. */
+const COUNT_MS = 200;
 
 const streams = linksStreams(4);
 const aliases = Array.from({ length: LINKS }, (_, i) => `link-${i}`);
@@ -162,13 +173,81 @@ test("a store that lacks links of whichever stream reads all streams again", asy
     store.close();
   }
   await using store = follow();
-  await eventually(async () => {
-    await publishHeartbeats(1, LINKS);
+  /** As an API says again and again how many links there are, until something is so. */
+  const count = (links: number, check: () => Promise<void>) =>
+    eventually(async () => {
+      await publishHeartbeats(1, links);
+      await eventually(check, COUNT_MS);
+    }, WITHIN_MS);
+  await count(LINKS, async () => {
     expect(store.links()).toBe(LINKS);
     expect(store.feed()).toMatchObject({ complete: true, lacks: 0 });
-  }, WITHIN_MS);
-  await eventually(async () => {
-    await publishHeartbeats(1, LINKS + 3);
-    expect(store.feed()).toMatchObject({ complete: true, lacks: 3 });
-  }, WITHIN_MS);
+  });
+  await count(LINKS + 3, async () =>
+    expect(store.feed()).toMatchObject({ complete: true, lacks: 3 }),
+  );
 });
+
+test("a store begins with an image that has a position in each stream, and with none of another number of streams", async () => {
+  const place = { LINKS_IMAGES: join(dir, "images") };
+  for (const alias of aliases) await publish(activeLink(alias, 5));
+  await publishHeartbeats(5);
+  await addImage(place, "whole", streams);
+  for (const alias of aliases) await publish(activeLink(alias, 7));
+  // Newer, and of no use here.
+  await addImage(place, "undivided", linksStreams(1));
+  const thread = startLinksThread({
+    workerUrl: new URL("./links.worker.ts", import.meta.url),
+    dir,
+    natsUrl: server.url,
+    streamReplicas: 1,
+    streams,
+    logLevel: "silent",
+    images: place,
+    onChanged: () => undefined,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  await eventually(() => {
+    const reader = openReader(dir);
+    try {
+      for (const alias of aliases) expect(reader.find("", alias)?.version).toBe(7);
+      // Only the image has it.
+      expect(reader.find("", "whole")).toBeDefined();
+      expect(reader.find("", "undivided")).toBeUndefined();
+      expect(combineFeeds(streams, reader.feed)).toMatchObject({ complete: true, epoch: 5 });
+      return Promise.resolve();
+    } finally {
+      reader.close();
+    }
+  }, WITHIN_MS);
+  await thread.stop();
+  rmSync(dir, { recursive: true });
+});
+
+/** Stores an image of the feed as it is, which has one link that the feed does not have. */
+async function addImage(
+  place: ImagesPlace,
+  alias: string,
+  of: readonly LinksStream[],
+): Promise<void> {
+  const path = join(dir, "image");
+  const link = activeLink(alias, 5);
+  const { key, version, row } = toChange(link, encodeLinkRecord(link));
+  const positions = [];
+  {
+    using db = new Database(path, { create: true, readwrite: true, strict: true });
+    db.run(SCHEMA);
+    db.run("INSERT INTO links VALUES (?, ?, ?)", [key, version, row]);
+    for (const { name } of of) {
+      const found = await manager.streams.info(name).catch(() => undefined);
+      const position = { epoch: 5, sequence: found?.state.last_seq ?? 0 };
+      setFeed(db, { ...EMPTY_FEED, ...position, complete: true }, 1, name);
+      positions.push(position);
+    }
+  }
+  const position = toPosition(positions);
+  if (position !== undefined) await openImages(place)?.add(path, position);
+  rmSync(path);
+}
