@@ -42,6 +42,8 @@ export function createKeyIndex({ bytesAt }: Pick<Blocks, "bytesAt">) {
   }
 
   return {
+    /** Memory for a key as text. */
+    key,
     find,
     /** As `find`, by the key as text. */
     findText: (text: string): number => find("", key, 0, key.write(text)),

@@ -63,14 +63,15 @@ export function createLinkCache(
   const blocks = createBlocks();
   const index = createKeyIndex(blocks);
   const { bytesAt } = blocks;
-  const { find: findSlot, offsetAt } = index;
+  const { find: findSlot, offsetAt, key } = index;
   const records = createLiveRecords(blocks, index, covers);
   const { onCopied, remark } = createTakedownMarks(blocks, covers);
   const reclaim = createCompaction({ blocks, index, records, blocksMax, entriesMax, onCopied });
   const link = emptyLink();
 
-  /** Reads the record in a slot, which is a hit. */
-  function read(slot: number): CachedState | undefined {
+  function get(domain: string, bytes: Buffer, { start, end }: ByteRange): CachedState | undefined {
+    if (domain.length + end - start > KEY_BYTES_MAX) return undefined;
+    const slot = findSlot(domain, bytes, start, end);
     if (slot < 0) return undefined;
     const offset = offsetAt(slot);
     const block = bytesAt(offset);
@@ -80,11 +81,8 @@ export function createLinkCache(
   }
 
   return {
-    get(domain, bytes, { start, end }) {
-      if (domain.length + end - start > KEY_BYTES_MAX) return undefined;
-      return read(findSlot(domain, bytes, start, end));
-    },
-    find: (domain, alias) => read(index.findText(keyOf({ domain, alias }))),
+    get,
+    find: (domain, alias) => get("", key, { start: 0, end: key.write(keyOf({ domain, alias })) }),
     put(record) {
       const size = sizeOf(record);
       if (size > BLOCK_BYTES || keyOf(record).length > KEY_BYTES_MAX) return;

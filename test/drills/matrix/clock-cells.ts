@@ -5,11 +5,13 @@ import type { System } from "./system.ts";
 
 const HOUR_SECONDS = 3_600;
 
-/** NATS has the clock of the machine: all others are wrong the other way round instead. */
+/** Subjects that have the clock of the machine, with each other: all others are wrong the other way round instead. */
+const RIGHT: ReadonlySet<Subject> = new Set(["NATS", "ClickHouse"]);
+
 const WRONG: Partial<Record<Subject, Clocks>> = {
   PostgreSQL: { programs: ["postgres"] },
   NATS: { programs: CLOCKED, doctor: "api" },
-  ClickHouse: { programs: ["clickhouse"] },
+  ClickHouse: { programs: CLOCKED, doctor: "api" },
   api: { programs: ["api"], doctor: "api" },
   redirector: { programs: ["redirector"], doctor: "redirector" },
   worker: { programs: ["worker"], doctor: "worker" },
@@ -42,7 +44,7 @@ const cellsOf = (condition: Condition, sign: 1 | -1): Cell[] =>
     promise:
       "Links, clicks and counts are right while it is wrong and afterwards, and `doctor` of a host compares the clocks.",
     named: /doctor \w+: .*clock of/,
-    inject: inject(sign * HOUR_SECONDS * (subject === "NATS" ? -1 : 1)),
+    inject: inject(sign * HOUR_SECONDS * (RIGHT.has(subject) ? -1 : 1)),
   }));
 
 export const CLOCK_CELLS: readonly Cell[] = [

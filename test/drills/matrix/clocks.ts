@@ -24,8 +24,11 @@ export function canSetClocks(): boolean {
   return isThere;
 }
 
-/** Programs that have a clock each. NATS is one in Go, which asks the kernel itself, where nothing can be put in between. */
-export const CLOCKED = ["postgres", "clickhouse", "api", "redirector", "worker"] as const;
+/**
+ * Programs that have a clock each. NATS and the engine of ClickHouse ask the kernel themselves, where nothing can be put in
+ * between.
+ */
+export const CLOCKED = ["postgres", "api", "redirector", "worker"] as const;
 
 export type Clocked = (typeof CLOCKED)[number];
 

@@ -3,10 +3,7 @@ import { chmodSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { resyncLinks } from "../../../api/feed/resync.ts";
-import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
-import { eventually } from "../../harness/eventually.ts";
 import { findExecutable } from "../../harness/executable.ts";
-import { freePort } from "../../harness/ports.ts";
 import { startRedirector } from "../../harness/processes.ts";
 import { createDataDir, PROJECT_DIR, removeDataDir, startStack } from "../../harness/stack.ts";
 import type { Hosts } from "../faults.ts";
@@ -17,8 +14,6 @@ import { heldPath } from "./stop.ts";
 
 /** The other host has hardly any link in memory, so that most are read from its store. */
 const CACHE_BYTES_MAX = String(2 ** 20);
-
-const STARTED_MS = 60_000;
 
 export const GEOIP_FILE = join(
   PROJECT_DIR,
@@ -46,12 +41,7 @@ export async function startHosts(
     env: {
       SHORTHOP_EXECUTABLE: executable,
       CLICKS_RETENTION_DAYS,
-      ...(clocks === undefined
-        ? {}
-        : {
-            ...clockEnvironment(dir, "postgres"),
-            CLICKHOUSE_URL: await startClickHouse(dir, (work) => cleanup.defer(work)),
-          }),
+      ...(clocks === undefined ? {} : clockEnvironment(dir, "postgres")),
     },
   });
   cleanup.defer(async () => void (await stack.stop()));
@@ -104,25 +94,4 @@ exec -a "shorthop-$1" "${executable}" "\${@:2}"
   );
   chmodSync(path, 0o755);
   return path;
-}
-
-/** Starts a ClickHouse beside a stack, so that it has another clock than PostgreSQL; returns its URL. */
-async function startClickHouse(
-  dir: string,
-  onDispose: (work: () => Promise<void>) => void,
-): Promise<string> {
-  const [port, password] = [freePort(), crypto.randomUUID()];
-  const { command, env, isReady } = clickhouseService(join(dir, "clickhouse-data"), port, password);
-  const child = Bun.spawn([...command], {
-    env: { ...process.env, ...env, ...clockEnvironment(dir, "clickhouse") },
-    stdio: ["ignore", "ignore", "ignore"],
-  });
-  onDispose(async () => {
-    child.kill("SIGTERM");
-    await child.exited;
-  });
-  await eventually(async () => {
-    if (!(await isReady())) throw new Error("ClickHouse is not ready.");
-  }, STARTED_MS);
-  return clickhouseUrl(port, password);
 }
