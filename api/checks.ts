@@ -2,7 +2,8 @@
 import type * as z from "zod";
 
 import { checkClock } from "../shared/clock-check.ts";
-import { CLICKS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
+import type { LinksStreams } from "../shared/contracts/links-streams.ts";
+import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
 import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
@@ -46,14 +47,21 @@ export const checks: Checks<Config> = {
         withClickHouse(CLICKHOUSE_URL, (ask) => requireGrants(CLICKHOUSE_URL, GRANTS, ask)),
     },
   ],
-  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...config }) => [
+  thorough: ({
+    DATABASE_URL,
+    NATS_URL,
+    NATS_REPLICAS,
+    LINKS_STREAMS,
+    CLICKHOUSE_URL,
+    ...config
+  }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
     checkFeed(DATABASE_URL),
     ...checkStreams({
       url: NATS_URL,
-      streams: [LINKS_STREAM, CLICKS_STREAM],
-      readable: [LINKS_STREAM, CLICKS_STREAM],
+      streams: streamsOf(LINKS_STREAMS),
+      readable: streamsOf(LINKS_STREAMS),
       replicas: NATS_REPLICAS,
     }),
     ...checkImages(config),
@@ -64,6 +72,11 @@ export const checks: Checks<Config> = {
     checkRunning("api", config.API_METRICS_HOST, config.API_METRICS_PORT, METRICS_PORTS),
   ],
 };
+
+const streamsOf = ({ published }: LinksStreams): string[] => [
+  ...published.map(({ name }) => name),
+  CLICKS_STREAM,
+];
 
 /** Of `migrate.env`, whose user owns the tables. */
 export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {

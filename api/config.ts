@@ -1,6 +1,7 @@
 /** The API's configuration. */
 import * as z from "zod";
 
+import { envLinksStreams } from "../shared/contracts/links-streams.ts";
 import {
   envBoolean,
   envInstance,
@@ -38,6 +39,8 @@ const variables = z.object({
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,
   NATS_REPLICAS: envNatsReplicas,
+  /** Among how many streams the links feed is divided; a second number while that changes. */
+  LINKS_STREAMS: envLinksStreams,
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),

@@ -3,7 +3,6 @@
  * reports whether it could start.
  */
 import { createClientAddress } from "../shared/client-address.ts";
-import { LINKS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
@@ -31,7 +30,7 @@ import { startDashboard } from "./dashboard/server.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { startProofChecks } from "./domains/proof-checks.ts";
 import { createDomainService } from "./domains/service.ts";
-import { startFeedWatch } from "./feed/feed-watch.ts";
+import { startFeedWatches } from "./feed/feed-watches.ts";
 import { startLinkPublisher } from "./feed/link-publisher.ts";
 import { createSpentClicksReader } from "./feed/spent-clicks.ts";
 import { createFullDisk } from "./full-disk.ts";
@@ -69,26 +68,29 @@ async function serve(): Promise<void> {
   lifecycle.onStop("clickhouse", () => clickhouse.close());
   const nats = openNats({ url: config.NATS_URL, name: "api", log });
   lifecycle.onStop("nats", nats.close);
+  const { published: streams, followed } = config.LINKS_STREAMS;
   const feed = startLinkPublisher({
     sql,
     nats: nats.connection,
     inboxPrefix: nats.inboxPrefix,
     streamReplicas: config.NATS_REPLICAS,
+    streams,
     log,
   });
   lifecycle.onStop("link feed", feed.stop);
-  const watch = startFeedWatch({
+  const watch = startFeedWatches({
     sql,
     nats: nats.connection,
     streamReplicas: config.NATS_REPLICAS,
     fill: createFillStream({ sql, feed }),
     takeAcknowledged: feed.takeAcknowledged,
+    streams,
     log,
   });
   lifecycle.onStop("feed watch", watch.stop);
   const replicas = watchReplicas({
     nats: nats.connection,
-    streams: [LINKS_STREAM],
+    streams: streams.map(({ name }) => name),
     wanted: config.NATS_REPLICAS,
     log,
   });
@@ -98,7 +100,13 @@ async function serve(): Promise<void> {
   const images =
     place === undefined
       ? undefined
-      : startImages({ sql, nats: nats.connection, images: place, log });
+      : startImages({
+          sql,
+          nats: nats.connection,
+          images: place,
+          streams: followed,
+          log,
+        });
   if (images !== undefined) lifecycle.onStop("images", images.stop);
   lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));

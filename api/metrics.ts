@@ -1,7 +1,7 @@
 /** Metrics of the API. */
 import { createProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
-import type { FeedWatch } from "./feed/feed-watch.ts";
+import type { FeedWatches } from "./feed/feed-watches.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
 import type { ImagesJob } from "./links/republish/image-job.ts";
@@ -19,14 +19,14 @@ type Load = {
 
 type MetricsDeps = {
   feed: Pick<LinkPublisher, "outboxStats">;
-  watch: Pick<FeedWatch, "complete" | "filledLinks">;
+  watch: Pick<FeedWatches, "complete" | "completeStreams" | "filledLinks">;
   images: Pick<ImagesJob, "madeAt"> | undefined;
   replies: Replies;
 };
 
 export function createMetrics({ feed, watch, images, replies }: MetricsDeps) {
   const metrics = createProcessMetrics("api");
-  const { registry, gauge, histogram } = metrics;
+  const { registry, gauge, gaugeBy, histogram } = metrics;
   registerReplies(metrics, replies);
   const requests = histogram(
     "http_request_duration_seconds",
@@ -45,6 +45,8 @@ export function createMetrics({ feed, watch, images, replies }: MetricsDeps) {
 
   const completeHelp = "1 while the links feed has every link, else 0; absent when unknown";
   gauge("feed_complete", completeHelp, () => toNumber(watch.complete()));
+  const streamsHelp = "1 for each stream of the links feed that has every link, else 0";
+  gaugeBy("stream", "feed_stream_complete", streamsHelp, watch.completeStreams);
   const filledHelp = "Links published again by the running or the last filling of the links feed";
   gauge("feed_filled_links", filledHelp, watch.filledLinks);
   const imageHelp = "When the last image of all links was made; absent when there is none";

@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 
 import type * as z from "zod";
 
-import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import { openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
 import type { Checks } from "../shared/preflight.ts";
@@ -50,10 +50,10 @@ export const checks: Checks<z.output<typeof configSchema>> = {
         })),
     },
   ],
-  thorough: ({ NATS_URL, NATS_REPLICAS, ...config }) => [
+  thorough: ({ NATS_URL, NATS_REPLICAS, LINKS_STREAMS, ...config }) => [
     ...checkStreams({
       url: NATS_URL,
-      streams: [LINKS_STREAM, CLICKS_STREAM, LIMITS_STREAM],
+      streams: [...LINKS_STREAMS.followed.map(({ name }) => name), CLICKS_STREAM, LIMITS_STREAM],
       replicas: NATS_REPLICAS,
     }),
     {

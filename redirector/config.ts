@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 
 import * as z from "zod";
 
+import { envLinksStreams } from "../shared/contracts/links-streams.ts";
 import {
   ConfigError,
   envBoolean,
@@ -35,6 +36,8 @@ const settings = z.object({
   INSTANCE: envInstance(),
   NATS_URL: envNatsUrl,
   NATS_REPLICAS: envNatsReplicas,
+  /** Among how many streams the links feed is divided. */
+  LINKS_STREAMS: envLinksStreams,
   /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
   /** Further host names of the default short domain. */

@@ -18,7 +18,7 @@ import type { Lookups } from "./visitors/lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
-  feed: Pick<FeedHealth, "lag" | "ageSeconds" | "complete">;
+  feed: Pick<FeedHealth, "lag" | "ageSeconds" | "complete" | "completeStreams">;
   /** Records of the feed that were skipped since the start, by reason. */
   skipped: () => Readonly<Record<string, number>>;
   journal: Journal;
@@ -74,7 +74,7 @@ export function createMetrics(deps: MetricsDeps) {
 }
 
 function registerLinks(
-  { gauge, counterBy }: ProcessMetrics,
+  { gauge, gaugeBy, counterBy }: ProcessMetrics,
   { cache, feed, skipped, links, lookups }: MetricsDeps,
 ): void {
   gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
@@ -85,6 +85,9 @@ function registerLinks(
   gauge("feed_age_seconds", ageHelp, feed.ageSeconds);
   const completeHelp = "0 while the store lacks links, else 1";
   gauge("feed_complete", completeHelp, () => Number(feed.complete()));
+  const streamsHelp =
+    "1 for each stream of the links feed of which the store has every link, else 0";
+  gaugeBy("stream", "feed_stream_complete", streamsHelp, feed.completeStreams);
   const skippedHelp = "Records of the links feed that were skipped, by reason";
   counterBy("reason", "feed_records_skipped_total", skippedHelp, skipped);
   const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 
 import type * as z from "zod";
 
-import { CLICKS_STREAM, LIMITS_STREAM, LINKS_STREAM } from "../shared/contracts/streams.ts";
+import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import { imagesPlaceOf } from "../shared/links-store/images.ts";
 import type { Log } from "../shared/log.ts";
@@ -50,7 +50,11 @@ export async function openParts(deps: PartsDeps) {
   const links = openLinks(deps, nats);
   const replicas = watchReplicas({
     nats: nats.connection,
-    streams: [LINKS_STREAM, CLICKS_STREAM, LIMITS_STREAM],
+    streams: [
+      ...config.LINKS_STREAMS.followed.map(({ name }) => name),
+      CLICKS_STREAM,
+      LIMITS_STREAM,
+    ],
     wanted: config.NATS_REPLICAS,
     log,
   });
@@ -83,11 +87,13 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
   const cache = createLinkCache(config.CACHE_BYTES_MAX, takedowns.covers);
   takedowns.onChange(() => void cache.remark());
   const dir = linksDirOf(config);
+  const { followed: streams } = config.LINKS_STREAMS;
   const thread = startLinksThread({
     workerUrl: workers.links,
     dir,
     natsUrl: config.NATS_URL,
     streamReplicas: config.NATS_REPLICAS,
+    streams,
     logLevel: config.LOG_LEVEL,
     images: imagesPlaceOf(config),
     onChanged: () => links.poll(),
@@ -102,6 +108,7 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
   const links = startHostLinks({
     dir,
     nats,
+    streams,
     cache,
     takedowns,
     domains,

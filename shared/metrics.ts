@@ -79,6 +79,24 @@ export function createProcessMetrics(process: "api" | "redirector" | "worker") {
       });
       registry.registerMetric(gauge);
     },
+    /** Registers a gauge with one label, which `read` returns the values by. */
+    gaugeBy(
+      label: string,
+      name: string,
+      help: string,
+      read: () => Readonly<Record<string, number>>,
+    ): void {
+      const gauge = new Gauge({
+        ...options(name, help),
+        labelNames: [label],
+        collect() {
+          this.reset();
+          for (const [value, number] of Object.entries(read()))
+            this.set({ [label]: value }, number);
+        },
+      });
+      registry.registerMetric(gauge);
+    },
     /** Registers a gauge that is always 1, whose labels carry the information. */
     info(name: string, help: string, labels: Record<string, string>): void {
       const gauge = new Gauge({ ...options(name, help), labelNames: Object.keys(labels) });

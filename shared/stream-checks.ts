@@ -28,14 +28,11 @@ const TIMEOUT_MS = 1_500;
 /** The share of a stream's space from which it is nearly full. */
 const FULL = 0.9;
 
-type StreamName =
-  typeof LINKS_STREAM | typeof CLICKS_STREAM | typeof DEAD_LETTERS_STREAM | typeof LIMITS_STREAM;
-
 type StreamOptions = {
   url: string;
-  streams: readonly StreamName[];
+  streams: readonly string[];
   /** Those of them of which the user may read messages. */
-  readable?: readonly StreamName[];
+  readable?: readonly string[];
   replicas: number;
 };
 
@@ -59,7 +56,7 @@ export const checkStreams = ({ url, streams, readable = [], replicas }: StreamOp
 
 async function checkStream(
   nats: NatsConnection,
-  stream: StreamName,
+  stream: string,
   wanted: number,
 ): Promise<Problem | undefined> {
   const manager = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
@@ -75,7 +72,7 @@ async function checkStream(
     return {
       status: "warning",
       detail: "it does not exist",
-      mend: "The processes create it when they start, and the API fills LINKS.",
+      mend: "The processes create it when they start, and the API fills those of links; LINKS_STREAMS must be the same for all.",
     };
   }
 }
@@ -89,7 +86,7 @@ const READ_ATTEMPTS = 5;
  */
 async function readabilityProblem(
   nats: NatsConnection,
-  stream: StreamName,
+  stream: string,
 ): Promise<Problem | undefined> {
   const { streams } = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
   for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
@@ -109,15 +106,15 @@ async function readabilityProblem(
   };
 }
 
-function settingsProblem(stream: StreamName, config: StreamConfig): Problem | undefined {
-  const detail = PROBLEMS[stream](config);
+function settingsProblem(stream: string, config: StreamConfig): Problem | undefined {
+  const detail = (PROBLEMS[stream] ?? linksStreamProblem)(config);
   if (detail === undefined) return undefined;
   const mend = `Compare nats stream info ${stream} with docs/architecture.md, and mend it with nats stream edit; a storage of memory needs a new stream.`;
   return { status: "failed", detail, mend };
 }
 
-const PROBLEMS: Record<StreamName, (config: StreamConfig) => string | undefined> = {
-  [LINKS_STREAM]: linksStreamProblem,
+/** All others are streams of the links feed. */
+const PROBLEMS: Record<string, ((config: StreamConfig) => string | undefined) | undefined> = {
   [CLICKS_STREAM]: clicksStreamProblem,
   [DEAD_LETTERS_STREAM](config) {
     if (config.storage !== StorageType.File) return "it keeps messages only in memory";
@@ -179,7 +176,7 @@ function spaceProblem({ name, max_bytes: max }: StreamConfig, bytes: number): Pr
 const streamTime = z.object({ ts: z.string().optional() });
 
 /** The server's time; undefined when it does not tell, as before nats-server 2.10. */
-async function readTime(nats: NatsConnection, stream: StreamName): Promise<number | undefined> {
+async function readTime(nats: NatsConnection, stream: string): Promise<number | undefined> {
   const { data } = await nats.request(`$JS.API.STREAM.INFO.${stream}`, "", { timeout: TIMEOUT_MS });
   const { ts } = streamTime.parse(JSON.parse(new TextDecoder().decode(data)));
   return ts === undefined ? undefined : Date.parse(ts);

@@ -1,32 +1,26 @@
 /**
- * Watches the stream `LINKS` and says in its heartbeat whether it has every link. A stream that was lost, in part or as a
+ * Watches a stream of the links feed and says in its heartbeat whether it has every link. A stream that was lost, in part or as a
  * whole, or that is later than a restored PostgreSQL, is filled again by itself.
  */
-import type { JetStreamManager, NatsConnection } from "nats";
+import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
 
 import { encodeHeartbeat, type Heartbeat } from "../../shared/contracts/feed-notices.ts";
+import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import {
   ensureLinksStream,
-  HEARTBEAT_SUBJECT,
+  heartbeatSubject,
   jetStreamErrorCode,
-  LINKS_STREAM,
   readHeartbeat,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
 import { DATABASE_FULL } from "../full-disk.ts";
-import { isDiskFull, type Sql, type Transaction } from "../postgres.ts";
-import { describeIncompleteness, OTHER_DATABASE } from "./incompleteness.ts";
+import { isDiskFull, type Sql } from "../postgres.ts";
+import { fillOnce, type FillStream } from "./filling.ts";
+import { describeIncompleteness, describeOtherDatabase } from "./incompleteness.ts";
+import { keepStreams } from "./other-feeds.ts";
 import {
   countPublished,
-  drawEpoch,
-  findRunning,
-  findWriters,
-  finishFilling,
-  isNew,
-  lacksAccounts,
-  lockFilling,
-  recordFilled,
   recordLoss,
   recordPosition,
   selectFeed,
@@ -43,39 +37,6 @@ const COUNT_INTERVAL_MS = 30_000;
 /** Checks in a row that must show a loss which a new leader may show for a moment: four seconds. */
 const CONFIRMATIONS = 3;
 
-/** How often, and how long, a filling looks whether the changes before it have ended, each of which takes milliseconds. */
-const WRITERS_POLL_MS = 20;
-const WRITERS_MS_MAX = 30_000;
-
-/** Messages of a stream that has nothing but its heartbeat. */
-const HEARTBEATS = 1;
-
-/** What a filling has to know. */
-export type Filling = {
-  connection: NatsConnection;
-  /** The version under which all is published. Every change with a lower one has been committed. */
-  epoch: number;
-  /** Messages of the stream before the epoch, and the last one. */
-  messages: number;
-  end: number;
-  /** To be called with the number of links so far. */
-  onProgress: (links: number) => Promise<void>;
-  isStopped: () => boolean;
-};
-
-/**
- * Publishes every link again, and withdraws what the stream has beyond them; returns false when that was interrupted.
- */
-export type FillStream = (filling: Filling) => Promise<boolean>;
-
-/** The stream has messages that were replaced: it cannot be filled, and must be made again. */
-export class DamagedStreamError extends Error {
-  override name = "DamagedStreamError";
-  constructor(readonly messages: number) {
-    super(`The stream ${LINKS_STREAM} has ${messages} messages that were replaced.`);
-  }
-}
-
 export type FeedWatch = {
   /** Whether the first heartbeat has been published. */
   started(): boolean;
@@ -90,14 +51,17 @@ export type FeedWatch = {
   stop(): Promise<void>;
 };
 
-type FeedWatchDeps = {
+export type FeedWatchDeps = {
   sql: Sql;
   nats: Promise<NatsConnection>;
   /** Copies of the stream, if this process creates it. */
   streamReplicas: number;
   fill: FillStream;
   /** The highest sequence number that the stream has given this process since the last call; 0 when there was none. */
-  takeAcknowledged: () => number;
+  takeAcknowledged: (stream: LinksStream) => number;
+  stream?: LinksStream;
+  /** The streams of all feeds to which this process publishes. */
+  streams?: readonly LinksStream[];
   log: Log;
   intervalMs?: number;
   countIntervalMs?: number;
@@ -110,10 +74,13 @@ export function startFeedWatch({
   streamReplicas,
   fill,
   takeAcknowledged,
+  stream: watched = UNDIVIDED,
+  streams = [watched],
   log,
   intervalMs = INTERVAL_MS,
   countIntervalMs = COUNT_INTERVAL_MS,
 }: FeedWatchDeps): FeedWatch {
+  const { name } = watched;
   /** What the last check found in which PostgreSQL took part. */
   let last: { heartbeat: Heartbeat; stream: StreamPosition } | undefined;
   let isStarted = false;
@@ -139,31 +106,32 @@ export function startFeedWatch({
     if (loss === "incomplete") return true;
     losses++;
     if (PASSING.has(loss) && losses < CONFIRMATIONS) return false;
-    await recordLoss(sql, heartbeat?.version ?? 0, epoch);
-    if (loss !== "never_filled") log.error({ loss }, "links_feed_incomplete");
+    await recordLoss(sql, heartbeat?.version ?? 0, epoch, name);
+    if (loss !== "never_filled") log.error({ stream: name, loss }, "links_feed_incomplete");
     return true;
   }
 
   /** Compares the stream with PostgreSQL, and returns what the next heartbeat says. */
-  async function check(manager: JetStreamManager): Promise<Heartbeat> {
-    acknowledged = Math.max(acknowledged, takeAcknowledged());
-    const before = await selectFeed(sql);
-    const stream = await readPosition(manager, streamReplicas);
+  async function check(manager: JetStreamManager, client: JetStreamClient): Promise<Heartbeat> {
+    acknowledged = Math.max(acknowledged, takeAcknowledged(watched));
+    await keepStreams(sql, client, streams);
+    const before = await selectFeed(sql, name);
+    const stream = await readPosition(manager, streamReplicas, watched);
     // Another stream counts from one again.
     if (last !== undefined && stream.created !== last.stream.created) acknowledged = 0;
-    const heartbeat = await readHeartbeat(manager);
-    const after = await selectFeed(sql);
+    const heartbeat = await readHeartbeat(manager, watched);
+    const after = await selectFeed(sql, name);
     const loss = findLoss({ before, stream, acknowledged, heartbeat, after });
     filled = after.filled_links;
     if (loss === undefined) {
       losses = 0;
-      await recordPosition(sql, stream, after.version);
+      await recordPosition(sql, stream, after.version, name);
       acknowledged = 0;
     } else if (await onLoss(loss, heartbeat, after.epoch)) {
       acknowledged = 0;
       isToBeFilled = true;
     }
-    const now = await selectFeed(sql);
+    const now = await selectFeed(sql, name);
     // When the database was restored just now, the heartbeat keeps the version by which the next check notices.
     const { epoch, version, incomplete_since } = now.version < after.version ? after : now;
     const complete = loss === undefined && incomplete_since === null;
@@ -171,10 +139,10 @@ export function startFeedWatch({
     return { ...last.heartbeat, ...(await count()) };
   }
 
-  /** Counts the links for a heartbeat, now and then. */
+  /** Counts the links of all streams for a heartbeat of the first one, now and then. */
   async function count(): Promise<Pick<Heartbeat, "links">> {
     const now = performance.now();
-    if (now - countedAt < countIntervalMs) return {};
+    if (watched.index > 0 || now - countedAt < countIntervalMs) return {};
     countedAt = now;
     return { links: await countPublished(sql) };
   }
@@ -182,7 +150,7 @@ export function startFeedWatch({
   /** What can be said without PostgreSQL: the stream is complete if it was, and has lost nothing since. */
   async function checkAlone(manager: JetStreamManager): Promise<Heartbeat | undefined> {
     if (last === undefined) return undefined;
-    const stream = await readPosition(manager, streamReplicas);
+    const stream = await readPosition(manager, streamReplicas, watched);
     const isSame =
       stream.created === last.stream.created &&
       stream.last_sequence >= last.stream.last_sequence &&
@@ -191,75 +159,26 @@ export function startFeedWatch({
   }
 
   function startFilling(connection: NatsConnection, manager: JetStreamManager): void {
-    filling ??= fillOnce(connection, manager)
-      .catch((error: unknown) => log.warn({ error }, "links_feed_filling_failed"))
+    filling ??= fillOnce({
+      sql,
+      stream: watched,
+      connection,
+      manager,
+      readPosition: () => readPosition(manager, streamReplicas, watched),
+      fill,
+      onProgress: (links) => void (filled = links),
+      onOtherDatabase(isOther) {
+        if (isOther && !isOtherDatabase) log.error({ stream: name }, "links_feed_other_database");
+        isOtherDatabase = isOther;
+      },
+      isStopped: () => stopped,
+      log,
+    })
+      .catch((error: unknown) => log.warn({ stream: name, error }, "links_feed_filling_failed"))
       .finally(() => {
         filling = undefined;
         wake?.();
       });
-  }
-
-  /** Fills the stream, unless another process does. */
-  async function fillOnce(connection: NatsConnection, manager: JetStreamManager): Promise<void> {
-    await sql.begin(async (lock) => {
-      if (!(await lockFilling(lock))) return;
-      // A filling may have ended since the check that found links missing.
-      if ((await selectFeed(lock)).incomplete_since === null) return;
-      const { created, messages, last_sequence } = await readPosition(manager, streamReplicas);
-      const wasOtherDatabase = isOtherDatabase;
-      isOtherDatabase = messages > HEARTBEATS && (await lacksAccounts(lock));
-      if (isOtherDatabase) {
-        if (!wasOtherDatabase) log.error({ messages }, "links_feed_other_database");
-        return;
-      }
-      log.info("links_feed_filling");
-      const epoch = await drawEpoch(lock);
-      if (!(await waitForWriters(lock))) return;
-      if (messages <= HEARTBEATS && (await isNew(lock))) {
-        await finishFilling(sql, epoch, { created, messages, last_sequence });
-        return;
-      }
-      const filling = fill({
-        connection,
-        epoch,
-        messages,
-        end: last_sequence,
-        isStopped: () => stopped,
-        async onProgress(links) {
-          filled = links;
-          await recordFilled(sql, links);
-        },
-      });
-      const isFilled = await filling.catch(async (error: unknown) => {
-        if (!(error instanceof DamagedStreamError)) throw error;
-        // Every redirector goes on with what it has, and another filling follows.
-        log.error({ error }, "links_feed_damaged");
-        await manager.streams.delete(LINKS_STREAM);
-        return false;
-      });
-      const stream = await readPosition(manager, streamReplicas);
-      if (!isFilled || stream.created !== created) return;
-      if (await finishFilling(sql, epoch, stream)) log.info({ links: filled }, "links_feed_filled");
-    });
-  }
-
-  /**
-   * Waits until every change that may have drawn a lower version than the epoch has ended; false when stopped. Throws when
-   * one does not end.
-   */
-  async function waitForWriters(lock: Transaction): Promise<boolean> {
-    const deadline = performance.now() + WRITERS_MS_MAX;
-    let writers = await findWriters(lock);
-    while (writers.length > 0) {
-      if (stopped) return false;
-      if (performance.now() > deadline)
-        throw new Error(
-          `Transactions of PostgreSQL that change links do not end: ${writers.join()}`,
-        );
-      await Bun.sleep(WRITERS_POLL_MS);
-      writers = await findRunning(lock, writers);
-    }
-    return true;
   }
 
   async function run(): Promise<void> {
@@ -277,7 +196,7 @@ export function startFeedWatch({
       // One that fails is not repeated: the next one says the same, and link changes have the outbox.
       isToBeFilled = false;
       try {
-        const heartbeat = await check(manager).then(
+        const heartbeat = await check(manager, client).then(
           (checked) => {
             isDatabaseFull = false;
             return checked;
@@ -288,7 +207,10 @@ export function startFeedWatch({
           },
         );
         if (heartbeat !== undefined) {
-          const { seq } = await client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
+          const { seq } = await client.publish(
+            heartbeatSubject(watched),
+            encodeHeartbeat(heartbeat),
+          );
           acknowledged = Math.max(acknowledged, seq);
           isStarted = true;
           // Not before redirectors can know: a position of now may say nothing once links are published.
@@ -309,7 +231,7 @@ export function startFeedWatch({
     filledLinks: () => filled,
     problem() {
       if (last === undefined || last.heartbeat.complete) return undefined;
-      return isOtherDatabase ? OTHER_DATABASE : describeIncompleteness(filled);
+      return isOtherDatabase ? describeOtherDatabase(name) : describeIncompleteness(name, filled);
     },
     databaseProblem: () => (isDatabaseFull ? DATABASE_FULL : undefined),
     async stop() {
@@ -322,13 +244,17 @@ export function startFeedWatch({
 }
 
 /** Reads what the stream has; creates it when it does not exist. */
-async function readPosition(manager: JetStreamManager, replicas: number): Promise<StreamPosition> {
+async function readPosition(
+  manager: JetStreamManager,
+  replicas: number,
+  stream: LinksStream,
+): Promise<StreamPosition> {
   try {
-    const { created, state } = await manager.streams.info(LINKS_STREAM);
+    const { created, state } = await manager.streams.info(stream.name);
     return { created, last_sequence: state.last_seq, messages: state.messages };
   } catch (error) {
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
-    await ensureLinksStream(manager, replicas);
-    return await readPosition(manager, replicas);
+    await ensureLinksStream(manager, replicas, stream);
+    return await readPosition(manager, replicas, stream);
   }
 }

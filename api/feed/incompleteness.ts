@@ -1,17 +1,20 @@
-/** What is said of a stream `LINKS` that does not have every link. */
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+/** What is said of streams of the links feed that do not have every link. */
 import type { Sql } from "../postgres.ts";
-import { lacksAccounts, selectFeed } from "./sql.ts";
+import { lacksAccounts, selectFeeds } from "./sql.ts";
 
 /** An empty database in place of the right one must not withdraw every link. */
-export const OTHER_DATABASE = `PostgreSQL has no account, and the stream ${LINKS_STREAM} has links, which stay as they are: mount the disk of the right database, or restore it; to begin anew, delete the stream`;
+export const describeOtherDatabase = (stream: string): string =>
+  `PostgreSQL has no account, and the stream ${stream} has links, which stay as they are: mount the disk of the right database, or restore it; to begin anew, delete the stream`;
 
-export const describeIncompleteness = (filledLinks: number): string =>
-  `the stream ${LINKS_STREAM} lacks links: ${filledLinks} have been published again so far`;
+export const describeIncompleteness = (stream: string, filledLinks: number): string =>
+  `the stream ${stream} lacks links: ${filledLinks} have been published again so far`;
 
-/** Says what API processes have found wrong with the stream and not mended yet; undefined when nothing is. */
+/** Says what API processes have found wrong with streams and not mended yet; undefined when nothing is. */
 export async function findIncompleteness(sql: Sql): Promise<string | undefined> {
-  const { incomplete_since, filled_links } = await selectFeed(sql);
-  if (incomplete_since === null) return undefined;
-  return (await lacksAccounts(sql)) ? OTHER_DATABASE : describeIncompleteness(filled_links);
+  const lacking = (await selectFeeds(sql)).filter((feed) => feed.incomplete_since !== null);
+  if (lacking.length === 0) return undefined;
+  const isOtherDatabase = await lacksAccounts(sql);
+  const describe = ({ name, filled_links }: (typeof lacking)[number]): string =>
+    isOtherDatabase ? describeOtherDatabase(name) : describeIncompleteness(name, filled_links);
+  return lacking.map(describe).join("; ");
 }

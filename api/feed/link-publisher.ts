@@ -5,11 +5,11 @@
 import { type JetStreamClient, type JetStreamManager, type NatsConnection } from "nats";
 
 import { encodeLinkMessage, type LinkMessage } from "../../shared/contracts/link-record.ts";
+import { isInStream, type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import {
   decodeLinkMessage,
   ensureLinksStream,
   jetStreamErrorCode,
-  LINKS_STREAM,
   linkSubject,
   NO_MESSAGE,
   WRONG_LAST_SEQUENCE,
@@ -45,14 +45,18 @@ export type LinkPublisher = {
     expected?: "absent",
   ): Promise<boolean>;
   /**
-   * Publishes states of links that are not in the outbox, some hundred at a time; false unless all were published. With
-   * `absent` the stream has none of these links, as far as is known.
+   * Publishes states of links of a stream that are not in the outbox, some hundred at a time; false unless all were
+   * published. With `absent` the stream has none of these links, as far as is known.
    */
-  publishStates(messages: readonly LinkMessage[], absent: boolean): Promise<boolean>;
-  /** Whether the stream has been opened since the start. */
+  publishStates(
+    messages: readonly LinkMessage[],
+    absent: boolean,
+    stream: LinksStream,
+  ): Promise<boolean>;
+  /** Whether the streams have been opened since the start. */
   connected(): boolean;
-  /** The highest sequence number that the stream has given a message since the last call; 0 when there was none. */
-  takeAcknowledged(): number;
+  /** The highest sequence number that a stream has given a message since the last call; 0 when there was none. */
+  takeAcknowledged(stream: LinksStream): number;
   /** Changes that have not been published. */
   outboxStats(): Promise<OutboxStats>;
   /** Says that changes of links wait for long; undefined when none does, or PostgreSQL does not say. */
@@ -65,8 +69,10 @@ type LinkPublisherDeps = {
   nats: Promise<NatsConnection>;
   /** Where the connection's user may have inboxes; undefined for anywhere. */
   inboxPrefix?: string | undefined;
-  /** Copies of the stream, if this process creates it. */
+  /** Copies of each stream, if this process creates it. */
   streamReplicas: number;
+  /** The streams of all feeds to which changes are published. */
+  streams?: readonly LinksStream[];
   log: Log;
 };
 
@@ -76,21 +82,31 @@ export function startLinkPublisher({
   nats,
   inboxPrefix,
   streamReplicas,
+  streams = [UNDIVIDED],
   log,
 }: LinkPublisherDeps): LinkPublisher {
-  let jetStream: { client: JetStreamClient; manager: JetStreamManager } | undefined;
+  let jetStream: JetStream | undefined;
   let stopped = false;
   /** Outbox entries that are published and not deleted yet. */
   const published: string[] = [];
   let isDeleting = false;
-  let acknowledged = 0;
+  /** The highest sequence numbers by the names of streams. */
+  const acknowledged = new Map<string, number>();
 
+  const noteAcknowledged = ({ name }: LinksStream, sequence: number): void =>
+    void acknowledged.set(name, Math.max(acknowledged.get(name) ?? 0, sequence));
+
+  /** Publishes a message in each stream that has its link. */
   async function publishNow(
-    connection: { client: JetStreamClient; manager: JetStreamManager },
+    connection: JetStream,
     message: LinkMessage,
     expected?: "absent",
+    targets = streams.filter((stream) => isInStream(stream, message)),
   ): Promise<void> {
-    acknowledged = Math.max(acknowledged, await publishIfNewer(connection, message, expected));
+    const publishing = targets.map(async (stream) =>
+      noteAcknowledged(stream, await publishIfNewer(connection, stream, message, expected)),
+    );
+    await Promise.all(publishing);
   }
 
   async function openStream(): Promise<void> {
@@ -98,7 +114,7 @@ export function startLinkPublisher({
     while (!stopped) {
       try {
         const manager = await connection.jetstreamManager({ timeout: PUBLISH_TIMEOUT_MS });
-        await ensureLinksStream(manager, streamReplicas);
+        for (const stream of streams) await ensureLinksStream(manager, streamReplicas, stream);
         jetStream = { client: connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS }), manager };
         return;
       } catch (error) {
@@ -160,14 +176,20 @@ export function startLinkPublisher({
     return failed === 0;
   }
 
-  async function publishAll(messages: readonly LinkMessage[], absent: boolean): Promise<boolean> {
+  async function publishAll(
+    messages: readonly LinkMessage[],
+    absent: boolean,
+    stream: LinksStream,
+  ): Promise<boolean> {
     const opened = jetStream;
     if (opened === undefined) return messages.length === 0;
-    const options = { absent, timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
+    const options = { stream, absent, timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
     const { refused, ...outcome } = await publishStates(await nats, messages, options);
-    acknowledged = Math.max(acknowledged, outcome.acknowledged);
+    noteAcknowledged(stream, outcome.acknowledged);
     const published = await Promise.allSettled(
-      refused.map((message) => withTimeout(publishNow(opened, message), PUBLISH_TIMEOUT_MS)),
+      refused.map((message) =>
+        withTimeout(publishNow(opened, message, undefined, [stream]), PUBLISH_TIMEOUT_MS),
+      ),
     );
     const failed = outcome.failed + published.filter(({ status }) => status === "rejected").length;
     if (failed > 0) log.warn({ failed }, "link_publish_failed");
@@ -212,9 +234,9 @@ export function startLinkPublisher({
     publishMany,
     publishStates: publishAll,
     connected: () => jetStream !== undefined,
-    takeAcknowledged() {
-      const taken = acknowledged;
-      acknowledged = 0;
+    takeAcknowledged({ name }) {
+      const taken = acknowledged.get(name) ?? 0;
+      acknowledged.delete(name);
       return taken;
     },
     outboxStats: () => selectOutboxStats(sql),
@@ -227,6 +249,8 @@ export function startLinkPublisher({
   };
 }
 
+type JetStream = { client: JetStreamClient; manager: JetStreamManager };
+
 /**
  * Publishes a message unless the stream holds the same or a later version; returns the sequence number of what the stream
  * then has. The expected last sequence of the subject (optimistic locking) makes comparison and write atomic across
@@ -234,13 +258,15 @@ export function startLinkPublisher({
  * their messages differently (decision 17).
  */
 async function publishIfNewer(
-  { client, manager }: { client: JetStreamClient; manager: JetStreamManager },
+  { client, manager }: JetStream,
+  stream: LinksStream,
   message: LinkMessage,
   expected?: "absent",
 ): Promise<number> {
-  const subject = linkSubject(message.domain, message.alias);
+  const subject = linkSubject(message.domain, message.alias, stream);
   const bytes = encodeLinkMessage(message);
-  let last = expected === "absent" ? undefined : await readLastMessage(manager, subject);
+  const readLast = () => readLastMessage(manager, stream.name, subject);
+  let last = expected === "absent" ? undefined : await readLast();
   for (let race = 0; race < PUBLISH_RACES_MAX; race++) {
     if (last !== undefined && last.version >= message.version) return last.sequence;
     try {
@@ -251,14 +277,14 @@ async function publishIfNewer(
     } catch (error) {
       if (jetStreamErrorCode(error) !== WRONG_LAST_SEQUENCE) throw error;
     }
-    last = await readLastMessage(manager, subject);
+    last = await readLast();
   }
   throw new Error(`Lost ${PUBLISH_RACES_MAX} races against other publishers.`);
 }
 
-async function readLastMessage(manager: JetStreamManager, subject: string) {
+async function readLastMessage(manager: JetStreamManager, stream: string, subject: string) {
   try {
-    const message = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
+    const message = await manager.streams.getMessage(stream, { last_by_subj: subject });
     // A malformed message is replaced like an older version.
     const version = decodeLinkMessage(subject, message.data)?.version ?? -1;
     return { sequence: message.seq, version };

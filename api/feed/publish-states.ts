@@ -3,16 +3,14 @@ import { headers, type Msg, type NatsConnection } from "nats";
 import * as z from "zod";
 
 import { encodeLinkMessage, type LinkMessage } from "../../shared/contracts/link-record.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import {
   decodeLinkMessage,
-  LINKS_STREAM,
   linkSubject,
   NO_MESSAGE,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import { type PipelineOptions, requestAll } from "./pipeline.ts";
-
-const GET = `$JS.API.STREAM.MSG.GET.${LINKS_STREAM}`;
 
 /** Header of a message that is refused unless it follows the one expected. */
 const EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence";
@@ -36,15 +34,17 @@ export type StatesOutcome = {
 /** A message, and the sequence number of the last one of its subject: 0 for none, undefined while that is not known. */
 type State = { message: LinkMessage; subject: string; last: number | undefined };
 
-/** Publishes states of links; with `absent` the stream has none of these, as far as is known. */
+type StatesOptions = PipelineOptions & { stream: LinksStream; absent: boolean };
+
+/** Publishes states of links of a stream; with `absent` the stream has none of these, as far as is known. */
 export async function publishStates(
   connection: NatsConnection,
   messages: readonly LinkMessage[],
-  { absent, ...options }: PipelineOptions & { absent: boolean },
+  { absent, ...options }: StatesOptions,
 ): Promise<StatesOutcome> {
   const states = messages.map((message): State => ({
     message,
-    subject: linkSubject(message.domain, message.alias),
+    subject: linkSubject(message.domain, message.alias, options.stream),
     last: absent ? 0 : undefined,
   }));
   const outcome: StatesOutcome = { acknowledged: 0, refused: [], failed: 0 };
@@ -68,11 +68,11 @@ export async function publishStates(
 async function findOlder(
   connection: NatsConnection,
   states: readonly State[],
-  options: PipelineOptions,
+  { stream, ...options }: Omit<StatesOptions, "absent">,
   outcome: StatesOutcome,
 ): Promise<State[]> {
   const requests = states.map(({ subject }) => ({
-    subject: GET,
+    subject: `$JS.API.STREAM.MSG.GET.${stream.name}`,
     data: JSON.stringify({ last_by_subj: subject }),
   }));
   const answers = await requestAll(connection, requests, options);

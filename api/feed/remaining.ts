@@ -1,10 +1,10 @@
-/** Reads what the stream `LINKS` still has of what it had before. */
+/** Reads what a stream of the links feed still has of what it had before. */
 import type { NatsConnection } from "nats";
 import * as z from "zod";
 
-import { LINKS_STREAM, NO_MESSAGE } from "../../shared/contracts/streams.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
+import { linksSubjects, NO_MESSAGE } from "../../shared/contracts/streams.ts";
 
-const GET = `$JS.API.STREAM.MSG.GET.${LINKS_STREAM}`;
 const TIMEOUT_MS = 5_000;
 
 /** Subjects that are passed on at a time. */
@@ -18,33 +18,36 @@ const answer = z.object({
   error: z.object({ err_code: z.int().optional(), description: z.string().optional() }).optional(),
 });
 
+type RemainingSource = { connection: NatsConnection; stream: LinksStream };
+
 /**
  * Reads the subjects of all messages up to a sequence number, and passes them on part by part. It takes as long as there
  * are such messages: the server looks for the next one, however many have gone. Returns false as soon as `onPart` does;
  * throws when the stream cannot be read.
  */
 export async function readRemaining(
-  connection: NatsConnection,
+  source: RemainingSource,
   end: number,
   onPart: (subjects: string[]) => Promise<boolean>,
 ): Promise<boolean> {
   const size = Math.ceil(end / LANES);
   const lanes = Array.from({ length: LANES }, (_, lane) =>
-    readRange(connection, lane * size + 1, Math.min(end, (lane + 1) * size), onPart),
+    readRange(source, lane * size + 1, Math.min(end, (lane + 1) * size), onPart),
   );
   return (await Promise.all(lanes)).every((isRead) => isRead);
 }
 
 async function readRange(
-  connection: NatsConnection,
+  { connection, stream }: RemainingSource,
   first: number,
   last: number,
   onPart: (subjects: string[]) => Promise<boolean>,
 ): Promise<boolean> {
   let subjects: string[] = [];
   for (let next = first; next <= last;) {
-    const request = JSON.stringify({ seq: next, next_by_subj: "links.>" });
-    const response = await connection.request(GET, request, { timeout: TIMEOUT_MS });
+    const request = JSON.stringify({ seq: next, next_by_subj: linksSubjects(stream) });
+    const api = `$JS.API.STREAM.MSG.GET.${stream.name}`;
+    const response = await connection.request(api, request, { timeout: TIMEOUT_MS });
     const { message, error } = answer.parse(response.json());
     if (error !== undefined && error.err_code !== NO_MESSAGE)
       throw new Error(`The stream cannot be read: ${error.description}`);

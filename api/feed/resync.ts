@@ -1,6 +1,6 @@
 /** Has a running API process publish every link again: `shorthop links resync`. */
 import type { Sql } from "../postgres.ts";
-import { recordIncomplete, selectFeed } from "./sql.ts";
+import { recordIncomplete, selectFeeds } from "./sql.ts";
 
 const POLL_MS = 200;
 
@@ -8,7 +8,7 @@ const POLL_MS = 200;
 const IDLE_MS_MAX = 120_000;
 
 /**
- * Has the stream filled, and waits until it is. Returns the number of links; calls `onProgress` as it grows. Throws when
+ * Has the streams filled, and waits until they are. Returns the number of links; calls `onProgress` as it grows. Throws when
  * no API process publishes anything for two minutes; one that starts later does.
  */
 export async function resyncLinks(sql: Sql, onProgress: (links: number) => void): Promise<number> {
@@ -16,13 +16,14 @@ export async function resyncLinks(sql: Sql, onProgress: (links: number) => void)
   let links = 0;
   let movedAt = performance.now();
   for (;;) {
-    const row = await selectFeed(sql);
-    if (row.filled_links !== links) {
-      links = row.filled_links;
+    const rows = await selectFeeds(sql);
+    const filled = rows.reduce((sum, { filled_links }) => sum + filled_links, 0);
+    if (filled !== links) {
+      links = filled;
       movedAt = performance.now();
       onProgress(links);
     }
-    if (row.epoch !== null && row.epoch > since) return row.filled_links;
+    if (rows.every(({ epoch }) => epoch !== null && epoch > since)) return filled;
     if (performance.now() - movedAt > IDLE_MS_MAX)
       throw new Error(
         "No API process publishes the links. One does so as soon as it runs and reaches NATS.",

@@ -1,6 +1,7 @@
 /** SQL statements on the outbox of link changes. */
 import { REPAIR_LOCK } from "../../shared/clicks/lock.ts";
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /**
@@ -47,7 +48,7 @@ export async function selectOutboxStats(sql: Sql): Promise<OutboxStats> {
   return row;
 }
 
-/** What PostgreSQL knows of the links feed. Versions are those of links. */
+/** What PostgreSQL knows of a stream of the links feed. Versions are those of links. */
 export type FeedRow = {
   /** Creation time of the stream; null before the first check. */
   stream: string | null;
@@ -64,12 +65,32 @@ export type FeedRow = {
   filled_links: number;
 };
 
-export async function selectFeed(sql: Sql | Transaction): Promise<FeedRow> {
-  const [row] = await sql<[FeedRow]>`
-    select stream, last_sequence::float8 as last_sequence, messages::float8 as messages, epoch::float8 as epoch,
+/**
+ * Keeps rows of these streams, and no others: what this process changes it publishes only there, so another one that is
+ * published again must be filled anew.
+ */
+export const keepFeeds = async (sql: Sql, names: readonly string[]): Promise<void> =>
+  void (await sql`
+    with gone as (delete from link_feed where name <> all (${[...names]}::text[]))
+    insert into link_feed (name) select unnest(${[...names]}::text[]) on conflict do nothing`);
+
+/** Selects what is known of every stream, by name. */
+export const selectFeeds = async (
+  sql: Sql | Transaction,
+): Promise<(FeedRow & { name: string })[]> =>
+  await sql<(FeedRow & { name: string })[]>`
+    select name, stream, last_sequence::float8 as last_sequence, messages::float8 as messages, epoch::float8 as epoch,
            version::float8 as version, incomplete_since::float8 as incomplete_since,
            filled_links::float8 as filled_links
-      from link_feed`;
+      from link_feed order by name`;
+
+/** Selects what is known of a stream; throws when it has no row, as a process that publishes elsewhere removed it. */
+export async function selectFeed(
+  sql: Sql | Transaction,
+  name: string = UNDIVIDED.name,
+): Promise<FeedRow> {
+  const row = (await selectFeeds(sql)).find((feed) => feed.name === name);
+  if (row === undefined) throw new Error(`Another process does not publish to the stream ${name}.`);
   return row;
 }
 
@@ -97,42 +118,54 @@ export async function recordPosition(
   sql: Sql,
   position: StreamPosition,
   read: number,
+  name: string = UNDIVIDED.name,
 ): Promise<void> {
   const { created, last_sequence, messages } = position;
   await sql`
     update link_feed
        set last_sequence = greatest(last_sequence, ${last_sequence}), messages = greatest(messages, ${messages}),
            stream = ${created}, version = next_link_version()
-     where version >= ${read}`;
+     where version >= ${read} and name = ${name}`;
 }
 
 /**
- * Records that the stream lacks links, and returns the version from which it does. `seen` is a version that was published: none is
- * drawn again up to it, and as many beyond it as may have been drawn after it.
+ * Records that every stream lacks links, and returns the version from which they do. `seen` is a version that was published:
+ * none is drawn again up to it, and as many beyond it as may have been drawn after it.
  */
 export const recordIncomplete = async (sql: Sql, seen: number): Promise<number> =>
-  await sql.begin(async (transaction) => await updateIncomplete(transaction, seen));
-
-/**
- * As `recordIncomplete`, for a loss that was found when the stream had an epoch; does nothing when another process has
- * recorded one since, or the stream has another epoch, as it was filled meanwhile.
- */
-export const recordLoss = async (sql: Sql, seen: number, epoch: number | null): Promise<void> =>
   await sql.begin(async (transaction) => {
-    const [row] = await transaction<[{ epoch: number | null; complete: boolean }]>`
-      select epoch::float8 as epoch, incomplete_since is null as complete from link_feed for update`;
-    if (row.epoch === epoch && row.complete) await updateIncomplete(transaction, seen);
+    await skipVersions(transaction, seen);
+    const rows = await transaction<{ since: number }[]>`
+      ${updateIncomplete(transaction)} returning incomplete_since::float8 as since`;
+    return Math.max(...rows.map(({ since }) => since));
   });
 
-async function updateIncomplete(transaction: Transaction, seen: number): Promise<number> {
-  await transaction`select skip_link_versions(${seen + UNSEEN_VERSIONS})`;
-  const [row] = await transaction<[{ since: number }]>`
+/**
+ * As `recordIncomplete`, for a loss that was found when a stream had an epoch; does nothing when another process has
+ * recorded one since, or the stream has another epoch, as it was filled meanwhile.
+ */
+export const recordLoss = async (
+  sql: Sql,
+  seen: number,
+  epoch: number | null,
+  name: string,
+): Promise<void> =>
+  await sql.begin(async (transaction) => {
+    const [row] = await transaction<{ epoch: number | null; complete: boolean }[]>`
+      select epoch::float8 as epoch, incomplete_since is null as complete from link_feed
+       where name = ${name} for update`;
+    if (row?.epoch !== epoch || !row.complete) return;
+    await skipVersions(transaction, seen);
+    await transaction`${updateIncomplete(transaction)} where name = ${name}`;
+  });
+
+const skipVersions = async (transaction: Transaction, seen: number): Promise<void> =>
+  void (await transaction`select skip_link_versions(${seen + UNSEEN_VERSIONS})`);
+
+const updateIncomplete = (transaction: Transaction) => transaction`
     update link_feed
        set incomplete_since = next_link_version(), epoch = coalesce(epoch, 0), version = next_link_version(),
-           filled_links = 0
-    returning incomplete_since::float8 as since`;
-  return row.since;
-}
+           filled_links = 0`;
 
 /** Versions of a minute, in microseconds: a heartbeat says every few seconds which was the last. */
 const UNSEEN_VERSIONS = 60_000_000;
@@ -148,11 +181,11 @@ export async function lockFilling(lock: Transaction): Promise<boolean> {
 }
 
 /** Whether nothing was ever published: there are no links, and the stream was never filled. */
-export async function isNew(lock: Transaction): Promise<boolean> {
+export async function isNew(lock: Transaction, name: string): Promise<boolean> {
   const [row] = await lock<[{ is_new: boolean }]>`
     select coalesce(epoch, 0) = 0 and not exists (select from links) and not exists (select from takedowns)
            and not exists (select from domains where version > 0) as is_new
-      from link_feed`;
+      from link_feed where name = ${name}`;
   return row.is_new;
 }
 
@@ -196,8 +229,8 @@ export async function findRunning(
 }
 
 /** Records how many links have been published again. */
-export async function recordFilled(sql: Sql, links: number): Promise<void> {
-  await sql`update link_feed set filled_links = ${links}`;
+export async function recordFilled(sql: Sql, links: number, name: string): Promise<void> {
+  await sql`update link_feed set filled_links = ${links} where name = ${name}`;
 }
 
 /** Records that a stream has been filled, unless it was found incomplete again meanwhile; returns whether it is complete. */
@@ -205,11 +238,12 @@ export async function finishFilling(
   sql: Sql,
   epoch: number,
   { created, last_sequence, messages }: StreamPosition,
+  name: string,
 ): Promise<boolean> {
   const { count } = await sql`
     update link_feed
        set stream = ${created}, last_sequence = ${last_sequence}, messages = ${messages}, epoch = ${epoch},
            incomplete_since = null
-     where incomplete_since < ${epoch}`;
+     where incomplete_since < ${epoch} and name = ${name}`;
   return count > 0;
 }

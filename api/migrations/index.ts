@@ -18,6 +18,7 @@ import utmBacklog from "./0017_utm_backlog.sql" with { type: "text" };
 import linkFeed from "./0018_link_feed.sql" with { type: "text" };
 import fillLinks from "./0019_fill_links.sql" with { type: "text" };
 import addressesOfUsers from "./0020_addresses_of_users.sql" with { type: "text" };
+import linkFeedStreams from "./0021_link_feed_streams.sql" with { type: "text" };
 
 /** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
 export type PostgresMigration = Migration & { concurrent?: true };
@@ -46,4 +47,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 18, name: "link_feed", text: linkFeed },
   { id: 19, name: "fill_links", text: fillLinks },
   { id: 20, name: "addresses_of_users", text: addressesOfUsers },
+  { id: 21, name: "link_feed_streams", text: linkFeedStreams },
 ];

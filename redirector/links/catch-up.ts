@@ -1,8 +1,8 @@
 /** Waits until the store has what the feed has. */
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
-import type { FeedState } from "../../shared/links-store/schema.ts";
+import { isInStream, type LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { createCoalesced } from "./coalesced.ts";
+import type { HostFeed } from "./host-feed.ts";
 
 /** How long NATS may take to say where the feed ends, and how long the store may take to get there. */
 const END_TIMEOUT_MS = 500;
@@ -15,26 +15,31 @@ const RETRY_MS = 50;
 const AWAY_MS = 10_000;
 
 type CatchUpDeps = {
+  /** The streams of the feed. */
+  streams: readonly LinksStream[];
   nats: Pick<Nats, "connection" | "connected">;
   /** Reads the state of the feed from the store. */
-  readFeed: () => FeedState;
+  readFeed: () => HostFeed;
 };
 
-export function createCatchUp({ nats, readFeed }: CatchUpDeps) {
+export function createCatchUp({ streams, nats, readFeed }: CatchUpDeps) {
   /** When there was last a connection to NATS, or this process started. */
   let connectedAt = performance.now();
   let isStopped = false;
 
-  /** Reads the end of the feed, as its leader knows it. */
-  const readEnd = createCoalesced(async () => {
-    const connection = await nats.connection;
-    const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
-    const { created, state } = await manager.streams.info(LINKS_STREAM);
-    return { stream: created, sequence: state.last_seq };
-  });
+  /** The streams, and what reads the end of each, as its leader knows it. */
+  const ends = streams.map((stream) => ({
+    stream,
+    readEnd: createCoalesced(async () => {
+      const connection = await nats.connection;
+      const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
+      const manager = await connection.jetstreamManager(options);
+      const { created, state } = await manager.streams.info(stream.name);
+      return { created, sequence: state.last_seq };
+    }),
+  }));
 
-  async function catchUp(): Promise<void> {
+  async function catchUp({ stream: { name }, readEnd }: (typeof ends)[number]): Promise<void> {
     if (!nats.connected()) {
       if (performance.now() - connectedAt > AWAY_MS) return;
       throw new Error("NATS has just gone.");
@@ -43,7 +48,8 @@ export function createCatchUp({ nats, readFeed }: CatchUpDeps) {
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     for (;;) {
       const feed = readFeed();
-      if (feed.stream === end.stream && feed.sequence >= end.sequence) return;
+      const { stream, sequence } = feed.streams?.[name] ?? feed;
+      if (stream === end.created && sequence >= end.sequence) return;
       if (performance.now() >= deadline) throw new Error("The links store is behind the feed.");
       await Bun.sleep(CATCH_UP_POLL_MS);
     }
@@ -55,17 +61,21 @@ export function createCatchUp({ nats, readFeed }: CatchUpDeps) {
       if (nats.connected()) connectedAt = performance.now();
     },
     /**
-     * Waits until the store has all that was in the feed when it was called; throws when that takes too long. Without NATS
-     * there is nothing to wait for; but where it has just gone, or is just coming back, others may have put a link into the
-     * feed.
+     * Waits until the store has all that was in the stream of an alias when it was called; throws when that takes too long.
+     * Without NATS there is nothing to wait for; but where it has just gone, or is just coming back, others may have put a
+     * link into the feed.
      */
-    catchUp,
-    /** As {@link catchUp}, but waits for NATS as long as it takes. */
+    async catchUp(domain: string, alias: string): Promise<void> {
+      // Notices are in every stream: one of them says whether there is one.
+      const end = ends.find(({ stream }) => isInStream(stream, { domain, alias }));
+      if (end !== undefined) await catchUp(end);
+    },
+    /** As `catchUp` of every stream, but waits for NATS as long as it takes. */
     async waitUntilCurrent(): Promise<void> {
       while (!isStopped) {
         try {
           await nats.connection;
-          if (nats.connected()) return await catchUp();
+          if (nats.connected()) return void (await Promise.all(ends.map(catchUp)));
         } catch {
           // The stream may be having an election, or not exist yet.
         }

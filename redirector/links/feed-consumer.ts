@@ -1,4 +1,4 @@
-/** Follows the feed with one consumer of JetStream. */
+/** Follows a stream of the feed with one consumer of JetStream. */
 import {
   AckPolicy,
   type Consumer,
@@ -10,10 +10,10 @@ import {
   type StreamInfo,
 } from "nats";
 
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import {
   ensureLinksStream,
-  HEARTBEAT_SUBJECT,
-  LINKS_STREAM,
+  heartbeatSubject,
   readHeartbeat,
 } from "../../shared/contracts/streams.ts";
 import type { FeedEpoch } from "./feed-epoch.ts";
@@ -58,6 +58,7 @@ export type ConsumeOptions = {
 };
 
 export type ConsumeDeps = ConsumeOptions & {
+  stream: LinksStream;
   writer: FeedWriter;
   epoch: FeedEpoch;
   /** Whether to begin another pull. Throws when the store must not be written any more. */
@@ -73,18 +74,20 @@ export type ConsumeDeps = ConsumeOptions & {
 /** What a consumer has delivered, and what the stream's leader adds to the numbers of the consumer's server. */
 type Delivery = { count: number; last: { sequence: number; at: number }; offset: number };
 
-/** Follows the feed until the consumer or the position in the stream is lost. */
+/** Follows the stream until the consumer or the position in the stream is lost. */
 export async function consume(connection: NatsConnection, deps: ConsumeDeps): Promise<void> {
-  const { writer, epoch, streamReplicas, requestTimeoutMs: timeout } = deps;
+  const { stream: followed, writer, epoch, streamReplicas, requestTimeoutMs: timeout } = deps;
+  epoch.beginAgain();
   const options = { timeout, checkAPI: false };
   const manager = await connection.jetstreamManager(options);
-  const readInfo = () => manager.streams.info(LINKS_STREAM);
-  await ensureLinksStream(manager, streamReplicas);
+  const readInfo = () => manager.streams.info(followed.name);
+  await ensureLinksStream(manager, streamReplicas, followed);
   await findPosition(manager, readInfo, deps);
   const overlap = deps.overlapMessages ?? NUMBERING_DIFFERENCE_MAX;
-  const added = await addConsumer(manager, Math.max(1, writer.feed().sequence + 1 - overlap));
+  const start = Math.max(1, writer.feed().sequence + 1 - overlap);
+  const added = await addConsumer(manager, followed.name, start);
   deps.onConsumer();
-  const stream = await connection.jetstream(options).streams.get(LINKS_STREAM);
+  const stream = await connection.jetstream(options).streams.get(followed.name);
   const consumer = stream.getConsumerFromInfo(added);
   const delivery: Delivery = { count: 0, last: { sequence: 0, at: 0 }, offset: 0 };
   while (deps.goesOn()) {
@@ -98,7 +101,8 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
     const left = Math.max(0, info.state.last_seq - writer.feed().sequence);
     deps.onCurrent();
     epoch.flush(left);
-    if (left === 0 && epoch.compareCounts()) return;
+    if (left === 0) epoch.compareCounts();
+    if (epoch.beginAgain()) return;
     // The stream has more, and the consumer delivered nothing: it is gone. What it delivered says so, and not the
     // position, which does not move while it delivers the overlap.
     if (left !== 0 && delivery.count === before) return;
@@ -109,14 +113,14 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
 async function findPosition(
   manager: JetStreamManager,
   readInfo: () => Promise<StreamInfo>,
-  { writer, onLost }: ConsumeDeps,
+  { stream, writer, onLost }: ConsumeDeps,
 ): Promise<void> {
   const feed = writer.feed();
   const resumed = await resume(feed, readInfo, onLost);
   if (resumed !== feed)
     writer.save({ ...feed, ...resumed, complete: feed.complete && resumed.sequence > 0 });
   // Also for a filling that was read in part: nobody knows what the stream was like while there was no consumer.
-  if (resumed.sequence === 0 || !isOutdated(feed, await readHeartbeat(manager))) return;
+  if (resumed.sequence === 0 || !isOutdated(feed, await readHeartbeat(manager, stream))) return;
   onLost();
   writer.save({ ...writer.feed(), sequence: 0, complete: false });
 }
@@ -148,10 +152,10 @@ async function pull(consumer: Consumer, delivery: Delivery, deps: ConsumeDeps): 
   }
 }
 
-function collect(message: FeedMessage, { writer, epoch }: ConsumeDeps): void {
+function collect(message: FeedMessage, { stream, writer, epoch }: ConsumeDeps): void {
   writer.add(message);
   writer.advance({ sequence: Math.max(writer.next().sequence, message.sequence) });
-  if (message.subject === HEARTBEAT_SUBJECT) epoch.applyHeartbeat(message.data);
+  if (message.subject === heartbeatSubject(stream)) epoch.applyHeartbeat(message.data);
 }
 
 /** Takes over the leader's numbers when the last message delivered is the stream's last, which both then have. */
@@ -163,8 +167,12 @@ function adoptNumbers(delivery: Delivery, { state }: StreamInfo, writer: FeedWri
 }
 
 /** Adds a consumer for this process alone, in memory: when its server dies, another one resumes from the position. */
-const addConsumer = (manager: JetStreamManager, start: number): Promise<ConsumerInfo> =>
-  manager.consumers.add(LINKS_STREAM, {
+const addConsumer = (
+  manager: JetStreamManager,
+  stream: string,
+  start: number,
+): Promise<ConsumerInfo> =>
+  manager.consumers.add(stream, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: start,

@@ -1,5 +1,7 @@
 /** Whether the links of this host are up to date with the feed, and since when that is not known. */
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
+import type { HostFeed } from "./host-feed.ts";
 
 /** How long a redirector that has every link waits for the feed before it counts as ready without it. */
 const START_GRACE_MS = 10_000;
@@ -16,7 +18,7 @@ export type FeedHealth = ReturnType<typeof createFeedHealth>;
 
 export function createFeedHealth(now = () => performance.now()) {
   const startedAt = now();
-  let feed: FeedState = EMPTY_FEED;
+  let feed: HostFeed = EMPTY_FEED;
   /** The last heartbeat, by the clock of whoever wrote it: only that it changes says anything. */
   let heartbeat: number | undefined;
   let confirmedAt = startedAt;
@@ -26,8 +28,18 @@ export function createFeedHealth(now = () => performance.now()) {
 
   const ageSeconds = (): number => (now() - confirmedAt) / 1_000;
 
-  const state = (): string =>
-    !feed.complete ? "the store lacks links" : wasCurrent ? "ok" : "not connected yet";
+  /** Names the streams of a divided feed of which something is so; nothing when there is only one. */
+  function nameStreams(isSo: (stream: FeedState) => boolean): string {
+    const named = Object.entries(feed.streams ?? {}).filter(([, stream]) => isSo(stream));
+    return named.length === 0 ? "" : ` of ${named.map(([name]) => name).join(", ")}`;
+  }
+
+  const nameLacking = (): string => nameStreams(({ complete }) => !complete);
+
+  const state = (): string => {
+    if (!feed.complete) return `the store lacks links${nameLacking()}`;
+    return wasCurrent ? "ok" : "not connected yet";
+  };
 
   function readiness(): string {
     const waited = now() - startedAt >= START_GRACE_MS;
@@ -37,7 +49,7 @@ export function createFeedHealth(now = () => performance.now()) {
 
   return {
     /** Takes over the state of the feed that the store has. */
-    onFeed(changed: FeedState): void {
+    onFeed(changed: HostFeed): void {
       feed = changed;
       const { confirmed_at } = feed;
       if (heartbeat !== undefined && heartbeat !== confirmed_at) confirmedAt = now();
@@ -52,6 +64,14 @@ export function createFeedHealth(now = () => performance.now()) {
       wasCurrent && ageSeconds() < SILENT_SECONDS ? feed.pending : undefined,
     /** Whether the store has every link. */
     complete: (): boolean => feed.complete && feed.lacks === 0,
+    /** The streams, by whether the store has every link of them: 1 or 0. */
+    completeStreams: (): Record<string, number> =>
+      Object.fromEntries(
+        Object.entries(feed.streams ?? { [UNDIVIDED.name]: feed }).map(([name, { complete }]) => [
+          name,
+          Number(complete),
+        ]),
+      ),
     /**
      * `ok` once the store had every link and was up to date with the feed, or could not be; else the reason why not. An
      * outage of NATS later on is none: the store can still answer.
@@ -75,12 +95,13 @@ export function createFeedHealth(now = () => performance.now()) {
     /** Why links may be outdated; undefined when they are not. */
     warning(): string | undefined {
       if (!feed.complete)
-        return "the store of this host lacks links; it is being filled, and links that it does not have yet answer 503";
+        return `the store of this host lacks links${nameLacking()}; it is being filled, and links that it does not have yet answer 503`;
       if (feed.lacks > 0)
         return `the store of this host has ${feed.lacks} links fewer than PostgreSQL, also after reading the feed again`;
       const age = Math.round(ageSeconds());
       if (wasCurrent && age < AGE_WARNING_SECONDS) return undefined;
-      return `${state()}; last confirmed ${age} s ago`;
+      const oldest = nameStreams(({ confirmed_at }) => confirmed_at === feed.confirmed_at);
+      return `${state()}; last confirmed ${age} s ago${oldest && `, by the heartbeat${oldest}`}`;
     },
   };
 }

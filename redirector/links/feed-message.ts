@@ -1,7 +1,8 @@
 /** A message of the links feed, and reading one without a consumer. */
 import type { Msg, NatsConnection } from "nats";
 
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
+import { linksSubjects } from "../../shared/contracts/streams.ts";
 
 const NOT_FOUND = 404;
 
@@ -14,11 +15,12 @@ export type FeedMessage = { subject: string; sequence: number; data: Uint8Array 
  */
 export async function readNextMessage(
   connection: NatsConnection,
+  stream: LinksStream,
   after: number,
   timeout: number,
 ): Promise<FeedMessage | undefined> {
-  const request = JSON.stringify({ seq: after + 1, next_by_subj: "links.>" });
-  const api = `$JS.API.DIRECT.GET.${LINKS_STREAM}`;
+  const request = JSON.stringify({ seq: after + 1, next_by_subj: linksSubjects(stream) });
+  const api = `$JS.API.DIRECT.GET.${stream.name}`;
   const response = await connection.request(api, request, { timeout });
   // JetStream responds with a status and no data when it has no message.
   const status = response.data.length === 0 ? response.headers?.code : undefined;

@@ -1,8 +1,9 @@
 /**
- * Writes what the feed delivers to the store: the changes and the position behind them in one transaction, so that a
+ * Writes what a stream of the feed delivers to the store: the changes and the position behind them in one transaction, so that a
  * start goes on exactly where the last process ended.
  */
 import { isNotice } from "../../shared/contracts/feed-notices.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { shortLinkOfSubject } from "../../shared/contracts/streams.ts";
 import {
   type Change,
@@ -21,6 +22,7 @@ export class StoreError extends Error {
 }
 
 type FeedWriterDeps = {
+  stream: LinksStream;
   store: Pick<StoreWriter, "feed" | "write">;
   records: Pick<FeedRecords, "read">;
   log: Log;
@@ -28,16 +30,17 @@ type FeedWriterDeps = {
 
 export type FeedWriter = ReturnType<typeof createFeedWriter>;
 
-export function createFeedWriter({ store, records, log }: FeedWriterDeps) {
-  let feed = store.feed();
+export function createFeedWriter({ stream, store, records, log }: FeedWriterDeps) {
+  const { name } = stream;
+  let feed = store.feed(name);
   const unwritten: Change[] = [];
   /** The state behind what is unwritten. */
   let next: FeedState = feed;
 
-  /** Writes the changes that are unwritten, with a state of the feed. Throws {@link StoreError}. */
+  /** Writes the changes that are unwritten, with a state of the stream. Throws {@link StoreError}. */
   function save(state: FeedState): void {
     try {
-      store.write(unwritten, state);
+      store.write(unwritten, state, name);
     } catch (error) {
       throw new StoreError("The links store was not written.", { cause: error });
     } finally {
@@ -49,7 +52,7 @@ export function createFeedWriter({ store, records, log }: FeedWriterDeps) {
   }
 
   return {
-    /** The state of the feed that the store has. */
+    /** The state of the stream that the store has. */
     feed: (): FeedState => feed,
     /** The state behind what is unwritten. */
     next: (): FeedState => next,
@@ -68,7 +71,7 @@ export function createFeedWriter({ store, records, log }: FeedWriterDeps) {
     /** Writes what is unwritten, if there is anything new; `pending` more messages are in the stream. */
     flush(pending: number, complete: boolean): void {
       const isSame = unwritten.length === 0 && next === feed && pending === feed.pending;
-      if (complete && !feed.complete) log.info("links_store_complete");
+      if (complete && !feed.complete) log.info({ stream: name }, "links_store_complete");
       if (!isSame || complete !== feed.complete) save({ ...next, complete, pending });
     },
   };

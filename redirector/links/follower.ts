@@ -1,14 +1,16 @@
 /**
- * Follows the links feed and writes it to the store of the host. A stream that was rolled back or recreated is read again
+ * Follows a stream of the links feed and writes it to the store of the host. A stream that was rolled back or recreated is read again
  * from its beginning, while the store goes on answering.
  */
 import type { ConsumerMessages, NatsConnection } from "nats";
 
-import { HEARTBEAT_SUBJECT } from "../../shared/contracts/streams.ts";
+import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
+import { heartbeatSubject } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { consume, type ConsumeOptions } from "./feed-consumer.ts";
 import { createFeedEpoch } from "./feed-epoch.ts";
+import { createFeedGroup, type FeedGroup } from "./feed-group.ts";
 import { readNextMessage } from "./feed-message.ts";
 import type { FeedRecords } from "./feed-records.ts";
 import { createFeedWriter, type FeedWriter, StoreError } from "./feed-writer.ts";
@@ -26,6 +28,9 @@ const WITHOUT_CONSUMER_MS = 1_000;
 
 type FollowerDeps = Omit<ConsumeOptions, "requestTimeoutMs"> & {
   nats: Pick<Nats, "connection" | "connected">;
+  stream?: LinksStream;
+  /** That of all followers of the host. */
+  group?: FeedGroup;
   store: Pick<StoreWriter, "feed" | "write" | "sweep" | "links">;
   records: Pick<FeedRecords, "read">;
   /** Throws when the store must not be written any more; called at least once a second. */
@@ -41,10 +46,11 @@ export type Follower = {
 };
 
 export function startFollower(deps: FollowerDeps): Follower {
-  const { nats, log, checkStore = () => undefined } = deps;
-  const writer = createFeedWriter(deps);
-  const epoch = createFeedEpoch({ ...deps, writer });
-  const readAlone = createReadAlone(writer, () => stopped);
+  const { nats, store, stream = UNDIVIDED, log, checkStore = () => undefined } = deps;
+  const { group = createFeedGroup({ store, streams: [stream], log }) } = deps;
+  const writer = createFeedWriter({ ...deps, stream });
+  const epoch = createFeedEpoch({ stream, group, store, writer });
+  const readAlone = createReadAlone(stream, writer, () => stopped);
   let interrupted = false;
   let stopped = false;
   let pull: ConsumerMessages | undefined;
@@ -52,6 +58,7 @@ export function startFollower(deps: FollowerDeps): Follower {
   const follow = (connection: NatsConnection): Promise<void> =>
     consume(connection, {
       ...deps,
+      stream,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       writer,
       epoch,
@@ -61,7 +68,7 @@ export function startFollower(deps: FollowerDeps): Follower {
         return true;
       },
       onLost() {
-        log.warn("feed_position_lost");
+        log.warn({ stream: stream.name }, "feed_position_lost");
         epoch.forget();
       },
       onConsumer: readAlone.reset,
@@ -83,7 +90,7 @@ export function startFollower(deps: FollowerDeps): Follower {
         if (stopped) return;
         if (error instanceof StoreError) throw error;
         // Logged once for each interruption, not for each attempt.
-        if (!interrupted) log.warn({ error }, "feed_interrupted");
+        if (!interrupted) log.warn({ stream: stream.name, error }, "feed_interrupted");
         interrupted = true;
         // What fails here as well is read later by a consumer.
         await readAlone.read(connection).catch((failure: unknown) => {
@@ -105,8 +112,8 @@ export function startFollower(deps: FollowerDeps): Follower {
   };
 }
 
-/** Creates what reads the feed while no consumer can be had: elections take seconds. */
-function createReadAlone(writer: FeedWriter, isStopped: () => boolean) {
+/** Creates what reads the stream while no consumer can be had: elections take seconds. */
+function createReadAlone(stream: LinksStream, writer: FeedWriter, isStopped: () => boolean) {
   /** The last message that was read without a consumer, since there was none. */
   let sequence = 0;
   return {
@@ -119,12 +126,12 @@ function createReadAlone(writer: FeedWriter, isStopped: () => boolean) {
       const deadline = performance.now() + WITHOUT_CONSUMER_MS;
       while (!isStopped() && performance.now() < deadline) {
         sequence = Math.max(sequence, writer.feed().sequence);
-        const message = await readNextMessage(connection, sequence, REQUEST_TIMEOUT_MS);
+        const message = await readNextMessage(connection, stream, sequence, REQUEST_TIMEOUT_MS);
         if (message === undefined) return;
         ({ sequence } = message);
         writer.add(message);
         // What it says of the stream counts only when all before it is in the store.
-        const isHeartbeat = message.subject === HEARTBEAT_SUBJECT;
+        const isHeartbeat = message.subject === heartbeatSubject(stream);
         const feed = writer.feed();
         writer.save(isHeartbeat ? { ...feed, confirmed_at: Date.now() } : feed);
       }

@@ -4,13 +4,15 @@
  * need neither NATS nor that thread, except for an alias that no link has: the feed may just have got it.
  */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
+import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
+import { EMPTY_FEED } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { DomainAnswersCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import { createCatchUp } from "./catch-up.ts";
+import { combineFeeds, type HostFeed } from "./host-feed.ts";
 import { createMemoryUpdates } from "./memory-updates.ts";
 import { createPresentStore } from "./present-store.ts";
 import { createStoreReads } from "./store-reads.ts";
@@ -44,13 +46,15 @@ export type HostLinks = {
 type HostLinksDeps = {
   dir: string;
   nats: Pick<Nats, "connection" | "connected">;
+  /** The streams of the feed. */
+  streams?: readonly LinksStream[];
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
   domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
   /** Has another thread read a link, so that its pages are in memory afterwards. */
   prefetch: (domain: string, alias: string) => Promise<void>;
   /** Called with the state of the feed that the store has, when it has changed. */
-  onFeed: (feed: FeedState) => void;
+  onFeed: (feed: HostFeed) => void;
   /** Says that the store is damaged. */
   onDamaged: (error: unknown) => void;
   log: Log;
@@ -59,10 +63,11 @@ type HostLinksDeps = {
 };
 
 export function startHostLinks(deps: HostLinksDeps): HostLinks {
-  const { takedowns } = deps;
+  const { takedowns, streams = [UNDIVIDED] } = deps;
   let failed = 0;
   const updates = createMemoryUpdates({
     ...deps,
+    streams,
     onFailed(error) {
       failed++;
       store.logFailed("failed", error);
@@ -70,13 +75,17 @@ export function startHostLinks(deps: HostLinksDeps): HostLinks {
   });
   const store = createPresentStore({ ...deps, onOpen: updates.begin, onClose: updates.end });
 
-  function readFeed(): FeedState {
-    const feed = store.use((reader) => reader.feed()) ?? EMPTY_FEED;
+  function readFeed(): HostFeed {
+    const feed = store.use((reader) => combineFeeds(streams, reader.feed)) ?? EMPTY_FEED;
     updates.setFeed(feed);
     return feed;
   }
 
-  const { noteConnection, catchUp, waitUntilCurrent, stop } = createCatchUp({ ...deps, readFeed });
+  const { noteConnection, catchUp, waitUntilCurrent, stop } = createCatchUp({
+    ...deps,
+    streams,
+    readFeed,
+  });
   const reads = createStoreReads({
     ...deps,
     store,

@@ -1,14 +1,15 @@
 /**
  * Starts a store from an image of all links, so that only what was published since is read from the feed. An image is an
- * older store, and it is used only where one could go on: in a stream that has every link, was not filled again since,
- * and has reached the image's position. Any other comes from another time or installation, and the feed is read instead.
+ * older store, and it is used only where one could go on: in streams that have every link, were not filled again since,
+ * and have reached the image's positions. Any other comes from another time or installation, and the feed is read instead.
  */
 import { renameSync, rmSync } from "node:fs";
 
 import type { NatsConnection } from "nats";
 
-import { LINKS_STREAM, readHeartbeat } from "../../shared/contracts/streams.ts";
-import type { ImagePosition, Images } from "../../shared/links-store/images.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
+import { readHeartbeat } from "../../shared/contracts/streams.ts";
+import { type ImagePosition, type Images, positionsOf } from "../../shared/links-store/images.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { makeFolder, storeFiles, storePath } from "./store-files.ts";
@@ -17,31 +18,39 @@ type ImageDeps = {
   dir: string;
   images: Images;
   nats: Pick<Nats, "connection">;
+  /** The streams of the feed. */
+  streams: readonly LinksStream[];
   /** Ends the reading, however far it is. */
   signal: AbortSignal;
   log: Log;
 };
 
+type CreatedStream = { name: string; created: string };
+
 /**
- * Puts the newest image in the place of the store, which must not exist. Returns the stream in which it has a position:
- * that of this host, which may be a mirror; undefined when there is no image to begin with. Whatever fails, the feed has
+ * Puts the newest image in the place of the store, which must not exist. Returns the streams in which it has positions, by
+ * their names and creation times: those of this host, which may be mirrors; undefined when there is no image to begin with. Whatever fails, the feed has
  * it all.
  */
 export async function loadImage({
   dir,
   images,
   nats,
+  streams,
   signal,
   log,
-}: ImageDeps): Promise<string | undefined> {
+}: ImageDeps): Promise<CreatedStream[] | undefined> {
   const path = `${storePath(dir)}.image`;
   try {
     // Without NATS nobody can say whether an image is of now.
     const connection = await Promise.race([nats.connection, rejectOnAbort(signal)]);
-    const [image] = await images.list();
+    // While the number of streams changes, there are images of either.
+    const image = (await images.list()).find(
+      (listed) => positionsOf(listed).length === streams.length,
+    );
     if (image === undefined) return undefined;
-    const stream = await findStream(connection, image);
-    if (stream === undefined) {
+    const created = await findStreams(connection, streams, image);
+    if (created === undefined) {
       log.info({ image: image.name }, "links_image_outdated");
       return undefined;
     }
@@ -53,7 +62,7 @@ export async function loadImage({
     renameSync(path, storePath(dir));
     const seconds = Math.round(performance.now() - startedAt) / 1_000;
     log.info({ image: image.name, seconds }, "links_image_loaded");
-    return stream;
+    return created;
   } catch (error) {
     if (!signal.aborted) log.warn({ error }, "links_image_failed");
     return undefined;
@@ -62,16 +71,24 @@ export async function loadImage({
   }
 }
 
-/** Returns the stream, by its creation time, if what it has behind an image's position is all that the image lacks. */
-async function findStream(
+/** Returns the streams if what they have behind an image's positions is all that the image lacks. */
+async function findStreams(
   connection: NatsConnection,
-  { epoch, sequence }: ImagePosition,
-): Promise<string | undefined> {
+  streams: readonly LinksStream[],
+  image: ImagePosition,
+): Promise<CreatedStream[] | undefined> {
   const manager = await connection.jetstreamManager({ checkAPI: false });
-  const { created, state } = await manager.streams.info(LINKS_STREAM);
-  const heartbeat = await readHeartbeat(manager);
-  const isCurrent = heartbeat?.complete === true && heartbeat.epoch === epoch;
-  return isCurrent && state.last_seq >= sequence ? created : undefined;
+  const found: CreatedStream[] = [];
+  for (const [i, { epoch, sequence }] of positionsOf(image).entries()) {
+    const stream = streams[i];
+    if (stream === undefined) return undefined;
+    const { created, state } = await manager.streams.info(stream.name);
+    const heartbeat = await readHeartbeat(manager, stream);
+    const isCurrent = heartbeat?.complete === true && heartbeat.epoch === epoch;
+    if (!isCurrent || state.last_seq < sequence) return undefined;
+    found.push({ name: stream.name, created });
+  }
+  return found;
 }
 
 const rejectOnAbort = (signal: AbortSignal): Promise<never> =>

@@ -4,6 +4,7 @@
  */
 import { rmSync } from "node:fs";
 
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
 import { createLog } from "../../shared/log.ts";
 import { tryLock } from "../../shared/process-lock.ts";
@@ -15,6 +16,8 @@ export type LinksOptions = {
   dir: string;
   natsUrl: string;
   streamReplicas: number;
+  /** The streams of the feed. */
+  streams?: readonly LinksStream[];
   logLevel: string;
   images: ImagesPlace;
 };

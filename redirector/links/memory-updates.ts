@@ -1,10 +1,13 @@
 /** Takes over into memory what has changed in the store: links, settings of domains, and takedowns. */
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
-import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
+import { linkOfKey } from "../../shared/links-store/record.ts";
+import { EMPTY_FEED } from "../../shared/links-store/schema.ts";
 import type { DomainAnswersCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
+import { combineFeeds, type HostFeed } from "./host-feed.ts";
 import { isDamage } from "./store-files.ts";
 import type { StoreReader } from "./store-reader.ts";
 
@@ -16,11 +19,13 @@ const TURN_MS = 5;
 const CHANGES_AT_ONCE = 10;
 
 type UpdatesDeps = {
+  /** The streams of the feed. */
+  streams: readonly LinksStream[];
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
   domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
   /** Called with the state of the feed that the store has, when it has changed. */
-  onFeed: (feed: FeedState) => void;
+  onFeed: (feed: HostFeed) => void;
   /** Called with the error of a change that could not be taken over. */
   onFailed: (error: unknown) => void;
   /** As {@link TURN_MS}. */
@@ -28,9 +33,9 @@ type UpdatesDeps = {
 };
 
 export function createMemoryUpdates(deps: UpdatesDeps) {
-  const { cache, takedowns, domains, onFeed, turnMs = TURN_MS } = deps;
+  const { streams, cache, takedowns, domains, onFeed, turnMs = TURN_MS } = deps;
   const apply = createApply(deps);
-  let feed: FeedState = EMPTY_FEED;
+  let feed: HostFeed = EMPTY_FEED;
   let dataVersion = -1;
   /** The number of the last change that was taken over. */
   let number = 0;
@@ -84,7 +89,7 @@ export function createMemoryUpdates(deps: UpdatesDeps) {
     run(reader: StoreReader): boolean {
       const version = reader.dataVersion();
       if (version === dataVersion) return true;
-      feed = reader.feed();
+      feed = combineFeeds(streams, reader.feed);
       onFeed(feed);
       renew(reader);
       if (!takeOver(reader)) return false;
@@ -92,17 +97,16 @@ export function createMemoryUpdates(deps: UpdatesDeps) {
       return true;
     },
     /** The state of the feed that the store had when it was last read. */
-    feed: (): FeedState => feed,
+    feed: (): HostFeed => feed,
     /** Sets the state of the feed, which was read from the store just now. */
-    setFeed: (state: FeedState): void => void (feed = state),
+    setFeed: (state: HostFeed): void => void (feed = state),
   };
 }
 
 /** Returns the function that takes over the change of a link or notice. What is not in memory is read when it is requested. */
 function createApply({ cache, takedowns, domains, onFailed }: UpdatesDeps) {
   return (reader: StoreReader, key: string): void => {
-    const slash = key.indexOf("/");
-    const [domain, alias] = [key.slice(0, slash), key.slice(slash + 1)];
+    const { domain, alias } = linkOfKey(key);
     const notice = isNotice({ alias });
     if (!notice && !cache.has(domain, alias)) return;
     try {

@@ -1,9 +1,11 @@
 /** Fills the links store from an image and the feed, in the process that holds the folder's lock. */
 import { existsSync, rmSync } from "node:fs";
 
+import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import type { Images } from "../../shared/links-store/images.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
+import { createFeedGroup } from "./feed-group.ts";
 import type { FeedRecords } from "./feed-records.ts";
 import { type Follower, startFollower } from "./follower.ts";
 import { loadImage } from "./image.ts";
@@ -28,6 +30,8 @@ type FillerDeps = {
   dir: string;
   natsUrl: string;
   streamReplicas: number;
+  /** The streams of the feed. */
+  streams?: readonly LinksStream[] | undefined;
   images: Images | undefined;
   records: FeedRecords;
   /** Called after each transaction that changed the store. */
@@ -36,33 +40,47 @@ type FillerDeps = {
 };
 
 export function createStoreFiller(deps: FillerDeps) {
-  const { dir, natsUrl, streamReplicas, images, records, onChanged, log } = deps;
+  const { dir, natsUrl, images, onChanged, log, streams = [UNDIVIDED] } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
   /** When an image may be loaded again: a disk that has no room for it is not filled again and again. */
   let imageAt = -Infinity;
-  let follower: Follower | undefined;
+  let followers: Follower[] = [];
   let nats: Nats | undefined;
 
-  /** Begins with an image, if there is one; returns the stream that continues it. */
-  async function load(connection: Nats): Promise<string | undefined> {
+  /** Begins with an image, if there is one; returns the streams that continue it. */
+  async function load(connection: Nats): ReturnType<typeof loadImage> {
     if (images === undefined || performance.now() < imageAt) return undefined;
     imageAt = performance.now() + IMAGE_RETRY_MS;
-    return await loadImage({ dir, images, nats: connection, signal, log });
+    return await loadImage({ dir, images, nats: connection, streams, signal, log });
   }
 
   async function fill(): Promise<void> {
     nats ??= openNats({ url: natsUrl, name: "redirector links", log });
     if (existsSync(damageMarkPath(dir))) setAside(dir);
-    const stream = existsSync(storePath(dir)) ? undefined : await load(nats);
+    const continued = existsSync(storePath(dir)) ? undefined : await load(nats);
     if (signal.aborted) return;
     using store = openStore(dir, log);
-    if (stream !== undefined) store.write([], { ...store.feed(), stream });
-    const checkStore = createStoreCheck(dir);
-    const watched = { ...store, write: writeAndNotify(store, onChanged) };
-    follower = startFollower({ nats, streamReplicas, store: watched, records, checkStore, log });
-    await follower.ended;
+    for (const { name, created } of continued ?? [])
+      store.write([], { ...store.feed(name), stream: created }, name);
+    await follow(nats, store);
   }
+
+  /** Follows all streams until the filler is stopped or one of them fails. */
+  async function follow(connection: Nats, writer: StoreWriter): Promise<void> {
+    const checkStore = createStoreCheck(dir);
+    const store = { ...writer, write: writeAndNotify(writer, onChanged) };
+    const group = createFeedGroup({ store, streams, log });
+    const shared = { ...deps, nats: connection, group, store, checkStore };
+    followers = streams.map((stream) => startFollower({ ...shared, stream }));
+    try {
+      await Promise.all(followers.map(({ ended }) => ended));
+    } finally {
+      await stopFollowers();
+    }
+  }
+
+  const stopFollowers = (): Promise<unknown> => Promise.all(followers.map(({ stop }) => stop()));
 
   return {
     /** Fills the store until it fails or the filler is stopped; never rejects. */
@@ -77,7 +95,7 @@ export function createStoreFiller(deps: FillerDeps) {
     /** Ends filling, after the transaction that is being written. */
     async stop(): Promise<void> {
       stopping.abort();
-      await follower?.stop();
+      await stopFollowers();
     },
     /** Closes the connection to NATS, once nothing is filled any more. */
     close: async (): Promise<void> => await nats?.close(),

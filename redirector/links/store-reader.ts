@@ -36,7 +36,8 @@ export function openReader(dir: string) {
   );
 
   return {
-    feed: () => readFeed(db),
+    /** The state of a stream of the feed that the store has. */
+    feed: (stream?: string) => readFeed(db, stream),
     /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
     find(domain: string, alias: string): LinkRecord | undefined {
       const row = find.get(keyOf({ domain, alias }));

@@ -13,8 +13,8 @@ type ReadsDeps = {
   /** Whether the store has every link. */
   isComplete: () => boolean;
   isReadable: () => boolean;
-  /** Waits until the store has what the feed has. */
-  catchUp: () => Promise<void>;
+  /** Waits until the store has what the feed has of an alias. */
+  catchUp: (domain: string, alias: string) => Promise<void>;
 };
 
 /** Creates the reads; they find links and notices as `HostLinks` says. */
@@ -62,7 +62,7 @@ export function createStoreReads({
     async fetch(domain: string, alias: string): Promise<LinkRecord | undefined> {
       const found = await read(domain, alias);
       if (found !== undefined && !isDeleted(found)) return keep(found);
-      await catchUp();
+      await catchUp(domain, alias);
       return keep(await read(domain, alias));
     },
   };

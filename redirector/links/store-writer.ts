@@ -51,7 +51,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   const { note, trim, olderThan } = prepareStatements(db);
   let links = countLinks(db);
 
-  const write = db.transaction((changes: readonly Change[], feed: FeedState) => {
+  const write = db.transaction((changes: readonly Change[], feed: FeedState, stream?: string) => {
     let [changed, added] = [0, 0];
     for (const change of changes) {
       const written = put(change);
@@ -61,7 +61,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
       added += written.links;
     }
     if (changed > 0) trim.run(CHANGES_KEPT);
-    setFeed(db, feed, links + added);
+    setFeed(db, feed, links + added, stream);
     return { changed, added };
   });
 
@@ -83,10 +83,10 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   );
 
   return {
-    feed: () => readFeed(db),
-    /** Stores records that are newer than those it has, and the state of the feed; returns how many were newer. */
-    write(changes: readonly Change[], feed: FeedState): number {
-      const { changed, added } = write.immediate(changes, feed);
+    feed: (stream?: string) => readFeed(db, stream),
+    /** Stores records that are newer than those it has, and the state of a stream; returns how many were newer. */
+    write(changes: readonly Change[], feed: FeedState, stream?: string): number {
+      const { changed, added } = write.immediate(changes, feed, stream);
       links += added;
       return changed;
     },

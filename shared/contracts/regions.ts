@@ -1,6 +1,6 @@
 /**
  * The streams of several regions (docs/regions.md). API and workers are in the hub. In a far region redirectors read a
- * mirror of `LINKS`, under the same name, and publish to a `CLICKS` of their own, which that of the hub takes as a source.
+ * mirror of `LINKS`, or of each stream of a divided feed, under the same name, and publish to a `CLICKS` of their own, which that of the hub takes as a source.
  * Each region is a JetStream domain; requests and messages cross between them over leaf nodes.
  */
 import {
@@ -11,12 +11,12 @@ import {
   type StreamSourceInfo,
 } from "nats";
 
+import { ALL_LINKS_STREAMS, type LinksStream, linksStreams } from "./links-streams.ts";
 import {
   CLICKS_STREAM,
   ensureClicksStream,
-  HEARTBEAT_SUBJECT,
+  heartbeatSubject,
   jetStreamErrorCode,
-  LINKS_STREAM,
   NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "./streams.ts";
@@ -31,33 +31,45 @@ const SILENCE_SECONDS_MAX = 30;
 const apiOf = (domain: string): string => `$JS.${domain}.API`;
 
 /**
- * Creates the streams of a far region: the mirror of `LINKS`, and `CLICKS`. Changes nothing that exists. Throws when
- * `LINKS` is there and no mirror: redirectors would answer 404 to every link.
+ * Creates the streams of a far region: the mirrors of the links feed, and `CLICKS`. Changes nothing that exists. Throws when
+ * a stream of links is there and no mirror: redirectors would answer 404 to every link.
  */
 export async function createFarStreams(
   manager: JetStreamManager,
-  { replicas, clicksBytesMax }: { replicas: number; clicksBytesMax: number },
+  {
+    replicas,
+    clicksBytesMax,
+    streams = linksStreams(1),
+  }: { replicas: number; clicksBytesMax: number; streams?: readonly LinksStream[] },
 ): Promise<void> {
-  const present = await findConfig(manager, LINKS_STREAM);
-  if (present === undefined) await addMirror(manager, replicas);
-  else if (present.mirror === undefined)
-    throw new Error(`${LINKS_STREAM} exists here and is no mirror. Is this the far region?`);
+  for (const { name } of streams) {
+    const present = await findConfig(manager, name);
+    if (present === undefined) await addMirror(manager, name, replicas);
+    else if (present.mirror === undefined)
+      throw new Error(`${name} exists here and is no mirror. Is this the far region?`);
+  }
   await ensureClicksStream(manager, clicksBytesMax, replicas);
 }
 
-/** Deletes the mirror of `LINKS` and creates it again. Throws when `LINKS` is no mirror. */
-export async function recreateMirror(manager: JetStreamManager, replicas: number): Promise<void> {
-  const present = await findConfig(manager, LINKS_STREAM);
-  if (present?.mirror === undefined) throw new Error(`There is no mirror of ${LINKS_STREAM} here.`);
-  await manager.streams.delete(LINKS_STREAM);
-  await addMirror(manager, replicas);
+/** Deletes the mirrors of the links feed and creates them again. Throws when a stream is no mirror. */
+export async function recreateMirrors(
+  manager: JetStreamManager,
+  replicas: number,
+  streams: readonly LinksStream[],
+): Promise<void> {
+  for (const { name } of streams) {
+    const present = await findConfig(manager, name);
+    if (present?.mirror === undefined) throw new Error(`There is no mirror of ${name} here.`);
+    await manager.streams.delete(name);
+    await addMirror(manager, name, replicas);
+  }
 }
 
-async function addMirror(manager: JetStreamManager, replicas: number): Promise<void> {
+async function addMirror(manager: JetStreamManager, name: string, replicas: number): Promise<void> {
   await manager.streams.add({
-    name: LINKS_STREAM,
+    name,
     description: "Mirror of the last state of every short link",
-    mirror: { name: LINKS_STREAM, external: { api: apiOf(HUB_DOMAIN), deliver: "" } },
+    mirror: { name, external: { api: apiOf(HUB_DOMAIN), deliver: "" } },
     storage: StorageType.File,
     num_replicas: replicas,
     // A mirror repeats the messages of its origin, but not that newer ones replaced them.
@@ -97,17 +109,23 @@ export type RegionLink = {
   problem: string | null;
 };
 
-/** Reports what this region takes from others: in a far one its mirror of `LINKS`, in the hub each source of `CLICKS`. */
+/**
+ * Reports what this region takes from others: in a far one its mirrors of the links feed, in the hub each source of
+ * `CLICKS`. Throws when there is no stream of links.
+ */
 export async function readRegionLinks(manager: JetStreamManager): Promise<RegionLink[]> {
   const links: RegionLink[] = [];
-  for (const name of [LINKS_STREAM, CLICKS_STREAM]) {
-    const info = await manager.streams.info(name);
-    const followed = [...(info.mirror === undefined ? [] : [info.mirror]), ...(info.sources ?? [])];
-    for (const source of followed) {
-      const stale = info.mirror === undefined ? null : await staleMirror(manager);
-      links.push(describe(name, source, stale));
-    }
+  const present: LinksStream[] = [];
+  for (const stream of ALL_LINKS_STREAMS)
+    if ((await findConfig(manager, stream.name)) !== undefined) present.push(stream);
+  if (present.length === 0) throw new Error("There is no stream of links here.");
+  for (const stream of present) {
+    const { mirror } = await manager.streams.info(stream.name);
+    if (mirror !== undefined)
+      links.push(describe(stream.name, mirror, await staleMirror(manager, stream)));
   }
+  const { sources = [] } = await manager.streams.info(CLICKS_STREAM);
+  links.push(...sources.map((source) => describe(CLICKS_STREAM, source, null)));
   return links;
 }
 
@@ -134,10 +152,10 @@ function describe(
  * Why a mirror that hears from the hub has old links nevertheless: after the hub's `LINKS` was created anew, the mirror
  * waits until the new one has as many messages as the one before.
  */
-async function staleMirror(manager: JetStreamManager): Promise<string | null> {
+async function staleMirror(manager: JetStreamManager, stream: LinksStream): Promise<string | null> {
   try {
-    const { time } = await manager.streams.getMessage(LINKS_STREAM, {
-      last_by_subj: HEARTBEAT_SUBJECT,
+    const { time } = await manager.streams.getMessage(stream.name, {
+      last_by_subj: heartbeatSubject(stream),
     });
     const seconds = Math.round((Date.now() - time.getTime()) / 1_000);
     return seconds > SILENCE_SECONDS_MAX ? `its last heartbeat is ${seconds} s old` : null;

@@ -1,5 +1,5 @@
 /**
- * The JetStream streams: `LINKS` carries the state of every short link to the redirectors, `CLICKS` carries segments
+ * The JetStream streams: `LINKS` (or those of `links-streams.ts`) carries the state of every short link to the redirectors, `CLICKS` carries segments
  * of clicks to the workers, `CLICKS_DLQ` is the dead-letter queue, `LIMITS` has the ledgers of click limits. The stream
  * settings used here need only nats-server 2.9.
  */
@@ -21,8 +21,9 @@ import {
   LINK_RECORD_BYTES_MAX,
   type LinkRecord,
 } from "./link-record.ts";
+import { type LinksStream, UNDIVIDED } from "./links-streams.ts";
 
-export const LINKS_STREAM = "LINKS";
+export const LINKS_STREAM = UNDIVIDED.name;
 export const CLICKS_STREAM = "CLICKS";
 
 /** Subject of every segment of clicks. */
@@ -48,10 +49,13 @@ const LEDGER_BYTES_MAX = 32 * 1024;
  * Subject of the heartbeat in the links feed: an API process publishes one every few seconds, so that a redirector
  * knows how old its view is, also when its server is cut off from the others. A short link's subject is longer.
  */
-export const HEARTBEAT_SUBJECT = "links.heartbeat";
+export const heartbeatSubject = ({ root }: LinksStream): string => `${root}.heartbeat`;
 
-/** All subjects of the links feed. */
-const LINKS_SUBJECTS = "links.>";
+/** That of a feed that is not divided. */
+export const HEARTBEAT_SUBJECT = heartbeatSubject(UNDIVIDED);
+
+/** All subjects of a stream of the links feed. */
+export const linksSubjects = ({ root }: LinksStream): string => `${root}.>`;
 
 /** How long a segment waits for a worker before it expires. */
 const CLICKS_MAX_AGE_HOURS = 72;
@@ -85,32 +89,40 @@ export class MissingSubjectError extends Error {
 }
 
 /**
- * The feed subject of a short link. `_` instead of `.` makes a domain one subject token; host names have only
- * letters, digits, `-` and `.`, so domains stay distinct. `_` by itself is the default domain.
+ * The subject of a short link in a stream of the feed. `_` instead of `.` makes a domain one subject token; host names have
+ * only letters, digits, `-` and `.`, so domains stay distinct. `_` by itself is the default domain.
  */
-export const linkSubject = (domain: string, alias: string): string =>
-  `links.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
+export const linkSubject = (
+  domain: string,
+  alias: string,
+  { root }: LinksStream = UNDIVIDED,
+): string => `${root}.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
+
+/** The subject of a short link, in whichever stream of the feed. */
+const LINK_SUBJECT = /^(?:links|links_\d+\.\d+)\.([^.]+)\.([^.]+)$/;
 
 /** The short link of a subject of the feed; undefined for a subject that is none, such as that of the heartbeat. */
 export function shortLinkOfSubject(subject: string): { domain: string; alias: string } | undefined {
-  const [root, domain, alias, ...rest] = subject.split(".");
-  if (root !== "links" || !domain || !alias || rest.length > 0) return undefined;
+  const [, domain, alias] = LINK_SUBJECT.exec(subject) ?? [];
+  if (domain === undefined || alias === undefined) return undefined;
   return { domain: domain === "_" ? DEFAULT_DOMAIN : domain.replaceAll("_", "."), alias };
 }
 
 /** Decodes the message of a short link's subject; undefined when it is malformed, or is about another link. */
 export function decodeLinkMessage(subject: string, bytes: Uint8Array): LinkRecord | undefined {
   const record = decodeLinkRecord(bytes);
-  return record !== undefined && linkSubject(record.domain, record.alias) === subject
-    ? record
-    : undefined;
+  const link = shortLinkOfSubject(subject);
+  return record?.domain === link?.domain && record?.alias === link?.alias ? record : undefined;
 }
 
-/** Reads the last heartbeat of the links feed; undefined before the first one, and for those of earlier versions. */
-export async function readHeartbeat(manager: JetStreamManager): Promise<Heartbeat | undefined> {
+/** Reads the last heartbeat of a stream of the feed; undefined before the first one, and for those of earlier versions. */
+export async function readHeartbeat(
+  manager: JetStreamManager,
+  stream: LinksStream = UNDIVIDED,
+): Promise<Heartbeat | undefined> {
   try {
-    const message = { last_by_subj: HEARTBEAT_SUBJECT };
-    return decodeHeartbeat((await manager.streams.getMessage(LINKS_STREAM, message)).data);
+    const message = { last_by_subj: heartbeatSubject(stream) };
+    return decodeHeartbeat((await manager.streams.getMessage(stream.name, message)).data);
   } catch (error) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;
@@ -118,15 +130,19 @@ export async function readHeartbeat(manager: JetStreamManager): Promise<Heartbea
 }
 
 /**
- * Creates the links feed, with `replicas` copies in the cluster, unless it exists. Settings of an existing one are the
- * operator's.
+ * Creates a stream of the links feed, with `replicas` copies in the cluster, unless it exists. Settings of an existing one
+ * are the operator's.
  */
-export const ensureLinksStream = (manager: JetStreamManager, replicas: number): Promise<void> =>
+export const ensureLinksStream = (
+  manager: JetStreamManager,
+  replicas: number,
+  stream: LinksStream = UNDIVIDED,
+): Promise<void> =>
   ensureStream(manager, {
     num_replicas: replicas,
-    name: LINKS_STREAM,
+    name: stream.name,
     description: "Last state of every short link",
-    subjects: [LINKS_SUBJECTS],
+    subjects: [linksSubjects(stream)],
     storage: StorageType.File,
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.New,

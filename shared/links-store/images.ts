@@ -1,7 +1,7 @@
 /**
  * Where images of the links store are kept: files of SQLite with all links and the position in the feed behind them,
  * compressed, in a directory or in an S3-compatible store. The name of each has the format of the store, when it was made,
- * the position and the SHA-256 of the file.
+ * the position in each stream of the feed and the SHA-256 of the file.
  */
 import { createHash } from "node:crypto";
 import {
@@ -51,8 +51,22 @@ export const imagesPlaceOf = (config: ImagesPlace): ImagesPlace =>
 /** A stored image: when it was made, and the position in the feed behind which it lacks changes. */
 type Image = { name: string; madeAt: Date } & ImagePosition;
 
-/** The epoch of the feed whose links an image has, and a message of its stream. */
-export type ImagePosition = Pick<FeedState, "epoch" | "sequence">;
+/** The epoch of a stream whose links an image has, and a message of the stream. */
+type StreamPosition = Pick<FeedState, "epoch" | "sequence">;
+
+/** The position of an image in the feed: in its stream, or in the first of a feed that is divided and in the others. */
+export type ImagePosition = StreamPosition & { others?: readonly StreamPosition[] };
+
+/** The positions in each stream of the feed, in their order. */
+export const positionsOf = ({ epoch, sequence, others = [] }: ImagePosition): StreamPosition[] => [
+  { epoch, sequence },
+  ...others,
+];
+
+/** The reverse of {@link positionsOf}; undefined without a position. */
+export const toPosition = ([first, ...others]: readonly StreamPosition[]):
+  ImagePosition | undefined =>
+  first === undefined || others.length === 0 ? first : { ...first, others };
 
 export type Images = {
   /** The images of this version's format, the newest first. */
@@ -78,7 +92,7 @@ type Storage = {
 
 const PREFIX = STORE_NAME.replace(/\.sqlite$/, "");
 const NAME =
-  /^(links-\d{1,3})_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z)_(\d{1,16})_(\d{1,16})_([0-9a-f]{64})\.sqlite\.zst$/;
+  /^(links-\d{1,3})_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z)((?:_\d{1,16}_\d{1,16})+)_([0-9a-f]{64})\.sqlite\.zst$/;
 
 /** A read that gets nothing for so long is given up. */
 const STALL_MS = 30_000;
@@ -96,7 +110,7 @@ export function openImages(place: ImagesPlace): Images | undefined {
       const images = (await storage.names()).flatMap((name) => toImage(name) ?? []);
       return images.toSorted((a, b) => b.madeAt.getTime() - a.madeAt.getTime());
     },
-    async add(path, { epoch, sequence }) {
+    async add(path, position) {
       const compressed = `${path}.zst`;
       const hash = createHash("sha256");
       try {
@@ -109,7 +123,8 @@ export function openImages(place: ImagesPlace): Images | undefined {
         // Whatever the umask is: redirectors are other users, of the directory's group.
         chmodSync(compressed, 0o640);
         const madeAt = new Date().toISOString().replaceAll(":", "-");
-        const name = `${PREFIX}_${madeAt}_${epoch}_${sequence}_${hash.digest("hex")}.sqlite.zst`;
+        const numbers = positionsOf(position).map((at) => `${at.epoch}_${at.sequence}`);
+        const name = `${PREFIX}_${madeAt}_${numbers.join("_")}_${hash.digest("hex")}.sqlite.zst`;
         await storage.put(name, compressed);
         return name;
       } finally {
@@ -136,7 +151,7 @@ export function openImages(place: ImagesPlace): Images | undefined {
       } finally {
         clearTimeout(timer);
       }
-      if (NAME.exec(name)?.[5] !== hash.digest("hex"))
+      if (NAME.exec(name)?.[4] !== hash.digest("hex"))
         throw new Error(`The image ${name} is not what was stored.`);
     },
     remove: storage.remove,
@@ -144,13 +159,16 @@ export function openImages(place: ImagesPlace): Images | undefined {
 }
 
 function toImage(name: string): Image | undefined {
-  const [, format, madeAt, epoch, sequence] = NAME.exec(name) ?? [];
-  if (format !== PREFIX || madeAt === undefined) return undefined;
+  const [, format, madeAt, numbers = ""] = NAME.exec(name) ?? [];
+  const pairs = [...numbers.matchAll(/_(\d+)_(\d+)/g)];
+  const position = toPosition(
+    pairs.map(([, epoch, sequence]) => ({ epoch: Number(epoch), sequence: Number(sequence) })),
+  );
+  if (format !== PREFIX || madeAt === undefined || position === undefined) return undefined;
   return {
     name,
     madeAt: new Date(madeAt.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")),
-    epoch: Number(epoch),
-    sequence: Number(sequence),
+    ...position,
   };
 }
 

@@ -60,6 +60,12 @@ export const ALIGNMENT = 8;
 export const keyOf = ({ domain, alias }: Pick<LinkRecord, "domain" | "alias">): string =>
   `${domain}/${alias}`;
 
+/** The reverse of {@link keyOf}: neither a domain nor an alias has a slash. */
+export function linkOfKey(key: string): { domain: string; alias: string } {
+  const slash = key.indexOf("/");
+  return { domain: key.slice(0, slash), alias: key.slice(slash + 1) };
+}
+
 /** The bytes that a record takes once it is written. */
 export function sizeOf(record: LinkRecord): number {
   const keyLength = Buffer.byteLength(keyOf(record));

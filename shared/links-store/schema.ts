@@ -2,13 +2,14 @@
 import type { Database } from "bun:sqlite";
 
 import type { LinkRecord } from "../contracts/link-record.ts";
+import { UNDIVIDED } from "../contracts/links-streams.ts";
 import { keyOf } from "./record.ts";
 import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
 
 /** The format of the file is part of its name: another version that has another format fills a file of its own. */
 export const STORE_NAME = "links-1.sqlite";
 
-/** The state of the feed that the store has. */
+/** The state of a stream of the feed that the store has. */
 export type FeedState = {
   /** The stream, by its creation time; null before the first one. */
   stream: string | null;
@@ -117,18 +118,39 @@ export function countLinks(db: Database): number {
   return row.get()?.links ?? 0;
 }
 
-/** Reads the state of the feed that a store has. */
-export function readFeed(db: Database): FeedState {
+/**
+ * The row of the feed: the state of the stream `LINKS`, and beside it those of the streams of a divided feed, by their names.
+ * Versions that know only the first take the others over as they are.
+ */
+type FeedRow = FeedState & { streams?: Readonly<Record<string, Partial<FeedState>>> };
+
+function readRow(db: Database): FeedRow {
   const row = db.query<{ state: string }, []>("SELECT state FROM feed").get();
   return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...JSON.parse(row.state) };
 }
 
-/** Writes the state of the feed that a store has, and how many links it has. */
-export function setFeed(db: Database, state: FeedState, links: number): void {
-  const { sequence, epoch } = state;
+/** Reads the state of a stream that a store has. */
+export function readFeed(db: Database, name: string = UNDIVIDED.name): FeedState {
+  const { streams = {}, ...undivided } = readRow(db);
+  return name === UNDIVIDED.name ? undivided : { ...EMPTY_FEED, ...streams[name] };
+}
+
+/** Writes the state of a stream that a store has, and how many links the store has in all. */
+export function setFeed(
+  db: Database,
+  state: FeedState,
+  links: number,
+  name: string = UNDIVIDED.name,
+): void {
+  const { streams, ...undivided } = readRow(db);
+  const row: FeedRow =
+    name === UNDIVIDED.name
+      ? { ...state, ...(streams === undefined ? {} : { streams }) }
+      : { ...undivided, streams: { ...streams, [name]: state } };
+  const { sequence, epoch } = row;
   const statement =
     "INSERT INTO feed VALUES (1, ?) ON CONFLICT DO UPDATE SET state = excluded.state";
   db.query<undefined, [string]>(statement).run(
-    JSON.stringify({ ...state, counted: { links, sequence, epoch } }),
+    JSON.stringify({ ...row, counted: { links, sequence, epoch } }),
   );
 }

@@ -34,7 +34,11 @@ export type TwoRegions = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions> {
+/** Starts both, with so many streams of links. */
+export async function startTwoRegions(
+  program: NatsProgram,
+  linksStreams = "1",
+): Promise<TwoRegions> {
   await using cleanup = new AsyncDisposableStack();
   const host = createNetworkHost(1);
   cleanup.defer(host.remove);
@@ -44,7 +48,10 @@ export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions>
   );
   // A new one: where PostgreSQL knows another NATS, the hub would be filled, and not be new either.
   const stack = cleanup.use(
-    await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
+    await startStack({
+      empty: true,
+      env: { NATS_URL: hub.url("operator"), LINKS_STREAMS: linksStreams },
+    }),
   );
 
   const leafPort = hub.servers[0]?.leafPort ?? 0;
@@ -63,7 +70,7 @@ export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions>
       },
     }),
   );
-  await region(far, "mirror");
+  await region(far, "mirror", "--links-streams", linksStreams);
   await region(hub, "collect", FAR);
   const redirectors = new AsyncDisposableStack();
   cleanup.use(redirectors);
@@ -74,7 +81,11 @@ export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions>
     hub,
     far,
     async startFarRedirector() {
-      const redirector = await startRedirector(stack, farEnvironment(far, host), host.within);
+      const redirector = await startRedirector(
+        stack,
+        { ...farEnvironment(far, host), LINKS_STREAMS: linksStreams },
+        host.within,
+      );
       redirectors.defer(redirector.stop);
       return { ...redirector, url: `http://${host.clientAddress}:${new URL(redirector.url).port}` };
     },

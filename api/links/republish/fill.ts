@@ -1,5 +1,5 @@
 /**
- * Fills the stream `LINKS` from PostgreSQL, whatever it holds: publishes takedowns, domains and links under versions that
+ * Fills a stream of the links feed from PostgreSQL, whatever it holds: publishes takedowns, domains and links under versions that
  * redirectors take over from later states that they know, and withdraws what PostgreSQL does not have.
  *
  * All links get one version, the epoch. Every change with a lower one has been committed before the first link is read,
@@ -8,9 +8,10 @@
  */
 import { DOMAIN_ALIAS, isNotice } from "../../../shared/contracts/feed-notices.ts";
 import { type LinkMessage, toMessage } from "../../../shared/contracts/link-record.ts";
+import { isInStream } from "../../../shared/contracts/links-streams.ts";
 import { linkSubject, shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
 import { renewDomainNotices, withdrawNotices } from "../../domains/notices.ts";
-import { DamagedStreamError, type Filling, type FillStream } from "../../feed/feed-watch.ts";
+import { DamagedStreamError, type Filling, type FillStream } from "../../feed/filling.ts";
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
 import { readRemaining } from "../../feed/remaining.ts";
 import type { Sql } from "../../postgres.ts";
@@ -54,23 +55,29 @@ export const createFillStream =
     if (!(await publishLinks(deps, filling, unfit))) return false;
     if (!(await replaceRemaining(deps, filling))) return false;
     const left = await countRemaining(filling, unfit);
-    if (left > 0) throw new DamagedStreamError(left);
+    if (left > 0) throw new DamagedStreamError(filling.stream.name, left);
     return true;
   };
 
 /** Publishes all links that redirect, except those whose records have become too large: they stay as they are (`unfit`). */
 async function publishLinks(
   { sql, feed }: FillingDeps,
-  { epoch, messages, onProgress, isStopped }: Filling,
+  { stream, epoch, messages, onProgress, isStopped }: Filling,
   unfit: Set<string>,
 ): Promise<boolean> {
   let count = 0;
   let recordedAt = performance.now();
 
-  async function publish(links: readonly LinkRow[]): Promise<boolean> {
-    for (const link of links) if (!fits(link)) unfit.add(subjectOf(shortLinkOf(link)));
+  const toSubject = (link: LinkRow): string => {
+    const { domain, alias } = shortLinkOf(link);
+    return linkSubject(domain, alias, stream);
+  };
+
+  async function publish(read: readonly LinkRow[]): Promise<boolean> {
+    const links = read.filter((link) => isInStream(stream, shortLinkOf(link)));
+    for (const link of links) if (!fits(link)) unfit.add(toSubject(link));
     const states = links.filter(fits).map((link) => toState(link, epoch));
-    if (!(await feed.publishStates(states, messages < FEW_MESSAGES))) return false;
+    if (!(await feed.publishStates(states, messages < FEW_MESSAGES, stream))) return false;
     count += links.length;
     if (performance.now() - recordedAt < PROGRESS_MS) return true;
     await onProgress(count);
@@ -109,17 +116,15 @@ function isLinkSubject(subject: string): boolean {
   return link !== undefined && !isNotice(link);
 }
 
-const subjectOf = ({ domain, alias }: ShortLink): string => linkSubject(domain, alias);
-
 /**
  * Withdraws the short links and settings of domains that the stream has and PostgreSQL does not; false as above. All others
  * have been published again, so they are not among what the stream still has from before.
  */
 const replaceRemaining = (
   { sql, feed }: FillingDeps,
-  { connection, epoch, end, isStopped }: Filling,
+  { epoch, isStopped, ...filling }: Filling,
 ): Promise<boolean> =>
-  readRemaining(connection, end, async (subjects) => {
+  readRemaining(filling, filling.end, async (subjects) => {
     if (isStopped()) return false;
     const names = subjects.flatMap((subject) => shortLinkOfSubject(subject) ?? []);
     const links = names.filter((name) => !isNotice(name));
@@ -131,16 +136,16 @@ const replaceRemaining = (
     }));
     const hosts = names.filter(({ alias }) => alias === DOMAIN_ALIAS).map(({ domain }) => domain);
     const notices = await sql.begin((transaction) => withdrawNotices(transaction, hosts));
-    return (await feed.publishStates(deletions, false)) && (await feed.publishMany(notices));
+    return (
+      (await feed.publishStates(deletions, false, filling.stream)) &&
+      (await feed.publishMany(notices))
+    );
   });
 
 /** Counts links that the stream has from before though they were replaced: the server no longer knows what it has. */
-async function countRemaining(
-  { connection, end }: Filling,
-  unfit: ReadonlySet<string>,
-): Promise<number> {
+async function countRemaining(filling: Filling, unfit: ReadonlySet<string>): Promise<number> {
   let count = 0;
-  await readRemaining(connection, end, (subjects) => {
+  await readRemaining(filling, filling.end, (subjects) => {
     count += subjects.filter((subject) => isLinkSubject(subject) && !unfit.has(subject)).length;
     return Promise.resolve(true);
   });

@@ -7,9 +7,10 @@ import { join } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
 
-import type { Images } from "../../../shared/links-store/images.ts";
+import { type LinksStream, UNDIVIDED } from "../../../shared/contracts/links-streams.ts";
+import { type Images, positionsOf } from "../../../shared/links-store/images.ts";
 import type { Log } from "../../../shared/log.ts";
-import { readEpoch } from "../../feed/position.ts";
+import { readEpochs } from "../../feed/position.ts";
 import type { Sql } from "../../postgres.ts";
 import { buildImage } from "./image.ts";
 import { lockImages } from "./sql.ts";
@@ -54,6 +55,8 @@ type ImagesJobDeps = {
   sql: Sql;
   nats: Promise<NatsConnection>;
   images: Images;
+  /** The streams of the feed behind which the images are. */
+  streams?: readonly LinksStream[];
   log: Log;
   intervalMs?: number;
 };
@@ -62,6 +65,7 @@ export function startImages({
   sql,
   nats,
   images,
+  streams = [UNDIVIDED],
   log,
   intervalMs = INTERVAL_MS,
 }: ImagesJobDeps): ImagesJob {
@@ -75,7 +79,8 @@ export function startImages({
     const [newest] = await images.list();
     madeAt = newest?.madeAt.getTime();
     if (newest === undefined) return true;
-    const isUsable = newest.epoch === (await readEpoch(sql));
+    const epochs = positionsOf(newest).map(({ epoch }) => epoch);
+    const isUsable = Bun.deepEquals(epochs, await readEpochs(sql, streams));
     return Date.now() - newest.madeAt.getTime() >= (isUsable ? DAY_MS : AFTER_FILLING_MS);
   }
 
@@ -87,7 +92,7 @@ export function startImages({
       removeLeftovers(images.workDir);
       const path = join(images.workDir, `${WORK_PREFIX}${process.pid}`);
       try {
-        const built = await buildImage({ sql, manager, isStopped: () => stopped }, path);
+        const built = await buildImage({ sql, manager, streams, isStopped: () => stopped }, path);
         if (built === undefined) return;
         const { links, ...position } = built;
         const name = await images.add(path, position);

@@ -13,13 +13,17 @@ import {
   encodeLinkRecord,
 } from "../../../shared/contracts/link-record.ts";
 import {
+  isInStream,
+  type LinksStream,
+  UNDIVIDED,
+} from "../../../shared/contracts/links-streams.ts";
+import {
   decodeLinkMessage,
   jetStreamErrorCode,
-  LINKS_STREAM,
   linkSubject,
   NO_MESSAGE,
 } from "../../../shared/contracts/streams.ts";
-import type { ImagePosition } from "../../../shared/links-store/images.ts";
+import { type ImagePosition, positionsOf } from "../../../shared/links-store/images.ts";
 import {
   type Change,
   EMPTY_FEED,
@@ -37,7 +41,13 @@ import { findServedDomains, findServedLinksOf, type ServedDomain, type ShortLink
 /** Links of one turn of the event loop, which takes some milliseconds. */
 const BATCH = 200;
 
-type Source = { sql: Sql; manager: JetStreamManager; isStopped: () => boolean };
+type Source = {
+  sql: Sql;
+  manager: JetStreamManager;
+  /** The streams of the feed. */
+  streams?: readonly LinksStream[];
+  isStopped: () => boolean;
+};
 
 /**
  * Writes all links and notices to a file; returns their number and the position. Undefined when stopped, or while the stream lacks
@@ -47,7 +57,8 @@ export async function buildImage(
   source: Source,
   path: string,
 ): Promise<({ links: number } & ImagePosition) | undefined> {
-  const position = await readPosition(source.sql, source.manager);
+  const { sql, manager, streams = [UNDIVIDED], isStopped } = source;
+  const position = await readPosition(sql, manager, streams);
   if (position === undefined) return undefined;
   using db = new Database(path, { create: true, readwrite: true, strict: true });
   // One that is not finished is thrown away.
@@ -58,24 +69,38 @@ export async function buildImage(
   let written = 0;
   const put = (change: Change): void => void (written += write(change).links);
   db.run("BEGIN");
-  const { sql, manager, isStopped } = source;
+  const places = positionsOf(position).flatMap(({ epoch, sequence }, i) => {
+    const stream = streams[i];
+    return stream === undefined ? [] : [{ stream, epoch, sequence }];
+  });
+  /** The stream of a link or notice, and its epoch. */
+  function placeOf(name: ShortLink): { stream: LinksStream; epoch: number } {
+    const place = places.find(({ stream }) => isInStream(stream, name));
+    if (place === undefined) throw new Error("No stream has a link of that name.");
+    return place;
+  }
   let count = 0;
   const own = { id: null, host: DEFAULT_DOMAIN };
   for (const domain of [own, ...(await findServedDomains(sql))]) {
-    for (const alias of [TAKEDOWNS_ALIAS, DOMAIN_ALIAS])
-      (await readChanges(manager, { domain: domain.host, alias })).forEach(put);
+    for (const alias of [TAKEDOWNS_ALIAS, DOMAIN_ALIAS]) {
+      const name = { domain: domain.host, alias };
+      (await readChanges(manager, placeOf(name).stream, name)).forEach(put);
+    }
     for await (const links of readLinks(sql, domain)) {
       if (isStopped()) return undefined;
       for (const link of links) {
-        const change = toImageRow(link, position.epoch);
+        const name = shortLinkOf(link);
+        const { stream, epoch } = placeOf(name);
+        const change = toImageRow(link, epoch);
         // Its record has become too large: the feed has an earlier one.
-        if (change === undefined) (await readChanges(manager, shortLinkOf(link))).forEach(put);
+        if (change === undefined) (await readChanges(manager, stream, name)).forEach(put);
         else put(change);
       }
       count += links.length;
     }
   }
-  setFeed(db, { ...EMPTY_FEED, ...position, complete: true }, written);
+  for (const { stream, epoch, sequence } of places)
+    setFeed(db, { ...EMPTY_FEED, epoch, sequence, complete: true }, written, stream.name);
   db.run("COMMIT");
   return { ...position, links: count };
 }
@@ -103,10 +128,14 @@ function toImageRow(link: LinkRow, epoch: number): Change | undefined {
 }
 
 /** What the feed has of a link or notice now. */
-async function readChanges(manager: JetStreamManager, name: ShortLink): Promise<Change[]> {
+async function readChanges(
+  manager: JetStreamManager,
+  stream: LinksStream,
+  name: ShortLink,
+): Promise<Change[]> {
   try {
-    const subject = linkSubject(name.domain, name.alias);
-    const { data } = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
+    const subject = linkSubject(name.domain, name.alias, stream);
+    const { data } = await manager.streams.getMessage(stream.name, { last_by_subj: subject });
     const record = decodeLinkMessage(subject, data);
     return record === undefined ? [] : [toChange(record, data)];
   } catch (error) {

@@ -1,0 +1,42 @@
+/** Watches all streams of the links feed at once: the feed is complete when each is. */
+import { type FeedWatch, type FeedWatchDeps, startFeedWatch } from "./feed-watch.ts";
+
+export type FeedWatches = FeedWatch & {
+  /** The streams of which that is known, by whether they have every link: 1 or 0. */
+  completeStreams(): Record<string, number>;
+};
+
+/** Starts a watch of each stream. */
+export function startFeedWatches({
+  streams,
+  ...deps
+}: Omit<FeedWatchDeps, "stream" | "streams"> &
+  Required<Pick<FeedWatchDeps, "streams">>): FeedWatches {
+  const watches = streams.map((stream) => ({
+    name: stream.name,
+    watch: startFeedWatch({ ...deps, stream, streams }),
+  }));
+  /** Joins what is wrong with the streams; undefined when nothing is. */
+  const join = (describe: (watch: FeedWatch) => string | undefined): string | undefined => {
+    const problems = new Set(watches.flatMap(({ watch }) => describe(watch) ?? []));
+    return problems.size === 0 ? undefined : [...problems].join("; ");
+  };
+  return {
+    started: () => watches.every(({ watch }) => watch.started()),
+    complete() {
+      const known = new Set(watches.map(({ watch }) => watch.complete()));
+      return known.has(undefined) ? undefined : !known.has(false);
+    },
+    completeStreams: () =>
+      Object.fromEntries(
+        watches.flatMap(({ name, watch }) => {
+          const complete = watch.complete();
+          return complete === undefined ? [] : [[name, Number(complete)]];
+        }),
+      ),
+    filledLinks: () => watches.reduce((sum, { watch }) => sum + watch.filledLinks(), 0),
+    problem: () => join((watch) => watch.problem()),
+    databaseProblem: () => join((watch) => watch.databaseProblem()),
+    stop: async () => void (await Promise.all(watches.map(({ watch }) => watch.stop()))),
+  };
+}
