@@ -442,6 +442,24 @@ test("clicks in flight are carried over from the version that inserted each segm
   await expectNothingTwice();
 });
 
+test("a ClickHouse that was restored without its log stores nothing twice, however old the clicks are", async () => {
+  const [old, older] = [6, 20].map((days) => createJournal(newUuid(), days * 86_400_000));
+  const segments = [old?.next(5), old?.next(5), older?.next(5)].flatMap((segment) => segment ?? []);
+  await publish(segments);
+  await expectStoredOnce(segments);
+  await worker.stop();
+  // As the documents say for a backup of a running server.
+  await clickhouse.command({ query: "TRUNCATE TABLE batches" });
+  const manager = await nats.jetstreamManager();
+  await manager.consumers.delete(CLICKS_STREAM, CLICKS_WORKER);
+  worker = await start();
+  const after = nextSegments(2);
+  await publish(after);
+  await expectStoredOnce(after);
+  await waitUntilAcknowledged();
+  await expectNothingTwice();
+});
+
 test("everything sent again is stored once, after more inserts than ClickHouse remembers", async () => {
   const segments = nextSegments(20);
   await publish(segments);

@@ -222,8 +222,9 @@ const toBatchSegment = (sequence: number, id: SegmentId): BatchSegment<string> =
   sequence,
   publishedAt: sequence,
   rows: formatSegmentId(id),
-  firstClick: 0,
-  lastClick: 0,
+  // Clicks of now: older ones are looked up, whatever the log says.
+  firstClick: Date.now(),
+  lastClick: Date.now(),
 });
 
 export const modelSegment = (journalId: Uuid, segment: number): SegmentId => ({

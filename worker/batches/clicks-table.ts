@@ -7,7 +7,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { ClickSpan } from "./deps.ts";
 import { createSegmentIndex, type SegmentIndex } from "./segment-index.ts";
 
-/** How far back the first owner reads which segments are stored: longer than the stream keeps any (72 h). */
+/** How far back the first owner reads which segments are stored; an owner looks older ones up as they are delivered. */
 const HISTORY_DAYS = 4;
 
 /** Finds which of the segments, whose clicks lie in the span, have rows. */

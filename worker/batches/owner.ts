@@ -29,6 +29,13 @@ import { findOut, readClickHouse, settle, toUnrepaired } from "./settle.ts";
 /** Most manifests that stay open, and with them the size of a checkpoint. Beyond it, the oldest is given up. */
 const OPEN_MAX = 100;
 
+/**
+ * Segments whose clicks are all older are looked up among the stored clicks before they are inserted: a redirector that was
+ * away for long delivers them late, and where the log was lost with ClickHouse, the index has only the last days. Less than
+ * those days, as ClickHouse's clock may be another.
+ */
+const OLD_MS = 3 * 86_400_000;
+
 /** A segment that ClickHouse will never accept. */
 export type Refused<Segment> = { segment: Segment; reason: string };
 
@@ -99,6 +106,7 @@ export async function takeOver<Rows>(deps: OwnerDeps<Rows>): Promise<Owner<Rows>
     async store(segments) {
       await writer.writeCheckpointIfDue();
       await settleDelivered(work, segments);
+      await lookUpOld(work, segments);
       const unknown = segments.filter((segment) => !index.has(segment));
       return await insertBatch(work, unknown);
     },
@@ -141,6 +149,21 @@ async function settleDelivered<Rows>(
     await settleOpen(work, manifest, atHand);
     await work.writer.writeCheckpoint();
   }
+}
+
+/** Adds to the index which of the segments that are {@link OLD_MS} old are stored. */
+async function lookUpOld<Rows>(
+  { index, findStored, retry }: Work<Rows>,
+  segments: readonly BatchSegment<Rows>[],
+): Promise<void> {
+  const before = Date.now() - OLD_MS;
+  const old = segments.filter((segment) => segment.lastClick < before && !index.has(segment));
+  if (old.length === 0) return;
+  const span = {
+    firstClick: Math.min(...old.map(({ firstClick }) => firstClick)),
+    lastClick: Math.max(...old.map(({ lastClick }) => lastClick)),
+  };
+  for (const id of await retry(() => findStored(old, span))) index.add(id);
 }
 
 /** Settles an open manifest, and replaces it by what is left of it. */

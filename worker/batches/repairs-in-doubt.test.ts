@@ -8,7 +8,7 @@ import { createRepairs } from "./repair.ts";
 import { createSegmentIndex } from "./segment-index.ts";
 
 const SEGMENT = { journalId: newUuid(), segment: 0, sequence: 1, publishedAt: 1, rows: "" };
-const SPAN: ClickSpan = { firstClick: 1_000, lastClick: 2_000 };
+const SPAN: ClickSpan = { firstClick: Date.now() - 1_000, lastClick: Date.now() };
 
 describe("the repair of a batch in doubt", () => {
   test("that cannot be done is left to the next owner, who inserts nothing again", async () => {
