@@ -241,6 +241,12 @@ const CLOCK_MS = 60_000;
 
 const isMidnight = (at: DateTime): boolean => at.startOf("day").toMillis() === at.toMillis();
 
+/** The same local time a year earlier; of a day that begins at another time than midnight, the start of that day. */
+function yearBefore(at: DateTime): DateTime {
+  const before = at.minus({ years: 1 });
+  return isMidnight(at) ? before.startOf("day") : before;
+}
+
 /** The span that a span is compared with: while it lasts, up to the same moment as `now`. */
 function compared(query: Query, span: ReturnType<typeof toSpan>, kind: string, now: number) {
   const zone = query.timezone ?? "UTC";
@@ -256,7 +262,7 @@ function compared(query: Query, span: ReturnType<typeof toSpan>, kind: string, n
   }
   const [start, end] =
     kind === "year"
-      ? [from.minus({ years: 1 }), DateTime.min(at, to).minus({ years: 1 })]
+      ? [yearBefore(from), yearBefore(DateTime.min(at, to))]
       : previous(query, from, to, at);
   const custom = { start_date: start.toUTC().toISO() ?? "", end_date: end.toUTC().toISO() ?? "" };
   return toSpan({ timezone: zone, ...custom }, 0, now);
