@@ -107,13 +107,9 @@ export async function listen(processes: () => Readonly<Record<string, string>>):
   const readNew = async (): Promise<[string, string][]> =>
     (await readAll()).filter(([subject]) => !before.has(subject));
 
-  async function listenAgain(): Promise<void> {
-    for (const [subject, text] of await readNew()) said.set(subject, text);
-  }
-
   const running = (async () => {
     while (!stopped) {
-      await listenAgain();
+      for (const [subject, text] of await readNew()) said.set(subject, text);
       await Bun.sleep(POLL_MS);
     }
   })();
@@ -127,7 +123,6 @@ export async function listen(processes: () => Readonly<Record<string, string>>):
     async stop() {
       stopped = true;
       await running;
-      await listenAgain();
       return [...said].map(format).toSorted();
     },
   };
