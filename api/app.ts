@@ -1,24 +1,15 @@
-/** The API as one Elysia app: first the plugins, then one group of routes per resource. */
+/** The API as one Elysia app: first the plugins, then the routes. */
 import { Elysia } from "elysia";
 
 import type { ClientAddress } from "../shared/client-address.ts";
 import type { Log } from "../shared/log.ts";
 import { version } from "../shared/version.ts";
-import { backtestRoutes } from "./analytics/backtest/routes.ts";
-import { failureRoutes } from "./analytics/failures/routes.ts";
-import type { FailureService } from "./analytics/failures/service.ts";
-import { analyticsRoutes } from "./analytics/routes.ts";
-import type { AnalyticsService } from "./analytics/service.ts";
 import { requireAccessRules } from "./auth/access-rules.ts";
 import { carriesVerifiedKey, createApiKeyAuth, createVerifiedKeys } from "./auth/api-key-auth.ts";
 import { createAuthorizer } from "./auth/authorizer.ts";
 import { createKeyLimits } from "./auth/key-limits.ts";
 import { authPlugin } from "./auth/plugin.ts";
 import { createRejectionCache } from "./auth/rejection-cache.ts";
-import { clicksRoutes } from "./clicks/routes.ts";
-import type { ClicksService } from "./clicks/service.ts";
-import { domainRoutes } from "./domains/routes.ts";
-import type { DomainService } from "./domains/service.ts";
 import { compressReads } from "./http/compression.ts";
 import { corsPlugin } from "./http/cors-plugin.ts";
 import { createDocUrl, createOriginOf } from "./http/doc-url.ts";
@@ -29,34 +20,18 @@ import { createParameterLookup } from "./http/query.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
 import { siteHeaders } from "./http/site-headers.ts";
 import { installValidation } from "./http/validation.ts";
-import { createIdempotent } from "./idempotency/idempotent.ts";
-import { keyRoutes } from "./keys/routes.ts";
-import type { KeyService } from "./keys/service.ts";
 import { createAnonymousLimit, createUnknownKeyLimit } from "./limits/anonymous.ts";
-import { bulkLinkRoutes } from "./links/bulk/routes.ts";
-import { explainRoutes } from "./links/explain/routes.ts";
-import { linkRoutes } from "./links/routes.ts";
-import type { LinkService } from "./links/service.ts";
 import { createOpenApiDocument } from "./openapi/document.ts";
 import { openApiRoutes } from "./openapi/routes.ts";
+import { resourceRoutes, type ResourceServices } from "./resource-routes.ts";
 import { sharedRoutes } from "./shares/public/routes.ts";
 import type { SharedService } from "./shares/reading.ts";
-import { shareRoutes } from "./shares/routes.ts";
-import type { ShareService } from "./shares/service.ts";
 import { type AppStores, isStoreUnavailable } from "./stores.ts";
-import { limitRoutes } from "./usage/routes.ts";
 
-export type AppDeps = {
+export type AppDeps = ResourceServices & {
   log: Log;
   stores: AppStores;
   clientAddress: ClientAddress;
-  links: LinkService;
-  analytics: AnalyticsService;
-  failures: FailureService;
-  clicks: ClicksService;
-  keys: KeyService;
-  domains: DomainService;
-  shares: ShareService;
   shared: SharedService;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
@@ -73,9 +48,7 @@ export type AppDeps = {
 };
 
 export function createApp(deps: AppDeps) {
-  const { log, stores, clientAddress, links, analytics, clicks, keys, domains, shortUrl, observe } =
-    deps;
-  const { shares, shared, failures, apiUrl } = deps;
+  const { log, stores, clientAddress, shared, shortUrl, apiUrl, observe } = deps;
   const anonymousLimit = createAnonymousLimit();
   const requestContext = requestContextPlugin(clientAddress);
   const rejections = createRejectionCache();
@@ -94,7 +67,6 @@ export function createApp(deps: AppDeps) {
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
   const parametersOf = createParameterLookup(() => routes);
   const auth = authPlugin({ authenticate, requestContext, parametersOf });
-  const idempotent = createIdempotent(stores.requests);
   const headers = siteHeaders(shortUrl);
   const originOf = createOriginOf(shortUrl, apiUrl);
   const app = new Elysia({ name: "api", normalize: false })
@@ -115,18 +87,8 @@ export function createApp(deps: AppDeps) {
         docUrl: createDocUrl(originOf),
       }),
     )
-    .use(linkRoutes({ auth, idempotent, consumeMany: stores.consumeMany, links, shortUrl }))
-    .use(bulkLinkRoutes({ auth, idempotent, consumeMany: stores.consumeMany, links, shortUrl }))
-    .use(explainRoutes({ auth, links }))
-    .use(backtestRoutes({ auth, analytics }))
-    .use(analyticsRoutes({ auth, analytics }))
-    .use(failureRoutes({ auth, failures }))
-    .use(clicksRoutes({ auth, clicks }))
-    .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
-    .use(keyRoutes({ auth, idempotent, keys }))
-    .use(shareRoutes({ auth, idempotent, shares, originOf }))
+    .use(resourceRoutes({ ...deps, auth, consumeMany: stores.consumeMany, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
-    .use(limitRoutes({ auth, listWindows: stores.listWindows, listQuotas: stores.listQuotas }))
     .use(openApiRoutes({ auth, document: () => reference }));
   requireAccessRules(app.routes);
   installValidation(app.routes);

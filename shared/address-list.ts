@@ -1,6 +1,6 @@
 /**
- * Lists of IP addresses and CIDR blocks. A list is one array of numbers, which a check walks: `BlockList` of `node:net`
- * has native objects for each entry, which the garbage collector does not see, and walks them more slowly.
+ * Lists of IP addresses and CIDR blocks. A list is one array of numbers, which a check walks. `BlockList` of `node:net` is
+ * slower, and allocates native objects for each entry, which the garbage collector does not see.
  */
 import { isIP } from "node:net";
 
@@ -34,7 +34,7 @@ export function createAddressList(
   };
 }
 
-/** Writes the words of an address, of an IPv4 one as IPv4-mapped (`::ffff:0:0/96`); false for a text that is none. */
+/** Writes the words of an address, an IPv4 one as IPv4-mapped (`::ffff:0:0/96`); false if the text is no address. */
 function writeAddress(words: Uint32Array, at: number, text: string): boolean {
   const ipv4 = parseIpv4(text);
   if (ipv4 !== undefined) {
@@ -70,7 +70,7 @@ function writeEntry(list: Uint32Array, at: number, entry: string): boolean {
 }
 
 function contains(list: Uint32Array, at: number, words: Uint32Array): boolean {
-  // From the end: that is where most addresses differ.
+  // From the end, where most addresses differ.
   for (let i = WORDS - 1; i >= 0; i--) {
     const masked = (words[i] ?? 0) & (list[at + WORDS + i] ?? 0);
     if (masked >>> 0 !== list[at + i]) return false;
@@ -78,11 +78,11 @@ function contains(list: Uint32Array, at: number, words: Uint32Array): boolean {
   return true;
 }
 
-/** The address that was asked about last: a link has up to 200 lists, and a request asks all of them about one. */
+/** The address that was checked last: a link has up to 200 lists, and a request checks one address against all of them. */
 const remembered = new Uint32Array(WORDS);
 let rememberedText = "";
 
-/** Reads an address unless that was done just before; false for a text that is none. */
+/** Parses an address, unless it is the last one; false if the text is no address. */
 function remember(text: string): boolean {
   if (text === rememberedText && text !== "") return true;
   const isAddress = writeAddress(remembered, 0, text);

@@ -1,4 +1,4 @@
-/** Slices of buffers, so that data that is only passed on is neither copied nor decoded. */
+/** Slices of buffers, so that data can be passed on without a copy or decoding. */
 
 /** A range of bytes, `end` exclusive; empty when start and end are equal. */
 export type ByteRange = { start: number; end: number };

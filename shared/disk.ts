@@ -1,7 +1,7 @@
-/** What is left of disks. */
+/** Free space of disks. */
 import { statfsSync } from "node:fs";
 
-/** Bytes that the disk of a file or folder has left for processes without privileges. Throws when there is no such file. */
+/** Free bytes, for processes without privileges, on the disk of a file or folder. Throws when it does not exist. */
 export function readFreeBytes(path: string): number {
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize;

@@ -1,16 +1,16 @@
 /**
- * How long the event loop of this thread was stalled: it worked on one thing, and everything else waited. A
- * timer that fires late shows it. Two causes of a late timer are no fault of the code and are counted apart: the
- * thread stood in the kernel's run queue, as other programs had the CPU; or it did not run at all, blocked in
- * a system call or on a virtual machine that was not scheduled.
+ * Measures how long the event loop of this thread was stalled: one task ran, and all others waited. A timer that fires late
+ * shows a stall. Two causes of a late timer are not the code's fault and are counted separately: the thread waited in the
+ * kernel's run queue while other programs had the CPU; or it did not run at all, blocked in a system call or on a virtual
+ * machine that was not scheduled.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /**
- * Interval of the timer, and the error of a measured stall, which is never longer than the real one. While the thread is
- * idle the timer fires less often: at 100 times a second it would be most of what an idle process does.
+ * Interval of the timer, and the most by which a measured stall is too short. While the thread is idle the timer fires less
+ * often: at 100 times a second it would be most of an idle process's work.
  */
 const BUSY_INTERVAL_MS = 10;
 const IDLE_INTERVAL_MS = 50;
@@ -21,7 +21,7 @@ const BUSY_SHARE = 0.1;
 /** Shorter delays come from normal work and the timer's inaccuracy, and do not count as stalls. */
 const STALL_MS_MIN = 20;
 
-/** The maximum covers the last minute, the longest usual scrape interval, so that no scrape misses a stall. */
+/** The maximum covers the last minute, the longest usual scrape interval, so that a scrape misses no stall. */
 const WINDOW_MS = 60_000;
 const WINDOW_SLOTS = 12;
 const SLOT_MS = WINDOW_MS / WINDOW_SLOTS;
@@ -30,12 +30,12 @@ const SLOT_MS = WINDOW_MS / WINDOW_SLOTS;
 const SCHEDSTAT_BYTES_MAX = 64;
 
 /**
- * One timer that fired, in milliseconds: how late it was, and since the one before, how long the thread waited for
- * a CPU and how long it had one.
+ * One tick of the timer, in milliseconds: how late it was, and for how long since the last tick the thread waited for a CPU
+ * and had one.
  */
 export type Tick = { lateMs: number; cpuWaitMs: number; cpuMs: number };
 
-/** How long the event loop was stalled by its own work, and how long neither worked nor waited for a CPU. */
+/** For how long the event loop was stalled by its own work, and for how long it neither worked nor waited for a CPU. */
 export function splitDelay({ lateMs, cpuWaitMs, cpuMs }: Tick): {
   stallMs: number;
   blockedMs: number;
@@ -137,13 +137,13 @@ type CpuTimes = { cpuMs: number; waitMs: number };
 const NO_TIMES: CpuTimes = { cpuMs: 0, waitMs: 0 };
 
 /**
- * Reads for how long this thread has had a CPU and has waited for one since it began: the first two numbers of
- * schedstat (https://docs.kernel.org/scheduler/sched-stats.html). Not known on systems without it.
+ * Reads for how long this thread has had a CPU and has waited for one since it started: the first two numbers of schedstat
+ * (https://docs.kernel.org/scheduler/sched-stats.html). Unknown on systems without it.
  */
 function openSchedstat(): { isKnown: boolean; read(): CpuTimes; close(): void } {
   let file: number;
   try {
-    // Stays the file of the thread that opened it.
+    // The file stays that of the thread that opened it.
     file = openSync("/proc/thread-self/schedstat", "r");
   } catch {
     return { isKnown: false, read: () => NO_TIMES, close: () => undefined };

@@ -1,4 +1,4 @@
-/** Names what is made from files, so that it is made again when they change. */
+/** Hashes source files, to name what is built from them, so that a change causes another build. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,27 +1,27 @@
-/** Checks what a user of ClickHouse may do. */
+/** Checks the grants of a ClickHouse user. */
 
 /** Names that need no escape within backquotes. */
 const DATABASE = /^[\w-]+$/;
 
-/** The error of a server that is too old to know CHECK GRANT. */
+/** The error of a server that is too old for CHECK GRANT. */
 const UNKNOWN_STATEMENT = /SYNTAX_ERROR/;
 
 /**
- * Throws an error that names the `privileges` that the user lacks on the database of `url`. `ask` runs a statement and
- * returns its output.
+ * Throws an error that names the `privileges` that the user lacks on the database of `url`. `queryText` runs a statement
+ * and returns its output as text.
  */
 export async function requireGrants(
   url: string,
   privileges: readonly string[],
-  ask: (statement: string) => Promise<string>,
+  queryText: (statement: string) => Promise<string>,
 ): Promise<void> {
   const database = decodeURIComponent(new URL(url).pathname.slice(1)) || "default";
   if (!DATABASE.test(database)) throw new Error(`${database} is no database's name`);
   const missing: string[] = [];
   for (const privilege of privileges) {
     try {
-      const answer = await ask(`CHECK GRANT ${privilege} ON \`${database}\`.*`);
-      if (!answer.includes("1")) missing.push(privilege);
+      const output = await queryText(`CHECK GRANT ${privilege} ON \`${database}\`.*`);
+      if (!output.includes("1")) missing.push(privilege);
     } catch (error) {
       if (error instanceof Error && UNKNOWN_STATEMENT.test(error.message)) return;
       throw error;

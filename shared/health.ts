@@ -1,6 +1,6 @@
-/** The health of a process: what `/readyz` and `shorthop status` say of it. */
+/** The health of a process, as `/readyz` and `shorthop status` report it. */
 
-/** What processes can say something of; `shorthop doctor` has a remedy for each (running-checks.ts). */
+/** The parts whose health processes report; `shorthop doctor` has a remedy for each (running-checks.ts). */
 export type PartName =
   | "process"
   | "readiness"
@@ -19,10 +19,10 @@ export type PartName =
 /** The state of each part: `ok`, or the reason why it is not ready. */
 type Readiness = Partial<Record<PartName, string>>;
 
-/** What an operator should know although the process is ready; undefined when there is nothing. */
+/** Warnings to the operator of a process that is ready; undefined without one. */
 type Warnings = { [Part in PartName]?: string | undefined };
 
-/** How a process tells its health. */
+/** How a process reports its health. */
 export type HealthSource = {
   /** Returns the state of each part; the process is ready when all are `ok`. */
   readiness: () => Readiness | Promise<Readiness>;
@@ -32,7 +32,7 @@ export type HealthSource = {
 export type Health = {
   status: "ready" | "not_ready";
   parts: Readiness;
-  /** Those that are undefined are left out of JSON. */
+  /** JSON has no member for an undefined one. */
   warnings: Warnings;
 };
 

@@ -26,7 +26,7 @@ export function startInternalServer(options: InternalServerOptions) {
     hostname: options.host,
     port: options.port,
     development: false,
-    // Bun shares ports silently outside development, and a scrape would get either process's metrics.
+    // Outside development, Bun shares ports silently: a scrape would get the metrics of either process.
     reusePort: false,
     routes: {
       ...options.routes,

@@ -1,15 +1,14 @@
 /** Rate-limited logs of errors that anybody can cause; they contain nothing that was received. */
+import { MINUTE_MS } from "./durations.ts";
 import type { Log } from "./log.ts";
 
 /** Lines per minute of one reason: enough to identify the error, too few to fill a disk. */
 export const LINES_PER_MINUTE = 10;
 
-const MINUTE_MS = 60_000;
-
 /** Frames logged of a stack trace: where the error was thrown, and its callers. */
 const FRAMES_MAX = 8;
 
-/** `error` is left out where there is none but the reason itself; `numbers` are logged beside it. */
+/** `error` is omitted if the reason says it all; `numbers` are logged as further fields. */
 export type LimitedLog = (
   reason: string,
   error?: unknown,

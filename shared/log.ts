@@ -20,7 +20,7 @@ export function createLog(process: string, level: string, output?: pino.Destinat
   return output === undefined ? pino(options) : pino(options, output);
 }
 
-/** Without what a database quotes: PostgreSQL's `detail` can hold a whole row. */
+/** Serializes an error without the data that a database quotes: PostgreSQL's `detail` can contain a whole row. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { detail: _, ...described } = pino.stdSerializers.err(error);

@@ -1,13 +1,13 @@
-/** Files and folders that several processes share, and that the first one that needs them makes. */
+/** Creates files and folders that several processes share: the first process that needs one creates it. */
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
 import { lock } from "./process-lock.ts";
 
 /**
- * Makes the file or folder `path` unless it exists; processes that need it at once wait for the one that makes it.
- * `make` writes it to another name, so that nobody sees, runs or keeps a part of it; what a killed process left there
- * is removed. Throws what `make` throws.
+ * Creates the file or folder `path` unless it exists; other processes that need it wait meanwhile. `make` writes it under a
+ * temporary name, so that no process uses a part of it; leftovers of a killed process are removed. Throws what `make`
+ * throws.
  */
 export async function makeOnce(
   path: string,

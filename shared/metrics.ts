@@ -1,7 +1,7 @@
 /**
- * Metrics of a process for Prometheus. Values are read where they are counted, when Prometheus scrapes, so
- * that counting costs no more than a variable. Names follow Prometheus' conventions: counters end in
- * `_total`, units are seconds and bytes, variants are labels, and an unknown value has no sample.
+ * Metrics of a process for Prometheus. Code counts in plain variables, which are read when Prometheus scrapes. Names follow
+ * Prometheus' conventions: counters end in `_total`, units are seconds and bytes, variants are labels, and an unknown value
+ * has no sample.
  */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 

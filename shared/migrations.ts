@@ -1,10 +1,10 @@
-/** Schema migrations for any database: numbered, and only ever added. */
+/** Schema migrations for any database: numbered, and never changed or removed. */
 
 export type Migration = {
   id: number;
   name: string;
   text: string;
-  /** Checksums of earlier texts that did the same: only their comments were others. */
+  /** Checksums of earlier texts that differ only in their comments. */
   formerChecksums?: readonly string[];
 };
 
@@ -15,7 +15,7 @@ export type AppliedMigration = { id: number; checksum: string };
 export const checksumOf = (migration: Migration): string =>
   new Bun.CryptoHasher("sha256").update(migration.text).digest("hex");
 
-/** Whether a recorded checksum is that of the migration, now or formerly. */
+/** Whether a recorded checksum is the migration's current one or an earlier one. */
 export const isChecksumOf = (checksum: string, migration: Migration): boolean =>
   checksum === checksumOf(migration) || migration.formerChecksums?.includes(checksum) === true;
 

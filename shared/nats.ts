@@ -13,11 +13,11 @@ export type NatsOptions = { url: string; name: string; log: Log };
 export type Nats = {
   /** Resolves when any server is reached, however long that takes. */
   connection: Promise<NatsConnection>;
-  /** Whether there is a connection now. What is sent without one is kept in memory until there is one again. */
+  /** Whether it is connected. Messages that are sent meanwhile are buffered in memory until it reconnects. */
   connected(): boolean;
-  /** Where its user may have inboxes; undefined for anywhere. */
+  /** The prefix of its user's inboxes; undefined for any. */
   inboxPrefix: string | undefined;
-  /** Sends what is buffered, and closes. */
+  /** Sends the buffered messages, and closes. */
   close(): Promise<void>;
 };
 
@@ -122,7 +122,7 @@ export const envNatsReplicas = z
 
 const SCHEMES = new Set(["nats:", "tls:"]);
 
-/** Each server of the list has this long, so that three take less than a probe's own timeout (`preflight.ts`). */
+/** Timeout of each server of the list, so that three take less than a probe's own timeout (`preflight.ts`). */
 const PROBE_TIMEOUT_MS = 1_500;
 
 /** Connects to any server, without retries, and checks that JetStream is enabled; throws when it is not. */

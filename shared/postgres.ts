@@ -11,7 +11,7 @@ import { withTimeout } from "./timeout.ts";
 
 const DEFAULT_PORT = 5432;
 
-/** How long one host may take to say whether it is primary. */
+/** Timeout of one host's response whether it is the primary. */
 const PROBE_TIMEOUT_SECONDS = 2;
 
 const SCHEMES = new Set(["postgres:", "postgresql:"]);
@@ -20,7 +20,7 @@ type Host = { host: string; port: number };
 
 type PoolOptions = postgres.Options<Record<string, never>>;
 
-/** The URL for the first host, and all hosts. A URL has one host, so the others are taken out of the list first. */
+/** Splits the list of hosts: returns the URL of the first host, as a URL can have only one, and all hosts. */
 export function hostsOf(url: string): { base: URL; hosts: Host[] } {
   const authority = url.indexOf("://") + "://".length;
   const end = url.slice(authority).search(/[/?]/);
@@ -54,7 +54,7 @@ export function withDatabase(url: string, database: string): string {
   return base.href.replace(base.host, list.join(","));
 }
 
-/** The database that a URL names. */
+/** The database of a URL. */
 export const databaseOf = (url: string): string =>
   decodeURIComponent(hostsOf(url).base.pathname.slice(1));
 
@@ -70,12 +70,12 @@ export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
 }
 
 /**
- * Returns a function that asks all hosts at once which of them is primary. Concurrent calls share one question, as all
- * connections of a pool are lost together.
+ * Returns a function that finds the primary by a request to all hosts at once. Concurrent calls share one search, as a pool
+ * loses all its connections together.
  */
 function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<Host> {
-  let asking: Promise<Host> | undefined;
-  const ask = async (): Promise<Host> => {
+  let search: Promise<Host> | undefined;
+  const findPrimary = async (): Promise<Host> => {
     try {
       return await Promise.any(hosts.map((host) => requirePrimary(base, host)));
     } catch (cause) {
@@ -87,10 +87,10 @@ function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<H
       });
     }
   };
-  return () => (asking ??= ask().finally(() => (asking = undefined)));
+  return () => (search ??= findPrimary().finally(() => (search = undefined)));
 }
 
-/** Whether a server rejects the user (class 28) or does not have the database (class 3D): another host will not help. */
+/** Whether a server rejects the user (class 28) or lacks the database (class 3D): then all hosts will. */
 const isRejection = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && /^(28|3D)/.test(error.code);
 
@@ -113,8 +113,8 @@ async function requirePrimary(base: URL, { host, port }: Host): Promise<Host> {
 }
 
 /**
- * Opens a socket to the primary. When there is none, returns a socket that fails: the library would keep a connection
- * slot for ever if this function threw.
+ * Opens a socket to the primary. Without a primary, returns a socket that fails: if this function threw, the library would
+ * lose a connection slot for ever.
  */
 async function connectTo(findPrimary: () => Promise<Host>): Promise<Socket> {
   const socket = new Socket();
@@ -128,7 +128,7 @@ async function connectTo(findPrimary: () => Promise<Host>): Promise<Socket> {
       });
     });
     await withTimeout(connecting, PROBE_TIMEOUT_SECONDS * 1_000);
-    // The library reads the host's name for the check of its certificate.
+    // The library reads it to verify the host name of the certificate.
     return Object.assign(socket, { host, port });
   } catch (error) {
     socket.destroy();

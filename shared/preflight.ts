@@ -1,24 +1,24 @@
 /**
- * Checks of a process before it starts, or of an installation by `shorthop doctor`: is its configuration valid, and are
- * the stores as it needs them? Each check has a finding for each problem, with what to do, or says that it is ok.
+ * Checks a process before it starts, or an installation for `shorthop doctor`: whether the configuration is valid, and
+ * whether the stores are usable. A check reports each problem with its remedy, or that all is well.
  */
 import * as z from "zod";
 
 import { ConfigError, loadConfig } from "./env.ts";
 import { withTimeout } from "./timeout.ts";
 
-/** What is wrong, in words, and what to do about it. A process works in spite of a warning. */
+/** A problem in words, and its remedy. With a warning, the process still works. */
 export type Problem = { status: "warning" | "failed"; detail: string; mend: string };
 
-/** Several are of several things that one check looks at. */
+/** The problems that a check found; several if it checks several things. */
 type Outcome = Problem | readonly Problem[] | undefined | void;
 
 export type Check = {
-  /** The environment variable that the check is about, or a few words. */
+  /** The environment variable that is checked, or a few words. */
   name: string;
-  /** Returns the problems, if there are any; throwing is a failure. */
+  /** Returns the problems, if any. An error that it throws is a failure. */
   run: () => Outcome | Promise<Outcome>;
-  /** What to do when it throws. */
+  /** The remedy when `run` throws. */
   mend: string;
 };
 
@@ -31,11 +31,11 @@ export const findingSchema = z.object({
 
 export type Finding = z.output<typeof findingSchema>;
 
-/** Checks of a process by its configuration. */
+/** Returns the checks of a process for its configuration. */
 export type Checks<Config> = {
-  /** Whether it can start. */
+  /** Checks that the process can start. */
   required: (config: Config) => Check[];
-  /** Whether it is set up as it should be, for `shorthop doctor`. */
+  /** Further checks, for `shorthop doctor`. */
   thorough?: (config: Config) => Check[];
 };
 
@@ -55,13 +55,13 @@ export async function runChecks(checks: readonly Check[]): Promise<Finding[]> {
   return findings;
 }
 
-/** Some errors only have a code, such as those of several attempts to connect. */
+/** Some errors have only a code, such as that of several connection attempts. */
 const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   return error.message || ("code" in error ? String(error.code) : error.name);
 };
 
-/** Loads a configuration and runs its checks; an invalid one is the only finding. */
+/** Loads a configuration and runs its checks. If the configuration is invalid, that is the only finding. */
 async function examine<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,
@@ -84,7 +84,7 @@ export function createCheckCommands<Schema extends z.ZodObject>(
   { required, thorough = () => [] }: Checks<z.output<Schema>>,
 ) {
   return {
-    // Both exit without closing what the checks opened.
+    // Both exit without closing the connections of the checks.
     async check(): Promise<void> {
       const findings = await examine(schema, env, required);
       console.log(findings.map(formatFinding).join("\n"));
@@ -101,11 +101,11 @@ export function createCheckCommands<Schema extends z.ZodObject>(
   };
 }
 
-/** 1 when a check failed; warnings are none. */
+/** The exit code: 1 when a check failed, 0 with only warnings. */
 export const exitCodeOf = (findings: readonly Finding[]): number =>
   findings.some(({ status }) => status === "failed") ? 1 : 0;
 
-/** A line with status, check and detail, and one below it with what to do. */
+/** A line with status, check and detail, and a line with the remedy. */
 export const formatFinding = ({ check, status, detail, mend }: Finding): string =>
   [
     [status, check, ...(detail === undefined ? [] : [detail])].join("\t"),

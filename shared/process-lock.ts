@@ -1,17 +1,17 @@
 /**
- * Locks between the processes of a machine. A lock is a name in Linux's abstract socket namespace, which the kernel
- * releases when its process ends, however it ends.
+ * Locks between the processes of a machine. A lock is a name in Linux's abstract socket namespace: the kernel releases it
+ * when its process ends, also by a crash.
  */
 import { realpathSync } from "node:fs";
 
 export type ProcessLock = Disposable;
 
-/** How often a process that waits for a lock tries to take it. */
+/** Time between two attempts to take a lock. */
 const POLL_MS = 100;
 
 /**
- * Takes the lock of a folder for one `purpose`, e.g. `journal`, until it is disposed or the process ends; undefined when
- * it is taken. Throws when the folder does not exist.
+ * Takes the lock of a folder for one `purpose`, e.g. `journal`, until it is disposed or the process ends. Returns undefined
+ * when another process has it. Throws when the folder does not exist.
  */
 export function tryLock(purpose: string, dir: string): ProcessLock | undefined {
   const folder = new Bun.CryptoHasher("sha256").update(realpathSync(dir)).digest("hex");
@@ -20,7 +20,7 @@ export function tryLock(purpose: string, dir: string): ProcessLock | undefined {
       unix: `\0shorthop-${purpose}:${folder}`,
       socket: { data: (socket) => void socket.end() },
     });
-    // It does not keep the process running.
+
     server.unref();
     return { [Symbol.dispose]: () => server.stop(true) };
   } catch (error) {
@@ -29,7 +29,7 @@ export function tryLock(purpose: string, dir: string): ProcessLock | undefined {
   }
 }
 
-/** Waits for the lock of a folder, as long as it takes. */
+/** Waits for the lock of a folder, without a timeout. */
 export async function lock(purpose: string, dir: string): Promise<ProcessLock> {
   for (;;) {
     const taken = tryLock(purpose, dir);

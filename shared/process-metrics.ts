@@ -1,14 +1,13 @@
 /**
  * The metrics of a process itself, by the names that Prometheus client libraries share
  * (https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics). prom-client's own collection also
- * asks for the heap's spaces, for which Bun walks the whole heap: 0.2 s and more for each scrape, in which
- * nothing else is served.
+ * reads the heap's spaces, for which Bun walks the whole heap: each scrape would stall the process for 0.2 s and more.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** Registers the metrics; they are read when they are scraped. */
+/** Registers the metrics; they are read on each scrape. */
 export function collectProcessMetrics(registry: Registry): void {
   const registers = [registry];
   const cpu = new Counter({

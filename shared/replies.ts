@@ -1,7 +1,7 @@
 /**
- * Replies to requests over NATS. Whoever sends a request names the subject of its reply, and we publish there with our own
- * permissions: it could be the subject of a link, or of a call that empties a stream. So each kind of request is answered
- * only at subjects that are made for its replies.
+ * Replies to requests over NATS. The sender of a request names the reply subject, and we publish there with our own
+ * permissions: it could name the subject of a link, or of a call that empties a stream. So each kind of request gets replies
+ * only on the subjects that are meant for them.
  */
 import type { Msg } from "nats";
 
@@ -15,7 +15,7 @@ export type Replies = {
    * not match `subjects`, which is logged and counted.
    */
   to(request: Msg, subjects: RegExp): ((data: string) => void) | undefined;
-  /** Requests that were refused for their reply subject. */
+  /** Requests that were rejected because of their reply subject. */
   refused(): number;
 };
 
@@ -26,7 +26,7 @@ export function createReplies(log: Log): Replies {
     to(request, subjects) {
       if (subjects.test(request.reply ?? "")) return (data) => void request.respond(data);
       refused++;
-      // We subscribe to few subjects, none with a wildcard; the reply subject is the sender's and may be anything.
+      // The request's subject is one of few, without wildcards; the sender can set the reply subject to anything.
       report(request.subject);
       return undefined;
     },
@@ -34,7 +34,7 @@ export function createReplies(log: Log): Replies {
   };
 }
 
-/** Registers the metric of refused requests. */
+/** Registers the metric of rejected requests. */
 export function registerReplies({ counter }: Pick<ProcessMetrics, "counter">, replies: Replies) {
   const help = "Requests over NATS that were refused because of their reply subject";
   counter("replies_refused_total", help, replies.refused);

@@ -1,4 +1,4 @@
-/** What the running processes of this host say of themselves (`/readyz`), for `shorthop doctor`. */
+/** Checks of the running processes of this host, by their `/readyz`, for `shorthop doctor`. */
 import * as z from "zod";
 
 import { INSTANCES_MAX, type MetricsPorts } from "./env.ts";
@@ -14,7 +14,7 @@ const health = z.object({
 
 type Health = z.output<typeof health>;
 
-/** What an operator can do about a part that is not ready, or that a process warns of. */
+/** The remedy for a part that is not ready, or that has a warning. */
 const REMEDIES: Record<PartName, string> = {
   process: "It is stopping: journalctl says what it waits for.",
   readiness: "A store accepts connections and does not respond: see its log.",
@@ -37,7 +37,7 @@ const REMEDIES: Record<PartName, string> = {
     "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopnotready).",
 };
 
-/** One problem for each part that is not ready, and for each warning, of all processes of this kind on this host. */
+/** Reports a problem for each part that is not ready and for each warning, of all processes of this kind on this host. */
 export const checkRunning = (
   name: string,
   host: string,
@@ -70,9 +70,9 @@ function possiblePorts(configured: number | undefined, defaults?: MetricsPorts):
   return [single, ...Array.from({ length: INSTANCES_MAX }, (_, i) => instances + i + 1)];
 }
 
-/** What the process at this port says; undefined when there is none, or something else. */
+/** The health of the process at this port; undefined when there is no process, or another program. */
 async function readHealthAt(host: string, port: number): Promise<Health | undefined> {
-  // An address of all interfaces is none to connect to.
+  // The address of all interfaces is not one to connect to.
   const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   const url = new URL(`http://${address.includes(":") ? `[${address}]` : address}:${port}/readyz`);
   try {

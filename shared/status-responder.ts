@@ -1,4 +1,4 @@
-/** Answers `shorthop status`: who this process is, whether it is ready, and its figures. */
+/** Responds to `shorthop status` with this process's identity, health and current values. */
 import { hostname } from "node:os";
 
 import type { NatsConnection } from "nats";
@@ -15,7 +15,7 @@ import type { Replies } from "./replies.ts";
 import { withTimeout } from "./timeout.ts";
 import { version } from "./version.ts";
 
-/** Readiness and figures may ask a store; the answer must be sent before the asker stops waiting. */
+/** Reading health and values may query a store; the response must be sent before the client's timeout. */
 const READ_TIMEOUT_MS = 1_000;
 
 type StatusResponderOptions = {
@@ -24,12 +24,12 @@ type StatusResponderOptions = {
   process: ProcessStatus["process"];
   instance?: number | undefined;
   health: HealthSource;
-  /** Figures that are undefined are left out. */
+  /** Undefined values are left out. */
   figures: () => { [Name in keyof Figures]: Figures[Name] | undefined } | Promise<Figures>;
   log: Log;
 };
 
-/** Answers until the connection is closed. Without the permission it logs so, and the process runs on. */
+/** Responds until the connection is closed. Without the permission, it logs an error and the process runs on. */
 export function answerStatus({
   nats,
   replies,

@@ -25,18 +25,18 @@ import type { Check, Problem } from "./preflight.ts";
 
 const TIMEOUT_MS = 1_500;
 
-/** The share of a stream's space from which it is nearly full. */
+/** Share of its maximum size from which a stream counts as nearly full. */
 const FULL = 0.9;
 
 type StreamOptions = {
   url: string;
   streams: readonly string[];
-  /** Those of them of which the user may read messages. */
+  /** Those of which the user may read messages. */
   readable?: readonly string[];
   replicas: number;
 };
 
-/** Checks each stream's settings and copies, and the clock of the server that is connected to. */
+/** Checks the settings and replicas of each stream, and the clock of the connected server. */
 export const checkStreams = ({ url, streams, readable = [], replicas }: StreamOptions): Check[] => [
   ...streams.map((stream) => ({
     name: `stream ${stream}`,
@@ -77,12 +77,12 @@ async function checkStream(
   }
 }
 
-/** How often the last message is asked for: another one may take its place between two questions. */
+/** Attempts to read the last message: a newer one may replace it between the two requests. */
 const READ_ATTEMPTS = 5;
 
 /**
- * A server of 2.9 whose disk has damaged a block accepts messages, and returns none that came after the damage: links and
- * clicks are lost in it.
+ * Reads the last message. When a disk has damaged a block, nats-server 2.9 still accepts messages but returns none after
+ * the damage: links and clicks are lost in it.
  */
 async function readabilityProblem(
   nats: NatsConnection,
@@ -123,7 +123,7 @@ const PROBLEMS: Record<string, ((config: StreamConfig) => string | undefined) | 
   [LIMITS_STREAM]: limitsStreamProblem,
 };
 
-/** Returns why a stream could forget what of click limits is spent. */
+/** Returns why a stream could lose ledgers of click limits. */
 function limitsStreamProblem(config: StreamConfig): string | undefined {
   if (config.storage !== StorageType.File) return "it keeps ledgers of click limits only in memory";
   if (config.max_age > 0)
@@ -132,7 +132,7 @@ function limitsStreamProblem(config: StreamConfig): string | undefined {
   return config.max_msgs_per_subject === 1 ? undefined : "it does not keep only the last ledger";
 }
 
-/** Returns why a stream is no feed of the last state of every link. */
+/** Returns why a stream does not keep the last state of every link. */
 function linksStreamProblem(config: StreamConfig): string | undefined {
   if (config.storage !== StorageType.File) return "it keeps links only in memory";
   if (config.max_msgs_per_subject !== 1) return "it does not keep exactly the last state of a link";
@@ -151,7 +151,7 @@ function replicasProblem(
   const mend = `Run nats stream edit ${name} --replicas ${Math.max(wanted, 3)} as the operator.`;
   if (replicas < wanted)
     return { status: "failed", detail: `it has ${replicas} of ${wanted} replicas`, mend };
-  // Only a server of a cluster names one.
+  // Only a server of a cluster has a cluster name.
   if (replicas > 1 || (nats.info?.cluster ?? "") === "") return undefined;
   return {
     status: "warning",
@@ -161,8 +161,8 @@ function replicasProblem(
 }
 
 /**
- * A full stream of clicks rejects segments, which then wait in the journals. Workers delete stored ones before it is
- * full, so this one is full of others, or may not be trimmed.
+ * A full stream of clicks rejects segments, which then wait in the journals. Workers delete stored segments before it is
+ * full: so these are not stored, or the workers may not delete them.
  */
 function spaceProblem({ name, max_bytes: max }: StreamConfig, bytes: number): Problem | undefined {
   if (max <= 0 || bytes < FULL * max) return undefined;
@@ -175,7 +175,7 @@ function spaceProblem({ name, max_bytes: max }: StreamConfig, bytes: number): Pr
 
 const streamTime = z.object({ ts: z.string().optional() });
 
-/** The server's time; undefined when it does not tell, as before nats-server 2.10. */
+/** The server's time; undefined when it does not report it, as before nats-server 2.10. */
 async function readTime(nats: NatsConnection, stream: string): Promise<number | undefined> {
   const { data } = await nats.request(`$JS.API.STREAM.INFO.${stream}`, "", { timeout: TIMEOUT_MS });
   const { ts } = streamTime.parse(JSON.parse(new TextDecoder().decode(data)));

@@ -1,22 +1,22 @@
 /**
- * Compares the replicas of existing streams with `NATS_REPLICAS`: a stream that was created on one server stays there
- * when the server becomes part of a cluster, until an operator changes it. That is no reason to be unready, but one
- * server's failure then stops the stream.
+ * Compares the replicas of existing streams with `NATS_REPLICAS`. When a server becomes part of a cluster, its streams keep
+ * one replica until an operator changes that. The process is ready nevertheless, but the failure of one server then stops
+ * the stream.
  */
 import type { NatsConnection } from "nats";
 
 import type { Log } from "./log.ts";
 
-/** How often the streams are compared. */
+/** Time between two comparisons. */
 const INTERVAL_MS = 60_000;
 
-/** After an attempt that failed, or before the streams exist. */
+/** The same after a failed attempt, or before the streams exist. */
 const RETRY_MS = 5_000;
 
 const REQUEST_TIMEOUT_MS = 2_000;
 
 export type ReplicaWatch = {
-  /** What an operator should do, in words; undefined when each stream has enough replicas or that is unknown. */
+  /** A warning to the operator; undefined when each stream has enough replicas, or when that is unknown. */
   warning(): string | undefined;
   stop(): void;
 };
@@ -55,7 +55,7 @@ export function watchReplicas({
   async function run(): Promise<void> {
     const connection = await nats;
     const repeat = async (): Promise<void> => {
-      // A stream that does not exist yet is created with the wanted replicas; others are asked again soon.
+      // A stream that does not exist yet is created with `wanted` replicas; after other errors it retries soon.
       const compared = await compare(connection).then(
         () => true,
         () => false,
@@ -65,7 +65,7 @@ export function watchReplicas({
     await repeat();
   }
 
-  // A single server is all there is.
+  // A single server needs no comparison.
   if (wanted > 1) void run();
   return {
     warning() {

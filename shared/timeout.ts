@@ -16,7 +16,7 @@ export function withTimeout<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms);
-    // A timer left running would keep its memory, and the process, for as long.
+    // A running timer would keep its memory, and the process, until it fires.
     work.then(resolve, reject).then(() => clearTimeout(timer), reject);
   });
 }

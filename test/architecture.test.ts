@@ -79,6 +79,9 @@ const MAY_CONTAIN_SQL = /^api\/.*\/sql\.ts$|^api\/migrations\/|^api\/postgres\.t
 /** Files that bind SQL of several resources, and are themselves no resource. */
 const BINDS_SQL = /^api\/stores\.ts$|^api\/maintenance\//;
 
+/** Files that combine the routes of several resources. */
+const COMBINES_ROUTES = /\/app\.ts$|^api\/resource-routes\.ts$/;
+
 /** The only file that replies to requests over NATS: it checks the subject that the request names for that. */
 const REPLIES = "shared/replies.ts";
 
@@ -292,7 +295,7 @@ describe("the architecture", () => {
       targetsOf(source)
         .filter(
           (target) =>
-            (target.endsWith("/routes.ts") && !source.path.endsWith("/app.ts")) ||
+            (target.endsWith("/routes.ts") && !COMBINES_ROUTES.test(source.path)) ||
             (target.endsWith("/sql.ts") &&
               dirname(target) !== dirname(source.path) &&
               !BINDS_SQL.test(source.path)),
@@ -314,13 +317,16 @@ describe("the architecture", () => {
     expect(broken).toEqual([]);
   });
 
-  test("no folders of the API import each other, not even types", () => {
-    expect(findCycles(importGraph("api", moduleOf))).toEqual([]);
+  test.each(["api", "worker"])("no folders of %s import each other, not even types", (folder) => {
+    expect(findCycles(importGraph(folder, moduleOf))).toEqual([]);
   });
 
-  test.each(["api", "redirector"])("no files of %s import each other, not even types", (folder) => {
-    expect(findCycles(importGraph(folder, (path) => path))).toEqual([]);
-  });
+  test.each(Object.keys(MAY_IMPORT))(
+    "no files of %s import each other, not even types",
+    (folder) => {
+      expect(findCycles(importGraph(folder, (path) => path))).toEqual([]);
+    },
+  );
 
   test("a folder of the redirector imports only the folders that it may, and none that imports it", () => {
     const graph = importGraph("redirector", moduleOf);
@@ -354,7 +360,7 @@ describe("the architecture", () => {
     const broken = apiSources
       .filter(({ imports }) => imports.includes("elysia"))
       .map(({ path }) => path)
-      .filter((path) => !/\/routes\.ts$|plugin\.ts$|\/app\.ts$|request-context\.ts$/.test(path));
+      .filter((path) => !/[/-]routes\.ts$|plugin\.ts$|\/app\.ts$|request-context\.ts$/.test(path));
     expect(broken).toEqual([]);
   });
 

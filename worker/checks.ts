@@ -1,9 +1,10 @@
-/** What `shorthop config check` and `shorthop doctor` check of the worker. */
+/** The worker's checks for `shorthop config check` and `shorthop doctor`. */
 import type postgres from "postgres";
 import type * as z from "zod";
 
 import { checkClock } from "../shared/clock-check.ts";
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
+import { DAY_MS } from "../shared/durations.ts";
 import { requireGrants } from "../shared/grants-check.ts";
 import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
@@ -22,7 +23,7 @@ type Config = z.output<typeof configSchema>;
 
 const GRANTS = ["SELECT", "INSERT"];
 
-/** What migrations and retention need. */
+/** The grants that migrations and retention need. */
 const MIGRATE_GRANTS = [
   ...GRANTS,
   "CREATE TABLE",
@@ -37,10 +38,8 @@ const MIGRATE_GRANTS = [
 
 const GRANTS_MEND = "Start ClickHouse, and give its user the grants of clickhouse/users.xml.";
 
-/** Publishers of city databases bring out a new one every month or sooner. */
+/** City databases are published every month or more often. */
 const GEOIP_DAYS_MAX = 45;
-
-const DAY_MS = 86_400_000;
 
 export const checks: Checks<Config> = {
   required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL, GEOIP_DATABASES }) => [
@@ -70,12 +69,12 @@ export const checks: Checks<Config> = {
       replicas: NATS_REPLICAS,
     }),
     checkClock("PostgreSQL", () => withSql(DATABASE_URL, readTime)),
-    checkClock("ClickHouse", async () => Number(await ask(CLICKHOUSE_URL, SELECT_TIME))),
+    checkClock("ClickHouse", async () => Number(await queryText(CLICKHOUSE_URL, SELECT_TIME))),
     checkRunning("worker", config.WORKER_METRICS_HOST, config.WORKER_METRICS_PORT),
   ],
 };
 
-/** Of `migrate.env`, whose user changes the schema. */
+/** The checks of `migrate.env`, whose user changes the schema. */
 export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
   required: ({ CLICKHOUSE_URL }) => [
     checkGrants(CLICKHOUSE_URL, MIGRATE_GRANTS),
@@ -88,7 +87,7 @@ const SELECT_TIME = "SELECT toUnixTimestamp64Milli(now64(3))";
 const checkGrants = (url: string, privileges: readonly string[]): Check => ({
   name: "CLICKHOUSE_URL",
   mend: GRANTS_MEND,
-  run: () => requireGrants(url, privileges, (statement) => ask(url, statement)),
+  run: () => requireGrants(url, privileges, (statement) => queryText(url, statement)),
 });
 
 const MIGRATE = "Run shorthop migrate.";
@@ -138,7 +137,7 @@ async function openDatabases(paths: readonly string[]) {
 }
 
 /** Runs a statement and returns its output as text. */
-async function ask(url: string, query: string): Promise<string> {
+async function queryText(url: string, query: string): Promise<string> {
   const client = openClickHouse(url);
   try {
     return await new Response((await client.exec({ query })).stream).text();

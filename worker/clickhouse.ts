@@ -1,11 +1,13 @@
 /** The ClickHouse client for writing, and which of its errors are permanent. */
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 
+import { HOUR_MS } from "../shared/durations.ts";
+
 /** A longer insert is retried; its deduplication token makes that safe. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** A migration that fills a table from all clicks takes long, and a statement given up would still be running. */
-export const MIGRATION_TIMEOUT_MS = 6 * 3_600_000;
+/** A migration that fills a table from all clicks takes long, and a statement still runs after its request timed out. */
+export const MIGRATION_TIMEOUT_MS = 6 * HOUR_MS;
 
 export const openClickHouse = (url: string, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
   createClient({

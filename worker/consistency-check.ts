@@ -1,7 +1,7 @@
 /**
- * The consistency check: once an hour, and when an operator asks for a repair, the owner of the clicks compares rollups
- * with their clicks. That runs while clicks are stored, so what it finds is only suspected; between two inserts it is
- * compared again, and rebuilt (batches/repair.ts).
+ * The consistency check: once an hour, and when an operator requests a repair, the owner of the clicks compares rollups with
+ * their clicks. Clicks are stored meanwhile, so each difference is only suspected; it is compared again between two inserts,
+ * and then rebuilt (batches/repair.ts).
  */
 import {
   readRequests,
@@ -10,19 +10,20 @@ import {
 } from "../shared/clicks/repair-requests.ts";
 import { type ClickHouse, findDifferences } from "../shared/clicks/rollups.ts";
 import { rememberRetention } from "../shared/clicks/whole-clicks.ts";
+import { HOUR_MS, HOUR_SECONDS } from "../shared/durations.ts";
 import type { Log } from "../shared/log.ts";
 import type { Repairs } from "./batches/repair.ts";
 
-const INTERVAL_MS = 3_600_000;
+const INTERVAL_MS = HOUR_MS;
 
-/** How often the owner looks whether a repair is asked for. */
+/** Time between two reads of the requests for repairs. */
 const REQUESTS_INTERVAL_MS = 5_000;
 
-/** How far back each run looks: a day, and as much again in case no worker ran. */
+/** How far back each run compares: a day, and another day in case no worker ran. */
 const CHECKED_HOURS = 48;
 
-/** Age from which clicks are compared: younger ones can still be on their way. */
-const CLICK_AGE_SECONDS_MIN = 3_600;
+/** Youngest clicks that are compared: younger ones may not be stored yet. */
+const CLICK_AGE_SECONDS_MIN = HOUR_SECONDS;
 
 export type ConsistencyCheck = {
   /** Buckets found to differ since the process started. */
@@ -49,14 +50,14 @@ export function startConsistencyCheck({
 }: ConsistencyCheckDeps): ConsistencyCheck {
   let differencesFound = 0;
   let running = Promise.resolve();
-  /** Requests that this worker works on, as the owner with this epoch. */
+  /** Requests that this worker has started, as the owner with this epoch. */
   const started = new Set<string>();
   let epoch: number | undefined;
 
   async function check(): Promise<void> {
     await rememberRetention(clickhouse);
     const to = Math.floor(Date.now() / 1_000) - CLICK_AGE_SECONDS_MIN;
-    const from = to - CHECKED_HOURS * 3_600;
+    const from = to - CHECKED_HOURS * HOUR_SECONDS;
     const suspected = await findDifferences(clickhouse, { from, to });
     if (suspected.length === 0) return;
     repairs.suspect(suspected, ({ length }) => {
@@ -87,7 +88,7 @@ export function startConsistencyCheck({
     });
   }
 
-  /** Does it after what is being done, if this worker is the owner then. */
+  /** Queues work, which is skipped if this worker is not the owner when its turn comes. */
   const enqueue = (work: () => Promise<void>) => (): void => {
     running = running
       .then(() => (ownerEpoch() === undefined ? undefined : work()))

@@ -1,6 +1,6 @@
 /**
- * Writes the counters of links to PostgreSQL: for every link with new clicks the absolute totals, so that a repeated
- * or lost write does no harm. Counters never decrease, whatever is read, but by what a repair of rollups has taken away.
+ * Writes the counters of links to PostgreSQL: the absolute totals of every link with new clicks, so that a repeated or lost
+ * write does no harm. A counter never decreases, except by the clicks that a repair of rollups removed.
  */
 import type postgres from "postgres";
 
@@ -15,20 +15,20 @@ const FLUSH_INTERVAL_MS = 1_000;
 const BATCH = 1_000;
 
 /**
- * Up to this many clicks `unique_clicks` of a link counts distinct visitors exactly; beyond, it is estimated from the
- * rollup (0.8 % error). It is lower than `ANALYTICS_EXACT_CLICKS_MAX` of the API (api/analytics/sources.ts), as it is
- * counted after every click instead of on request. So between the two limits, a link's `unique_clicks` may differ from
- * its analytics, which are exact there, by the 0.8 %; above both, each differs within its own error.
+ * Up to this many clicks, a link's `unique_clicks` is the exact number of distinct visitors; beyond, it is estimated from the
+ * rollup (0.8 % error). The API's `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/sources.ts) is higher, as the API counts on
+ * request and this after every click. Between the two limits, `unique_clicks` can differ from the exact analytics by 0.8 %;
+ * above both, both are estimates.
  */
 const COUNTERS_EXACT_CLICKS_MAX = 10_000;
 
-/** Links with clicks in this time are counted again when a worker starts or takes over. */
+/** Links with clicks within this time are counted again when a worker starts or takes over. */
 const RECENT_HOURS = 72;
 
 /** The rollup that counters are read from. */
 const SOURCE = "clicks_15m";
 
-/** Clicks that a repair has taken away, and the counter of the link may still have. */
+/** Clicks that a repair removed from the rollups, and that the link's counter may still contain. */
 type Surplus = { clicks: number; bots: number };
 
 type Totals = { link_id: Uuid; clicks: number; unique_clicks: number; bot_clicks: number };
@@ -36,7 +36,7 @@ type Totals = { link_id: Uuid; clicks: number; unique_clicks: number; bot_clicks
 export type Counters = {
   /** Marks links whose clicks have changed. */
   touch(linkIds: Iterable<Uuid>): void;
-  /** Marks the links whose rollups were rebuilt, and lowers their counters by what was too much. */
+  /** Marks the links whose rollups were rebuilt, and lowers their counters by the surplus. */
   correct(rebuilt: readonly Difference[]): void;
   /** Counts every link with recent clicks again, in case a worker ended before it wrote them. */
   recount(): void;
@@ -46,7 +46,7 @@ export type Counters = {
   state(): string;
   /** When all pending links were last written, in Unix milliseconds; undefined before. */
   writtenAt(): number | undefined;
-  /** Writes what waits, once, and stops. */
+  /** Writes the pending links once, and stops. */
   stop(): Promise<void>;
 };
 
@@ -75,7 +75,7 @@ export function startCounters({
 
   async function flush(): Promise<void> {
     if (!caughtUp) {
-      // Before the read: a request that comes meanwhile counts again.
+      // Before the read: a `recount` during it must cause another one.
       caughtUp = true;
       try {
         for (const linkId of await readRecentLinks(clickhouse)) touched.add(linkId);
@@ -86,7 +86,7 @@ export function startCounters({
     }
     while (touched.size > 0) {
       const batch = [...touched].slice(0, BATCH);
-      // Removed before the read: a click that is stored meanwhile adds its link again.
+      // Before the read: a click that is stored during it adds its link again.
       for (const linkId of batch) touched.delete(linkId);
       const taken = takeSurplus(batch);
       try {
@@ -217,8 +217,8 @@ async function countVisitors(
 }
 
 /**
- * Skips links that were deleted meanwhile: they have no row to update. A counter goes down by the surplus at most, and
- * not below the totals: of rollups that have expired, it is all that is left.
+ * Skips links that were deleted meanwhile: they have no row to update. A counter decreases by the surplus at most, and never
+ * below the totals: if rollups have expired, only the counter still has their clicks.
  */
 async function writeTotals(
   sql: postgres.Sql,

@@ -1,6 +1,6 @@
 /**
  * `shorthop geoip update`: downloads the GeoIP databases of `GEOIP_URLS` to the paths of `GEOIP_DATABASES`. A file is
- * replaced as a whole, and only by a newer city database that can be read; a running worker then reads it again.
+ * replaced atomically, and only by a newer city database that can be read; a running worker then reads it again.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { chmod, mkdir, open, rename, rm } from "node:fs/promises";
@@ -20,12 +20,12 @@ const DOWNLOAD_TIMEOUT_MS = 600_000;
 /** Google's resolvers, which every city database knows, in one of IPv4 or IPv6. */
 const KNOWN_ADDRESSES = ["8.8.8.8", "2001:4860:4860::8888"];
 
-/** A file of gzip begins with these bytes (RFC 1952). */
+/** A gzip file begins with these bytes (RFC 1952). */
 const GZIP = Buffer.from([0x1f, 0x8b]);
 
 /**
- * Updates one database; returns what it did, in words. `url` may contain `{YYYY}` and `{MM}`: this month, or, while
- * that is not published yet, the month before. Throws, and leaves the file as it is, when there is no usable database.
+ * Updates one database; returns a message about the result. `url` may contain `{YYYY}` and `{MM}`: this month, or the month
+ * before if this month's is not published yet. Throws, and leaves the file as it is, when there is no usable database.
  */
 export async function updateDatabase(url: string, path: string, now = new Date()): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
@@ -100,7 +100,7 @@ function limitBytes(): Transform {
   });
 }
 
-/** Returns when a file was built; throws unless it is a database that locates addresses. */
+/** Returns when a database was built; throws unless it locates addresses. */
 async function requireCityDatabase(path: string): Promise<Date> {
   const database = await readDatabase(path).catch((cause: unknown) => {
     throw new Error("what was downloaded is no MMDB file", { cause });

@@ -25,9 +25,10 @@ import { checks, migrateChecks } from "./checks.ts";
 import { isRejected, openClickHouse } from "./clickhouse.ts";
 import { configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
-import { startConsumer } from "./consumer.ts";
+import { startConsumer } from "./consumer/consumer.ts";
+import { insertRows } from "./consumer/row-insert.ts";
 import { startCounters } from "./counters.ts";
-import { createRowsOf } from "./enrich/rows.ts";
+import { createEnricher } from "./enrich/rows.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { startFailureIntake } from "./failures/intake.ts";
 import { insertReport } from "./failures/store.ts";
@@ -37,7 +38,6 @@ import { migrate } from "./migrate.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { statementsOf } from "./migrations/migrate.ts";
-import { insertRows } from "./store.ts";
 
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
@@ -69,7 +69,7 @@ async function runWorker(): Promise<void> {
     streamBytesMax: config.CLICKS_BYTES_MAX,
     streamReplicas: config.NATS_REPLICAS,
     log,
-    rowsOf: createRowsOf({
+    enrich: createEnricher({
       geo,
       parseAgent,
       visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),

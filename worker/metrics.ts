@@ -4,15 +4,15 @@ import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { Geo } from "../shared/visitors/geo.ts";
 import type { Repairs } from "./batches/repair.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
-import type { Consumer } from "./consumer.ts";
+import type { CountOutcome } from "./consumer/acknowledger.ts";
+import type { Consumer } from "./consumer/consumer.ts";
 import type { Counters } from "./counters.ts";
-import type { Count } from "./outcomes.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 const AGE_BUCKETS = [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600];
 
-type Watched = {
+type MetricSources = {
   consumer: Consumer;
   counters: Counters;
   audit: ConsistencyCheck;
@@ -62,17 +62,24 @@ export function createMetrics() {
     observeBatch(ageSeconds: number): void {
       ages.observe(ageSeconds);
     },
-    count: ((name, segmentCount, clickCount) => {
-      if (name === "torn") {
+    count: ((outcome, segmentCount, clickCount) => {
+      if (outcome === "torn") {
         torn += segmentCount;
         return;
       }
-      const outcome = name === "dead" ? "dead_lettered" : name;
       segments[outcome] += segmentCount;
       if (outcome !== "duplicate") clicks[outcome] += clickCount;
-    }) satisfies Count,
+    }) satisfies CountOutcome,
     /** Registers the metrics of the worker's parts. */
-    watch({ consumer, counters, audit, repairs, geo, failureReports, replies }: Watched): void {
+    watch({
+      consumer,
+      counters,
+      audit,
+      repairs,
+      geo,
+      failureReports,
+      replies,
+    }: MetricSources): void {
       const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
       gauge("segments_pending", pendingHelp, () =>
         consumer.state() === "ok" ? consumer.pending() : undefined,

@@ -27,7 +27,7 @@ export async function migrate(
   const sql = openPrimary(config.DATABASE_URL, { max: 1, onnotice: () => undefined });
   await migrateClickHouse(client, log, () => fillLinkUtm(client, sql, log));
   await sql.end({ timeout: 2 });
-  // What the retention before has deleted does not come back with the new one.
+  // A longer retention does not bring back what the earlier one deleted.
   await rememberRetention(client);
   await setRetention(client, {
     clicksDays: config.CLICKS_RETENTION_DAYS,

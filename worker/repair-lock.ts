@@ -12,12 +12,12 @@ export class AnotherRepairError extends Error {
 }
 
 export type RepairLock = {
-  /** Throws when PostgreSQL has given the lock up, because the connection was lost. */
+  /** Throws when PostgreSQL has released the lock, because the connection was lost. */
   confirm(): void;
   release(): void;
 };
 
-/** Takes the lock for repairs. Throws an {@link AnotherRepairError}, or when it is not given in time. */
+/** Takes the lock. Throws an {@link AnotherRepairError} when it is taken, and an error when PostgreSQL does not respond. */
 export async function takeRepairLock(sql: postgres.Sql): Promise<RepairLock> {
   const locked = Promise.withResolvers<boolean>();
   const released = Promise.withResolvers<void>();
@@ -34,7 +34,7 @@ export async function takeRepairLock(sql: postgres.Sql): Promise<RepairLock> {
       locked.reject(error);
     });
   const release = (): void => {
-    // The transaction of a lost connection must not go on: the library's commit would end the process
+    // The transaction of a lost connection must not continue: the library's commit would end the process
     // (github.com/porsager/postgres/issues/1208).
     if (!isGone) released.resolve();
   };
@@ -42,7 +42,7 @@ export async function takeRepairLock(sql: postgres.Sql): Promise<RepairLock> {
     if (!(await withTimeout(locked.promise, LOCK_TIMEOUT_MS)))
       throw new AnotherRepairError("Another repair is running.");
   } catch (error) {
-    // If the lock is given later, it is given back at once.
+    // If the lock is granted later, it is released at once.
     release();
     throw error;
   }

@@ -2,9 +2,9 @@
 import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
-import type { ClickTarget } from "../../shared/contracts/click-segment.ts";
-import { formatUuid } from "../../shared/contracts/click-segment.ts";
+import type { ClickTarget } from "../../shared/contracts/click-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { formatUuid } from "../../shared/uuid-bytes.ts";
 import type { LinkRow } from "../links/model.ts";
 import { percentageOf } from "./breakdowns.ts";
 import type { BreakdownScope } from "./dimensions.ts";

@@ -4,14 +4,9 @@
  */
 import { Elysia } from "elysia";
 
-import { backtestRoutes } from "../analytics/backtest/routes.ts";
-import { failureRoutes } from "../analytics/failures/routes.ts";
-import { analyticsRoutes } from "../analytics/routes.ts";
 import type { AppDeps } from "../app.ts";
 import { requireAccessRules } from "../auth/access-rules.ts";
 import { authPlugin } from "../auth/plugin.ts";
-import { clicksRoutes } from "../clicks/routes.ts";
-import { domainRoutes } from "../domains/routes.ts";
 import { requireSameOrigin } from "../http/csrf.ts";
 import { errorPlugin } from "../http/error-plugin.ts";
 import { notFound } from "../http/errors.ts";
@@ -21,21 +16,15 @@ import { createParameterLookup } from "../http/query.ts";
 import { requestContextPlugin } from "../http/request-context.ts";
 import { siteHeaders } from "../http/site-headers.ts";
 import { installValidation } from "../http/validation.ts";
-import { createIdempotent } from "../idempotency/idempotent.ts";
-import { keyRoutes } from "../keys/routes.ts";
 import { createAnonymousLimit } from "../limits/anonymous.ts";
-import { bulkLinkRoutes } from "../links/bulk/routes.ts";
-import { explainRoutes } from "../links/explain/routes.ts";
-import { linkRoutes } from "../links/routes.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import type { MemberService } from "../members/service.ts";
+import { resourceRoutes } from "../resource-routes.ts";
 import { sessionRoutes } from "../sessions/routes.ts";
 import type { SessionService } from "../sessions/service.ts";
 import { createSessionAuth } from "../sessions/session-auth.ts";
 import { sharedRoutes } from "../shares/public/routes.ts";
-import { shareRoutes } from "../shares/routes.ts";
 import { isStoreUnavailable } from "../stores.ts";
-import { limitRoutes } from "../usage/routes.ts";
 import { type Assets, findAsset } from "./assets.ts";
 
 export type DashboardDeps = AppDeps & {
@@ -64,9 +53,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 const consumeMany = () => Promise.resolve();
 
 export function createDashboardApp(deps: DashboardDeps) {
-  const { log, stores, clientAddress, links, analytics, clicks, keys, domains, sessions, members } =
-    deps;
-  const { assets, shortUrl, origin, observe } = deps;
+  const { log, clientAddress, sessions, members, assets, shortUrl, origin, observe } = deps;
   const anonymousLimit = createAnonymousLimit();
   const { findMembership, listAccounts } = members;
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
@@ -75,19 +62,9 @@ export function createDashboardApp(deps: DashboardDeps) {
     requestContext: requestContextPlugin(clientAddress),
     parametersOf: createParameterLookup(() => routes),
   });
-  const idempotent = createIdempotent(stores.requests);
-  const resources = new Elysia({ prefix: "/api/:account/:mode" })
-    .use(linkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
-    .use(bulkLinkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
-    .use(explainRoutes({ auth, links }))
-    .use(backtestRoutes({ auth, analytics }))
-    .use(analyticsRoutes({ auth, analytics }))
-    .use(failureRoutes({ auth, failures: deps.failures }))
-    .use(clicksRoutes({ auth, clicks }))
-    .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
-    .use(keyRoutes({ auth, idempotent, keys }))
-    .use(shareRoutes({ auth, idempotent, shares: deps.shares, originOf: () => origin }))
-    .use(limitRoutes({ auth, listWindows: stores.listWindows, listQuotas: stores.listQuotas }));
+  const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
+    resourceRoutes({ ...deps, auth, consumeMany, originOf: () => origin }),
+  );
   const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
   const app = new Elysia({ name: "dashboard", normalize: false })
     .onRequest(({ request, set }) => {

@@ -4,15 +4,17 @@ import { connect, type NatsConnection } from "nats";
 import {
   type Click,
   encodeRawClick,
+  RECORD_BYTES_MAX,
+} from "../../shared/contracts/click-record.ts";
+import {
   encodeSegmentHeader,
   formatSegmentId,
-  RECORD_BYTES_MAX,
   SEGMENT_HEADER_BYTES,
-  toRawClick,
 } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { toRawClick } from "../../test/harness/encode-segment.ts";
 
 /** How many redirectors, how many segments each of them seals per second, and the clicks of a segment. */
 export type Fleet = { redirectors: number; segmentsPerSecond: number; clicksPerSegment: number };

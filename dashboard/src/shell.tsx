@@ -3,7 +3,8 @@ import { FlaskConical, LogOut, Menu, Search, X } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { CommandsProvider, useCommands } from "./commands/commands.tsx";
+import { CommandsProvider } from "./commands/commands.tsx";
+import { useCommands } from "./commands/context.ts";
 import { getErrorMessage } from "./data/errors.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";

@@ -5,7 +5,7 @@
 import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { postinst, postrm, prerm } from "./maintainer-scripts.ts";
+import { type PackageUnits, postinst, postrm, prerm } from "./maintainer-scripts.ts";
 import { run } from "./run.ts";
 
 const MAINTAINER = "Shorthop <packages@shorthop.example>";
@@ -17,7 +17,7 @@ const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = {
 const UNITS = "usr/lib/systemd/system";
 const SYSCTL = "60-shorthop.conf";
 
-export type PackageSpec = {
+type PackageSpec = PackageUnits & {
   name: string;
   description: string;
   /** What is installed: from a path in the tree to a path in the file system, without leading slashes. */
@@ -26,13 +26,6 @@ export type PackageSpec = {
   directories?: string[];
   /** Names of files in /etc/shorthop, which hold secrets. */
   configuration: string[];
-  /** Units to enable with the installation; services are enabled by the operator. */
-  enabled: string[];
-  /** Timers that an operator may have enabled, which a removal stops. */
-  timers?: string[];
-  /** Running units that are replaced by an upgrade, one by one, and stopped by a removal. */
-  services: string[];
-  sysctl?: string;
 };
 
 const PACKAGES: readonly PackageSpec[] = [

@@ -14,12 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-import {
-  type Click,
-  decodeSegment,
-  SEGMENT_CLICKS_MAX,
-  toRawClick,
-} from "../../shared/contracts/click-segment.ts";
+import type { Click } from "../../shared/contracts/click-record.ts";
+import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
+import { toRawClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../../test/harness/small-disk.ts";
 import type { SealedSegment } from "./files.ts";

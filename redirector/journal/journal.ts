@@ -14,6 +14,8 @@ import {
   encodeRawClick,
   type RawClick,
   RECORD_BYTES_MAX,
+} from "../../shared/contracts/click-record.ts";
+import {
   SEGMENT_BYTES_MAX,
   SEGMENT_CLICKS_MAX,
   SEGMENT_HEADER_BYTES,

@@ -24,16 +24,12 @@ import { basename, join } from "node:path";
 
 import type { NatsConnection } from "nats";
 
-import {
-  decodeSegment,
-  encodeRawClick,
-  encodeSegmentHeader,
-  newRawClick,
-  RECORD_BYTES_MAX,
-} from "../../shared/contracts/click-segment.ts";
+import { newRawClick } from "../../shared/contracts/click-record.ts";
+import { decodeSegment, encodeSegmentHeader } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
+import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
@@ -72,13 +68,12 @@ const journalId = newUuid();
 
 /** Writes a sealed segment of one click to disk. */
 function writeSealed(segment: number): SealedSegment {
-  const record = Buffer.alloc(RECORD_BYTES_MAX);
   const raw = newRawClick();
   raw.ids.bytes = Buffer.alloc(32);
   raw.ids.end = 32;
   const bytes = Buffer.concat([
     encodeSegmentHeader({ journalId, segment }),
-    record.subarray(0, encodeRawClick(record, 0, { ...raw, time: segment })),
+    encodeClick({ ...raw, time: segment }),
   ]);
   const path = segmentPath(dir, { journalId, segment }, "segment");
   writeFileSync(path, bytes);

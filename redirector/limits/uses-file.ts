@@ -19,8 +19,8 @@ import {
   writeSync,
 } from "node:fs";
 
-import { readUuid, writeUuid } from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
 
 /** `open`: there may be a lease; `doubtful`: the same, but more of it may be used than was written. */
 type UseState = "settled" | "open" | "doubtful";

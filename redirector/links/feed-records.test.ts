@@ -6,7 +6,6 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { ID_BYTES, readUuid, writeUuid } from "../../shared/contracts/click-segment.ts";
 import { domainNotice, isNotice, takedownNotice } from "../../shared/contracts/feed-notices.ts";
 import {
   type ActiveLink,
@@ -21,6 +20,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { keyOf } from "../../shared/links-store/record.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { createLog } from "../../shared/log.ts";
+import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
 import { createDomainAnswers } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 
+import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { aboutContent, type AboutLink, creationTimeOf } from "./about-page.ts";
 
-const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2030, 5, 15, 12);
 
 const about = (change: Partial<AboutLink> = {}): string =>

@@ -1,9 +1,8 @@
 /** The content of the page about a link (`/alias+`): where it leads, for people who want to know before they follow it. */
+import { DAY_MS } from "../../shared/durations.ts";
 
 /** Most characters of a destination that are shown: that of a destination itself, without its UTM parameters. */
 const SHOWN_LENGTH_MAX = 8_192;
-
-const DAY_MS = 86_400_000;
 
 /** A link as the page shows it; instants are in Unix milliseconds, and absent when they are not known. */
 export type AboutLink = {

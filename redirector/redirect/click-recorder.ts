@@ -1,5 +1,5 @@
 /** Records clicks in the journal. */
-import { newRawClick } from "../../shared/contracts/click-segment.ts";
+import { newRawClick } from "../../shared/contracts/click-record.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest } from "../http/request.ts";

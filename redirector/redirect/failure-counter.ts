@@ -1,9 +1,9 @@
 /** Counts failed requests by link, or by domain and alias. Requests with `HEAD`, and for pages about links, do not count. */
 import { copySlice } from "../../shared/bytes.ts";
-import { ID_BYTES, readUuid } from "../../shared/contracts/click-segment.ts";
 import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
+import { ID_BYTES, readUuid } from "../../shared/uuid-bytes.ts";
 import type { DomainAnswersCache } from "../cache/domain-settings.ts";
 import type { FailureReporter } from "../failures/reporter.ts";
 import { decodeLatin1 } from "../http/bytes.ts";

@@ -5,13 +5,7 @@ import fc from "fast-check";
 import { sliceToString } from "../../shared/bytes.ts";
 import { createClientAddress } from "../../shared/client-address.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
-import {
-  type Click,
-  decodeSegment,
-  encodeRawClick,
-  encodeSegmentHeader,
-  RECORD_BYTES_MAX,
-} from "../../shared/contracts/click-segment.ts";
+import { type Click, decodeClick } from "../../shared/contracts/click-record.ts";
 import {
   DOMAIN_ALIAS,
   domainNotice,
@@ -20,6 +14,7 @@ import {
   takedownNotice,
 } from "../../shared/contracts/feed-notices.ts";
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
+import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { createDomainAnswers } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
@@ -93,12 +88,8 @@ function createTestHandler() {
     takedowns,
     journal: {
       append(click) {
-        const record = Buffer.alloc(RECORD_BYTES_MAX);
-        const end = encodeRawClick(record, 0, click);
-        const header = encodeSegmentHeader({ journalId: link.link_id, segment: 0 });
-        clicks.push(
-          ...(decodeSegment(Buffer.concat([header, record.subarray(0, end)]))?.clicks ?? []),
-        );
+        const decoded = decodeClick(encodeClick(click), 0);
+        if (decoded !== undefined) clicks.push(decoded);
       },
     },
     clientAddress: createClientAddress(["127.0.0.1"]),

@@ -3,7 +3,7 @@
  * are reused by all requests, so that a redirect allocates nothing: each is read before the next request is handled.
  */
 import type { ClientAddress } from "../../shared/client-address.ts";
-import { clickTextEnd } from "../../shared/contracts/click-segment.ts";
+import { clickTextEnd } from "../../shared/contracts/click-text.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { createExtrasCache, type ExtrasOf } from "../cache/extras.ts";
 import { decodeLatin1 } from "../http/bytes.ts";

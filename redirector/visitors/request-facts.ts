@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 
 import type { ByteRange } from "../../shared/bytes.ts";
-import { clickTextEnd, decodeText } from "../../shared/contracts/click-segment.ts";
+import { clickTextEnd, decodeText } from "../../shared/contracts/click-text.ts";
 import {
   type AgentNames,
   rememberFacts,

@@ -1,16 +1,17 @@
 /**
- * Requests to repair rollups, in ClickHouse's table `rollup_repairs`. The command line asks, and the owner of the clicks
- * carries them out between its inserts: nobody else knows when no insert is half done.
+ * Requests to repair rollups, in ClickHouse's table `rollup_repairs`. The command line appends requests, and the owner of the
+ * clicks executes them between its inserts: only the owner knows when no insert is half done.
  */
+import { HOUR_SECONDS } from "../durations.ts";
 import { newUuid, type Uuid } from "../ids.ts";
 import { type ClickHouse, queryRows } from "./query.ts";
 import type { BucketRange } from "./rollups.ts";
 
-/** How long a request is valid that no worker has started. */
+/** How long a request is valid before a worker starts it. */
 export const REQUEST_SECONDS_MAX = 60;
 
-/** How long one that has been started is taken up by the next owner, if the one before has ended. */
-const STARTED_SECONDS_MAX = 3_600;
+/** How long after its start a request is continued by the next owner, if the owner that started it has ended. */
+const STARTED_SECONDS_MAX = HOUR_SECONDS;
 
 export type RepairRequest = { id: Uuid; range: BucketRange };
 
@@ -35,7 +36,7 @@ async function append(
   });
 }
 
-/** Asks for the repair of all buckets that lie within the range and differ. */
+/** Requests the repair of all buckets within the range that differ. */
 export async function requestRepair(
   clickhouse: ClickHouse,
   range: BucketRange,
@@ -45,10 +46,10 @@ export async function requestRepair(
   return request;
 }
 
-/** Says that the repair has begun, or is done. */
+/** Records that the repair has started, or is done. */
 export const reportRepair = append;
 
-/** Reads how far a repair is. */
+/** Reads the state of a repair. */
 export async function readRepair(clickhouse: ClickHouse, id: Uuid): Promise<RepairState> {
   const rows = await queryRows<{ state: RepairState["state"]; rebuilt: string }>(
     clickhouse,
@@ -60,7 +61,7 @@ export async function readRepair(clickhouse: ClickHouse, id: Uuid): Promise<Repa
   return { state: rows.some(({ state }) => state === "started") ? "started" : "requested" };
 }
 
-/** Reads the requests that are to be carried out: new ones, and those that an owner before has not ended. */
+/** Reads the open requests: new ones, and those that an earlier owner started and did not finish. */
 export async function readRequests(clickhouse: ClickHouse): Promise<RepairRequest[]> {
   const rows = await queryRows<{ id: Uuid; from: number; to: number }>(
     clickhouse,

@@ -4,13 +4,14 @@
  * source: rebuilding (rollups.ts) and retention (worker/migrations/retention.ts) derive from it, and
  * worker/migrations/rollups.test.ts compares it with the migrations.
  */
+import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
 
 export type RollupTable = {
   table: string;
   /** The materialized view that fills the table on every insert into `clicks`. */
   view: string;
   bucketSeconds: number;
-  /** What a rebuild is limited to: links; accounts where the rollup has no links; or both where it has rows of each. */
+  /** The column of the bucket's subject: a link, an account if the rollup has no links, or both if it has rows of each. */
   idColumn: "link_id" | "account_id" | "subject_id";
   /** Columns that rows are grouped by. */
   keys: readonly string[];
@@ -23,8 +24,6 @@ export type RollupTable = {
 };
 
 const QUARTER_HOUR_SECONDS = 900;
-const HOUR_SECONDS = 3_600;
-const DAY_SECONDS = 86_400;
 
 const where = (...conditions: (string | undefined)[]): string => {
   const present = conditions.filter((condition) => condition !== undefined);
@@ -33,7 +32,7 @@ const where = (...conditions: (string | undefined)[]): string => {
 
 const LINK_KEYS = ["link_id", "account_id", "mode", "bucket"];
 
-/** What `click_sums` is passed of an insert: clicks and a state of their visitors by quarter hour. */
+/** The content of `click_sums` for one insert: clicks and a state of their visitors by quarter hour. */
 export const selectSums = (condition?: string): string => `
   SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
          count() AS clicks, uniqCombined64State(14)(visitor) AS visitors

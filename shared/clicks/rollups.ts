@@ -1,7 +1,8 @@
 /**
- * Compares rollups with the clicks they aggregate, and rebuilds the buckets that differ. ClickHouse fills rollups as
- * clicks are inserted, once per batch; a difference means a change by hand, a restore, or an unknown fault.
+ * Compares rollups with the clicks that they aggregate, and rebuilds the buckets that differ. ClickHouse fills rollups with
+ * each insert of clicks; a difference means a half-done insert, a change by hand, a restore, or an unknown fault.
  */
+import { DAY_SECONDS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
 import { type ClickHouse, clickTime, queryRows } from "./query.ts";
 import { ROLLUP_TABLES, type RollupTable } from "./rollup-tables.ts";
@@ -11,10 +12,10 @@ export { type ClickHouse, queryRows } from "./query.ts";
 
 const CLICKS_IN_RANGE = `ts >= ${clickTime("from")} AND ts < ${clickTime("to")}`;
 
-/** How much time one query compares, to bound its memory. */
-const STEP_SECONDS = 86_400;
+/** Time range that one query compares, to bound its memory. */
+const STEP_SECONDS = DAY_SECONDS;
 
-/** Subjects that a statement names: more would not fit into the URL, in which some clients send parameters. */
+/** Most subjects that a statement lists: more would not fit into the URL, in which some clients send parameters. */
 const SUBJECTS_MAX = 100;
 
 /** A bucket of a link, or of an account, whose rollup does not match its clicks. */
@@ -23,7 +24,7 @@ export type Difference = {
   subject: Uuid;
   /** Unix seconds. */
   bucket: number;
-  /** Clicks that the rollup lacks, and that it has too many. Both can be: of one value too many, of another too few. */
+  /** Clicks that the rollup lacks, and surplus clicks. Both can occur: too few of one value, too many of another. */
   missing: number;
   surplus: number;
   /** Clicks of people and of bots that a rebuild adds, or takes away if negative. */
@@ -35,9 +36,9 @@ export type Difference = {
 export type BucketRange = { from: number; to: number };
 
 /**
- * Finds buckets whose rollup does not match the clicks, among those that lie `within` the range entirely, or those
- * that are `touched` by it; of both only buckets whose clicks are whole (whole-clicks.ts). Clicks that are stored
- * meanwhile can look like a difference, which is one only if {@link compareAgain} finds it while nothing is stored.
+ * Finds buckets whose rollup does not match the clicks: buckets entirely `within` the range, or all that it `touched`, and
+ * only if all their clicks are retained (whole-clicks.ts). Clicks that are stored meanwhile can look like a difference, so it
+ * must be confirmed by {@link compareAgain} while nothing is stored.
  */
 export async function findDifferences(
   clickhouse: ClickHouse,
@@ -63,7 +64,7 @@ export async function findDifferences(
   return differences;
 }
 
-/** Returns which of these differences are still there, as they are now. All must be of one bucket of one table. */
+/** Compares these buckets again, and returns those that still differ. All must be of one bucket of one table. */
 export async function compareAgain(
   clickhouse: ClickHouse,
   differences: readonly Difference[],
@@ -77,13 +78,13 @@ export async function compareAgain(
   return (await compare(clickhouse, rollup, range)).filter(({ subject }) => subjects.has(subject));
 }
 
-/** Compares a rollup's buckets of a range, which begins and ends with one, with the clicks. */
+/** Compares a rollup's buckets with the clicks. The range must begin and end at the limits of buckets. */
 async function compare(
   clickhouse: ClickHouse,
   { table, idColumn, keys, selectFromClicks }: RollupTable,
   range: BucketRange,
 ): Promise<Difference[]> {
-  // Rollups without the column have only clicks of people.
+  // Rollups without the column have only human clicks.
   const [humans, bots] = keys.includes("class")
     ? ["sumIf(clicks, class = 'human')", "sumIf(clicks, class = 'bot')"]
     : ["sum(clicks)", "0"];
@@ -116,7 +117,7 @@ async function compare(
  * Rebuilds the buckets that differ, each with a single insert of the differences, so that readers see a bucket either
  * as it was or corrected. Surplus clicks are inserted as a negative number: sums of UInt64 wrap around (2^64 - 1 is
  * -1). Visitors can only be added; one that was counted twice is still one visitor. Only one rebuild may run at a
- * time (lock.ts), and nothing may be inserted meanwhile. A bucket whose clicks are not whole is left as it is.
+ * time (lock.ts), and nothing may be inserted meanwhile. A bucket of which clicks may be deleted is left as it is.
  */
 export async function rebuildBuckets(
   clickhouse: ClickHouse,
@@ -137,7 +138,7 @@ export async function rebuildBuckets(
       const subjects = ofTable
         .filter((difference) => difference.bucket === bucket)
         .map(({ subject }) => subject);
-      // Without names, all that differ in the bucket are rebuilt: the same ones.
+      // Without a list of subjects, all that differ in the bucket are rebuilt, which are the same ones.
       const isNamed = subjects.length <= SUBJECTS_MAX;
       await clickhouse.command({
         query: `

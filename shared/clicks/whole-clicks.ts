@@ -1,34 +1,33 @@
 /**
- * From when on single clicks are whole: before, retention may have deleted some of them, and rollups are all that is left
- * of these. Nothing may be compared with clicks that are not whole, as a rollup would look too high.
+ * The time since which raw clicks are whole: before it, retention may have deleted some of them, and only rollups have their
+ * counts. Rollups may be compared only with whole clicks, or they would look too high.
  *
- * Two things tell, and the later time wins. The TTL that is in force on the table, not the configuration: ClickHouse
- * deletes by it. And what is remembered of retention before: a TTL that is raised or removed does not bring back what
- * the one before had deleted.
+ * It is the later of two times. One follows from the TTL of the table, by which ClickHouse deletes, not from the
+ * configuration. The other is remembered from earlier TTLs: a TTL that is raised or removed does not bring back the clicks
+ * that the earlier one deleted.
  */
+import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
 import { type ClickHouse, queryRows } from "./query.ts";
 
 /**
- * How much younger than the TTL a click must be to count as certain: ClickHouse's clock may have been ahead when it merged
- * parts, and a comparison takes a while.
+ * By how much a click must be younger than the TTL to count as retained: ClickHouse's clock may have been ahead when it
+ * merged parts, and a comparison takes a while.
  */
-export const RETENTION_MARGIN_SECONDS = 2 * 3_600;
+export const RETENTION_MARGIN_SECONDS = 2 * HOUR_SECONDS;
 
-const DAY_SECONDS = 86_400;
-
-/** What ClickHouse says of the retention of clicks. */
+/** The retention of clicks, as read from ClickHouse. */
 export type RetentionState = {
   /** Its clock, in Unix seconds. */
   now: number;
-  /** Days of the TTL in force, 0 without one; undefined for a TTL that only an operator can have set, of another form. */
+  /** Days of the current TTL, 0 without one; undefined for a TTL of another form, which only an operator can have set. */
   days: number | undefined;
-  /** What is remembered: the days last seen, and since when clicks were whole then; undefined if nothing is yet. */
-  remembered: Remembered | undefined;
+  /** The last remembered TTL; undefined if none is remembered yet. */
+  remembered: RememberedTtl | undefined;
 };
 
 /**
- * The time, in Unix seconds, from which on clicks are whole. Infinity means that it is not known: a TTL of a form that
- * only an operator can have set, or nothing remembered yet.
+ * The time in Unix seconds since which clicks are whole. It is Infinity when it is unknown: the TTL has another form, or none
+ * is remembered yet.
  */
 export function wholeFromOf({ now, days, remembered }: RetentionState): number {
   if (days === undefined || remembered === undefined) return Infinity;
@@ -37,29 +36,29 @@ export function wholeFromOf({ now, days, remembered }: RetentionState): number {
 }
 
 /**
- * The time before which clicks may have been deleted, if the TTL had one of these numbers of days until now: when it is
- * found changed, the one before may have been in force until this moment.
+ * The time before which clicks may have been deleted, if any of these TTLs, in days, was in force until now: when a TTL has
+ * changed, the earlier one may have been in force until a moment ago.
  */
 function deletedBefore(now: number, days: readonly number[]): number {
   const shortest = Math.min(...days.filter((count) => count > 0));
   return Math.max(0, now - shortest * DAY_SECONDS);
 }
 
-/** Reads from when on clicks are whole, as {@link wholeFromOf}. */
+/** Reads the time since which clicks are whole, see {@link wholeFromOf}. */
 export const readWholeFrom = async (clickhouse: Pick<ClickHouse, "query">): Promise<number> =>
   wholeFromOf(await readRetention(clickhouse));
 
-/** What is remembered of the retention of clicks. */
-type Remembered = { days: number; wholeFrom: number };
+/** A remembered TTL in days, and the time since which clicks were whole when it was remembered. */
+type RememberedTtl = { days: number; wholeFrom: number };
 
 /**
- * What must be remembered now; undefined if nothing must. `firstWholeDay` says from when on clicks seem whole, where
- * nothing is remembered yet.
+ * The TTL to remember now; undefined if it is remembered already. `firstWholeDay` returns since when clicks seem whole, for the
+ * first time that one is remembered.
  */
 export async function nextRemembered(
   { now, days, remembered }: RetentionState,
   firstWholeDay: () => Promise<number>,
-): Promise<Remembered | undefined> {
+): Promise<RememberedTtl | undefined> {
   if (days === undefined || days === remembered?.days) return undefined;
   const known = remembered ?? { days, wholeFrom: await firstWholeDay() };
   return {
@@ -69,8 +68,8 @@ export async function nextRemembered(
 }
 
 /**
- * Remembers the retention that is in force, if it is not the one remembered: before and after each change of it, and
- * regularly, in case an operator changes it by hand.
+ * Remembers the current TTL unless it is remembered already. Called before and after each change of it, and regularly, in case
+ * an operator changes it by hand.
  */
 export async function rememberRetention(clickhouse: ClickHouse): Promise<void> {
   const state = await readRetention(clickhouse);
@@ -85,11 +84,11 @@ export async function rememberRetention(clickhouse: ClickHouse): Promise<void> {
   });
 }
 
-/** The TTL as `setRetention` writes it. */
+/** A TTL in the form that `setRetention` writes. */
 const TTL = /^toDateTime\(ts\) \+ toIntervalDay\((\d+)\)$/;
 
 async function readRetention(clickhouse: Pick<ClickHouse, "query">): Promise<RetentionState> {
-  // On a cluster the table of a shard has the TTL.
+  // On a cluster, a shard's table has the TTL.
   const tables = await queryRows<{ ttl: string; now: number }>(
     clickhouse,
     `SELECT extract(engine_full, 'TTL (.*?) SETTINGS') AS ttl, toUnixTimestamp(now()) AS now FROM system.tables
@@ -112,8 +111,8 @@ async function readRetention(clickhouse: Pick<ClickHouse, "query">): Promise<Ret
 }
 
 /**
- * The end of the last day before today of which rollups have more clicks than there are: where nothing is remembered,
- * another retention may have been in force before. 0 if there is none. Today's clicks are younger than any retention.
+ * The end of the last day before today of which rollups have more clicks than the table of clicks; 0 if there is none. Before
+ * a TTL is remembered, an unknown one may have been in force. Today's clicks are younger than any retention.
  */
 async function findFirstWholeDay(clickhouse: ClickHouse): Promise<number> {
   const [row] = await queryRows<{ day: number }>(

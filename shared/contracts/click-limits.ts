@@ -1,37 +1,37 @@
 /**
  * Ledgers of click limits, in the stream `LIMITS`: one message for each limit, replaced by compare-and-set. A redirector
- * leases clicks before it redirects, as an entry of its own in the ledger, so that all redirectors together never lead
- * on more often than the limit. What it has used it knows itself (`redirector/limits/uses-file.ts`).
+ * leases clicks before it redirects, in its own entry of the ledger, so that all redirectors together never redirect more
+ * often than the limit. Each redirector stores its own uses (`redirector/limits/uses-file.ts`).
  */
 import * as z from "zod";
 
 import type { Uuid } from "../ids.ts";
 
-/** The limit of a link, as the links feed has it. */
+/** The limit of a link, in the links feed. */
 export type ClickLimit = {
-  /** The ledger: a new one each time a link gets a limit, kept while it has one. */
+  /** The id of the ledger. A link gets a new one each time it gets a limit, and keeps it while it has a limit. */
   id: Uuid;
   max: number;
   /** Clicks of the link that were counted when it got the limit. */
   before: number;
-  /** Clicks of the link that were counted when this record was written: at least as many are spent. */
+  /** Clicks of the link that were counted when this record was written: a lower bound of the used clicks. */
   stored: number;
-  /** Only people spend; what is no human gets the confirm page. */
+  /** Only human clicks count; other visitors get the confirm page. */
   humans?: true;
 };
 
-/** Totals of one redirector's clicks: it may use clicks up to `upTo`, and has said that it used `used`. */
+/** Totals of one redirector's clicks: it may use clicks up to `upTo`, and has reported that it used `used`. */
 export type LeaseEntry = {
   upTo: number;
   used: number;
-  /** When it wrote this, in Unix seconds. Only what others answer depends on it, never what they may lease. */
+  /** When it wrote this, in Unix seconds. Only responses of other redirectors depend on it, never their leases. */
   at: number;
 };
 
 export type Ledger = {
   /** The highest {@link ClickLimit.stored} seen. */
   stored: number;
-  /** Clicks of redirectors whose entries made room. */
+  /** Clicks of redirectors whose entries were removed to make room. */
   folded: number;
   /** By the redirector's own id. */
   entries: Readonly<Record<Uuid, LeaseEntry>>;
@@ -39,7 +39,7 @@ export type Ledger = {
 
 export const EMPTY_LEDGER: Ledger = { stored: 0, folded: 0, entries: {} };
 
-/** Most entries of a ledger; of more redirectors, the entry that has been settled longest is folded. */
+/** Most entries of a ledger. Beyond it, the entry that has been settled longest is added to `folded`. */
 export const ENTRIES_MAX = 200;
 
 const count = z.int().nonnegative();
@@ -57,7 +57,7 @@ export function encodeLedger({ stored, folded, entries }: Ledger): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(message));
 }
 
-/** Decodes a ledger. Throws for anything else: nothing may be leased then. */
+/** Decodes a ledger. Throws when it is malformed: then no click may be leased. */
 export function decodeLedger(bytes: Uint8Array): Ledger {
   const { stored, folded, entries } = ledgerSchema.parse(
     JSON.parse(new TextDecoder().decode(bytes)),
@@ -69,7 +69,7 @@ export function decodeLedger(bytes: Uint8Array): Ledger {
   return { stored, folded, entries: Object.fromEntries(named) };
 }
 
-/** Clicks that are spent for certain, as far as the ledger and the limit's record know. */
+/** Lower bound of the used clicks, by the ledger and the limit's record. */
 export function spentClicks(ledger: Ledger, { before, stored }: ClickLimit): number {
   const used = Object.values(ledger.entries).reduce((sum, entry) => sum + entry.used, 0);
   return Math.max(stored, ledger.stored, before + ledger.folded + used);

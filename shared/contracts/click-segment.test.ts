@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
+import { type Click, RECORD_BYTES_MAX } from "./click-record.ts";
 import {
-  type Click,
   decodeSegment,
-  encodeRawClick,
   encodeSegmentHeader,
-  RECORD_BYTES_MAX,
-  toRawClick,
+  SEGMENT_HEADER_BYTES,
+  type SegmentId,
 } from "./click-segment.ts";
 
 const text = (max: number) => fc.string({ maxLength: max, unit: "grapheme-ascii" });
@@ -34,27 +34,14 @@ const anySegment = fc.record({
   clicks: fc.array(anyClick, { maxLength: 5 }),
 });
 
-function encodeSegment({
-  journalId,
-  segment,
-  clicks,
-}: {
-  journalId: string;
-  segment: number;
-  clicks: Click[];
-}) {
-  const records = clicks.map((click) => {
-    const target = Buffer.alloc(RECORD_BYTES_MAX);
-    return target.subarray(0, encodeRawClick(target, 0, toRawClick(click)));
-  });
-  return Buffer.concat([encodeSegmentHeader({ journalId, segment }), ...records]);
-}
+const encode = (segment: SegmentId & { clicks: Click[] }): Buffer =>
+  encodeSegment(segment, segment.clicks);
 
 describe("a segment", () => {
   test("decodes to the id and the clicks it was encoded from", () => {
     fc.assert(
       fc.property(anySegment, (segment) => {
-        expect(decodeSegment(encodeSegment(segment))).toEqual({ ...segment, whole: true });
+        expect(decodeSegment(encode(segment))).toEqual({ ...segment, whole: true });
       }),
     );
   });
@@ -62,13 +49,13 @@ describe("a segment", () => {
   test("truncated at any byte, decodes to the clicks before that byte and is marked as torn", () => {
     fc.assert(
       fc.property(anySegment, fc.double({ min: 0, max: 1, noNaN: true }), (segment, fraction) => {
-        const bytes = encodeSegment(segment);
+        const bytes = encode(segment);
         const cut = bytes.subarray(0, Math.floor(bytes.length * fraction));
         const decoded = decodeSegment(cut);
         if (decoded === undefined) return expect(cut.length).toBeLessThan(32);
         expect(decoded.clicks).toEqual(segment.clicks.slice(0, decoded.clicks.length));
         expect(decoded.whole).toBe(
-          encodeSegment({ ...segment, clicks: decoded.clicks }).length === cut.length,
+          encode({ ...segment, clicks: decoded.clicks }).length === cut.length,
         );
       }),
     );
@@ -77,7 +64,7 @@ describe("a segment", () => {
   test("whose records are damaged decodes to whole clicks alone, and is marked", () => {
     fc.assert(
       fc.property(anySegment, fc.nat(), fc.integer({ min: 1, max: 255 }), (segment, at, flip) => {
-        const bytes = encodeSegment(segment);
+        const bytes = encode(segment);
         if (bytes.length === 32) return;
         const position = 32 + (at % (bytes.length - 32));
         bytes.writeUInt8(bytes.readUInt8(position) ^ flip, position);
@@ -96,9 +83,9 @@ describe("a segment", () => {
     fc.assert(
       fc.property(anySegment, twoOrMore, fc.nat(), fc.nat(), (segment, clicks, which, bit) => {
         const starts = clicks.map(
-          (_, i) => encodeSegment({ ...segment, clicks: clicks.slice(0, i) }).length,
+          (_, i) => encode({ ...segment, clicks: clicks.slice(0, i) }).length,
         );
-        const bytes = encodeSegment({ ...segment, clicks });
+        const bytes = encode({ ...segment, clicks });
         const damaged = which % clicks.length;
         // A bit of the payload or of its checksum, behind the length.
         const from = (starts[damaged] ?? 0) + 4;
@@ -115,7 +102,6 @@ describe("a segment", () => {
   test("truncates long texts between characters, and no record exceeds its maximum size", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 600, maxLength: 3_000 }), (long) => {
-        const target = Buffer.alloc(RECORD_BYTES_MAX);
         const click: Click = {
           time: 1,
           linkId: "0190a5a2-0000-7000-8000-000000000001",
@@ -130,14 +116,24 @@ describe("a segment", () => {
           language: long,
           query: long,
         };
-        const length = encodeRawClick(target, 0, toRawClick(click));
-        const bytes = Buffer.concat([
-          encodeSegmentHeader({ journalId: click.linkId, segment: 0 }),
-          target.subarray(0, length),
-        ]);
+        const bytes = encodeSegment({ journalId: click.linkId, segment: 0 }, [click]);
+        expect(bytes.length).toBeLessThanOrEqual(SEGMENT_HEADER_BYTES + RECORD_BYTES_MAX);
         const decoded = decodeSegment(bytes)?.clicks[0];
         expect(decoded?.userAgent.length).toBeGreaterThan(0);
         expect(long.toWellFormed().startsWith(decoded?.userAgent ?? "?")).toBe(true);
+      }),
+    );
+  });
+
+  test("whose record is too short for a click is decoded without it, and is marked", () => {
+    const payload = Buffer.from("too short");
+    const record = Buffer.alloc(8);
+    record.writeUInt32LE(payload.length, 0);
+    record.writeUInt32LE(Bun.hash.crc32(payload), 4);
+    fc.assert(
+      fc.property(anySegment, (segment) => {
+        const bytes = Buffer.concat([encode(segment), record, payload]);
+        expect(decodeSegment(bytes)).toEqual({ ...segment, whole: false });
       }),
     );
   });
@@ -153,13 +149,11 @@ describe("a segment", () => {
 
 /** Encodes a click on a link with UTM parameters, and decodes it. */
 function encodeQuery(click: Click, linkUtm: string) {
-  const target = Buffer.alloc(RECORD_BYTES_MAX);
-  const raw = { ...toRawClick(click), linkUtm: Buffer.from(linkUtm) };
-  const end = encodeRawClick(target, 0, raw);
+  const record = encodeClick({ ...toRawClick(click), linkUtm: Buffer.from(linkUtm) });
   const header = encodeSegmentHeader({ journalId: click.linkId, segment: 1 });
-  const segment = decodeSegment(Buffer.concat([header, target.subarray(0, end)]));
+  const segment = decodeSegment(Buffer.concat([header, record]));
   expect(segment?.whole).toBe(true);
-  return { end, decoded: segment?.clicks[0] };
+  return { length: record.length, decoded: segment?.clicks[0] };
 }
 
 describe("the UTM parameters of a click's link", () => {
@@ -185,8 +179,8 @@ describe("the UTM parameters of a click's link", () => {
     const target = { kind: "arm" as const, id: "0190a5a2-0000-7000-8000-000000000001" };
     fc.assert(
       fc.property(anyClick, anyUtm, fc.boolean(), (click, utm, isLong) => {
-        const { end, decoded } = encodeQuery({ ...click, ...(isLong ? long : {}), target }, utm);
-        expect(end).toBeLessThanOrEqual(RECORD_BYTES_MAX);
+        const { length, decoded } = encodeQuery({ ...click, ...(isLong ? long : {}), target }, utm);
+        expect(length).toBeLessThanOrEqual(RECORD_BYTES_MAX);
         expect(decoded?.target).toEqual(target);
       }),
     );

@@ -51,7 +51,7 @@ export const changeDomainBody = z
 
 export type ChangeDomainBody = z.output<typeof changeDomainBody>;
 
-/** Fields of a response; each is absent while it is off. */
+/** Fields of a response; a setting that is off is absent. */
 export const domainSettingsResponse = {
   root_url: z.string().optional(),
   not_found_url: z.string().optional(),

@@ -1,6 +1,6 @@
-/** Why requests lead nowhere: API, redirectors and dashboard name the reasons alike. */
+/** The reasons of failed requests, as API, redirectors and dashboard name them. */
 
-/** Why a link leads nowhere. */
+/** Why a link does not redirect. */
 export const LINK_FAILURES = [
   "expired",
   "limit_reached",
@@ -11,5 +11,5 @@ export const LINK_FAILURES = [
 
 export type LinkFailure = (typeof LINK_FAILURES)[number];
 
-/** Why a request fails: an alias without a link, or a link that leads nowhere. */
+/** Why a request fails: its alias has no link, or the link does not redirect. */
 export const FAILURE_REASONS = ["unknown_alias", ...LINK_FAILURES] as const;

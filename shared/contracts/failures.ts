@@ -1,6 +1,6 @@
 /**
- * Failed requests: those that did not get to a destination. Redirectors sum them up, and report the sums to a worker every
- * minute (docs/decisions/0026-failed-requests.md).
+ * Failed requests: those that were not redirected. Redirectors count them, and report the counts to a worker every minute
+ * (docs/decisions/0026-failed-requests.md).
  */
 import * as z from "zod";
 
@@ -14,34 +14,34 @@ export const FAILURES_SUBJECT = "failures.report";
 /** Workers share the reports as members of this queue group. */
 export const FAILURES_QUEUE = "workers";
 
-/** Where a redirector is told, by a report's id, that the report is stored. */
+/** Subject on which a redirector gets the id of each of its reports that is stored. */
 export const failuresAckSubject = (redirector: Uuid): string => `failures.ack.${redirector}`;
 
-/** Where any redirector is told so. */
+/** Matches these subjects. */
 export const FAILURES_REPLIES = /^failures\.ack\.[\w-]+$/;
 
-/** Sums are stored by quarter hours, as the offset of every time zone is a multiple of 15 minutes. */
+/** Counts are stored by quarter hour, as the offset of every time zone is a multiple of 15 minutes. */
 export const FAILURE_BUCKET_SECONDS = 900;
 
-/** Links with a reason, in one report: more are in the next one. */
+/** Most links with a reason in one report. More are in the next one. */
 export const REPORTED_LINKS_MAX = 1_000;
 
-/** Domains with unknown aliases in one report: requests for those of others are not counted. */
+/** Most domains with unknown aliases in one report. Requests for others are not counted. */
 export const REPORTED_DOMAINS_MAX = 500;
 
-/** Unknown aliases that a report names: the others are counted for their domain. */
+/** Most unknown aliases that a report names. Others are counted only for their domain. */
 export const REPORTED_ALIASES_MAX = 500;
 
-/** As long as the host of a request may be (redirector/http/host.ts), which need not be one that exists. */
+/** Most characters of a request's host (redirector/http/host.ts); the host need not exist. */
 export const DOMAIN_LENGTH_MAX = 260;
 
 const domain = z.string().max(DOMAIN_LENGTH_MAX);
 const requests = z.int().min(1);
 
-/** In place of account and link of an unknown alias, which has neither: its domain's owner may change. */
+/** Stored as account and link of an unknown alias, which has neither: its domain's owner may change. */
 export const NO_OWNER = "00000000-0000-0000-0000-000000000000";
 
-/** By which a report that is sent twice is stored once. */
+/** The id of a report, by which it is stored once if it is sent twice. */
 export const reportId = z.object({ id: z.guid() });
 
 /** A report. With the bounds above it takes less than 1 MiB, the most that nats-server accepts by default. */
@@ -63,7 +63,7 @@ export const failureReport = z.object({
     .max(REPORTED_LINKS_MAX),
   /** Requests for unknown aliases of a custom domain. */
   domains: z.array(z.object({ domain, requests })).max(REPORTED_DOMAINS_MAX),
-  /** Those of them that are named. */
+  /** The unknown aliases that are named. */
   aliases: z
     .array(z.object({ domain, alias: z.string().regex(ALIAS_PATTERN), requests }))
     .max(REPORTED_ALIASES_MAX),

@@ -1,10 +1,12 @@
-/** Checks what notices of the links feed have beside a deleted link. */
-import type { DomainSettings } from "./feed-notices.ts";
+/** Checks the members of notices that deleted links do not have. */
 import { isObject, isOptional, isTexts, isWebUrl, type Members } from "./member-checks.ts";
 
-const FOLDS: readonly unknown[] = ["all", "switching"] satisfies DomainSettings["fold"][];
+/** Aliases of a domain are in lower case: all of them, or still some under both cases while the domain switches. */
+export type Fold = "all" | "switching";
 
-/** Whether a notice of whatever kind is whole: its list of takedowns, and the settings and account of a domain, if it has them. */
+const FOLDS: readonly unknown[] = ["all", "switching"] satisfies Fold[];
+
+/** Whether a notice is well formed: its takedowns, and the settings and account of a domain, if it has them. */
 export const isWholeNotice = ({ takedowns, settings, account_id }: Members): boolean =>
   isOptional(takedowns, isTakedownList) &&
   isOptional(settings, isDomainSettings) &&

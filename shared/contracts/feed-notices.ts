@@ -1,23 +1,23 @@
 /**
- * What the links feed says beside links: which accounts and hosts are taken down, and the settings of domains. A notice has
- * the form of a deleted link under an alias that no link can have, so that processes of earlier versions, which know none,
- * read nothing else in it. `version` orders the notices of a subject as it does links.
+ * Notices: messages of the links feed that are not links. They contain the accounts and hosts that are taken down, and the
+ * settings of domains. A notice has the form of a deleted link under an alias that no link can have, so that versions without
+ * notices ignore it. `version` orders the notices of a subject as it does links.
  */
+import type { Fold } from "./feed-notices-checks.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
 
 /** Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it. */
 export type TakedownList = { accounts: readonly string[]; hosts: readonly string[] };
 
-/** What a custom domain answers where it has no link; every member is absent when it is off. */
+/** The settings of a custom domain; a setting that is off is absent. */
 export type DomainSettings = {
-  /** Where `/` leads. */
+  /** Destination of `/`. */
   root_url?: string;
-  /** Where an alias without a link leads. */
+  /** Destination of an alias without a link. */
   not_found_url?: string;
-  /** Where an expired link leads that has no URL of its own for that. */
+  /** Destination of an expired link that has no `expired_url`. */
   expired_url?: string;
-  /** Aliases are in lower case: all of them, or still some under both cases while the domain switches. */
-  fold?: "all" | "switching";
+  fold?: Fold;
   /** Files for apps, as JSON values. */
   apple_app_site_association?: unknown;
   assetlinks?: unknown;
@@ -28,24 +28,24 @@ export const TAKEDOWNS_ALIAS = "@takedowns";
 export const DOMAIN_ALIAS = "@domain";
 
 /**
- * The heartbeat of the feed: whether the stream has every link. It is the stream's last message every few seconds, so a
- * mirror that has it has what was published before it.
+ * The heartbeat of the feed: whether the stream has every link. It is published every few seconds, so a mirror that has it
+ * has all that was published before it.
  */
 export type Heartbeat = {
-  /** Whether the stream has every link; a link that it lacks then does not exist. */
+  /** Whether the stream has every link: then a link that it lacks does not exist. */
   complete: boolean;
   /** Version of the time when the stream was last filled: since then it has a newer version of each link. */
   epoch: number;
   /** Version of the database when it was published. */
   version: number;
-  /** How many links the stream has at least, as PostgreSQL counted a moment ago; in some of the heartbeats. */
+  /** Lower bound of the stream's links, as PostgreSQL counted a moment ago; only in some heartbeats. */
   links?: number;
 };
 
 export const encodeHeartbeat = (heartbeat: Heartbeat): Uint8Array =>
   new TextEncoder().encode(JSON.stringify(heartbeat));
 
-/** Decodes a heartbeat; undefined for those of earlier versions, which say nothing. */
+/** Decodes a heartbeat; undefined for those of earlier versions, which are empty. */
 export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
@@ -75,7 +75,7 @@ type Notice<Alias extends string, Content> = {
 } & Content;
 
 export type TakedownNotice = Notice<typeof TAKEDOWNS_ALIAS, { takedowns: TakedownList }>;
-/** The account is that of the domain; notices of earlier versions have none, and those of a domain without settings. */
+/** The account is the domain's. It is absent in notices of earlier versions, and of domains without settings. */
 export type DomainNotice = Notice<
   typeof DOMAIN_ALIAS,
   { settings: DomainSettings; account_id?: string }
@@ -104,7 +104,7 @@ export const domainNotice = (
   ...(accountId === undefined ? {} : { account_id: accountId }),
 });
 
-/** Whether a record of the feed is a notice, of whatever kind; never a link. */
+/** Whether a record of the feed is a notice. */
 export const isNotice = ({ alias }: Pick<LinkRecord, "alias">): boolean => alias.startsWith("@");
 
 export const isTakedownNotice = (record: LinkRecord | TakedownNotice): record is TakedownNotice =>

@@ -5,7 +5,7 @@ import * as z from "zod";
 const EARLIEST = Date.parse("0001-01-01T00:00:00Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Text that is no date is left to the schema that precedes this check. */
+/** Accepts text that is no date: the schema before this check rejects it. */
 const isWithinYears = (text: string): boolean => {
   const instant = Date.parse(text);
   return !(instant < EARLIEST || instant > LATEST);

@@ -1,6 +1,6 @@
 /**
- * Checks the extras of a message of the links feed, so that nothing throws that reads them later. What a later version may
- * have added is not malformed: {@link isUnderstood} says of it that this version lacks it.
+ * Checks the extras of a message of the links feed, so that no later reader of them throws. Additions of later versions are
+ * not malformed: {@link isUnderstood} returns that this version lacks them.
  */
 import { isIP } from "node:net";
 
@@ -20,7 +20,7 @@ import {
   type Members,
 } from "./member-checks.ts";
 
-/** Names of time zones that are known to exist, or not to: there are some 600. */
+/** Known names of time zones, and known invalid ones: there are some 600. */
 const ZONES_MAX = 1_000;
 
 const UINT32_MAX = 2 ** 32 - 1;
@@ -117,11 +117,11 @@ const CHECKS: Readonly<Record<keyof LinkExtras, (value: unknown) => boolean>> = 
   confirm: isBoolean,
 };
 
-/** Whether extras that this version understands are whole. */
+/** Whether the extras that this version understands are well formed. */
 export const isExtras = (extras: Members): extras is LinkExtras =>
   Object.entries(CHECKS).every(([member, check]) => isOptional(extras[member], check));
 
-/** Whether this version understands all of a link's extras, as far as they are such. */
+/** Whether this version understands all of a link's extras. */
 export function isUnderstood(extras: Members): boolean {
   const { rules, forward_path } = extras;
   return (

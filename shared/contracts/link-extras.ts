@@ -1,12 +1,12 @@
 /**
- * The extras of a link in the links feed: what decides beside its destination. Most links have none. A process that
- * meets extras which it does not understand must not guess: it treats the link as one that does not exist.
+ * The extras of a link in the links feed: settings that decide beside its destination. Most links have none. A process must
+ * not guess extras that it does not understand: it treats the link as one that does not exist.
  */
 
 import type { Uuid } from "../ids.ts";
 import type { ClickLimit } from "./click-limits.ts";
 
-/** A condition of a rule. With `not` it matches what it would otherwise not, but never what is unknown. */
+/** A condition of a rule. `not` inverts it, but an unknown value never matches. */
 export type Condition = {
   not?: boolean | undefined;
 } & (
@@ -36,7 +36,7 @@ const LISTED_TYPES = [
 
 type ListedType = (typeof LISTED_TYPES)[number];
 
-/** All conditions of a rule must match; of several rules the first that matches decides. */
+/** A rule matches when all its conditions match; the first rule that matches decides. */
 export type Rule = { id: Uuid; url: string; conditions: readonly Condition[] };
 
 /** A share of the visitors for each arm, in percent; the rest gets the link's own destination. */
@@ -51,7 +51,7 @@ export type Split = {
 /** The card that link-preview agents get instead of a redirect. */
 export type Preview = { title: string; description?: string; image?: string };
 
-/** Every member is absent when it is off. */
+/** A setting that is off is absent. */
 export type LinkExtras = {
   /** An operator has taken the link down. */
   taken_down?: true;
@@ -65,17 +65,17 @@ export type LinkExtras = {
   rules?: readonly Rule[];
   /** For requests that no rule matches. */
   split?: Split;
-  /** For agents that ask for a link to show a card of it; never for links with a password. */
+  /** The card for link-preview agents; never for links with a password. */
   preview?: Preview;
-  /** What becomes of a path beyond the alias: appended to the destination's, or left out. Absent: there is no such link. */
+  /** Whether a path beyond the alias is appended to the destination's or dropped. Absent: such a path is not found. */
   forward_path?: "append" | "ignore";
-  /** How often the link leads on. */
+  /** The most clicks that the link redirects. */
   limit?: ClickLimit;
   /** A page with a button comes first. */
   confirm?: true;
 };
 
-/** Members that change where a request in time leads; the others can be left out by a process that lacks them. */
+/** Members that can change the response before the link expires. A process that lacks the others can ignore them. */
 const DECIDING: readonly (keyof LinkExtras)[] = [
   "taken_down",
   "disabled",
@@ -102,6 +102,6 @@ export const CONDITION_TYPES: readonly string[] = [
   "schedule",
 ] satisfies readonly Condition["type"][];
 
-/** Whether a process that lacks the extras would lead visitors to where they must not get. */
+/** Whether a process that ignores the extras would redirect visitors to a wrong destination. */
 export const decides = (extras: LinkExtras): boolean =>
   DECIDING.some((member) => extras[member] !== undefined);

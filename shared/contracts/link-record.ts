@@ -1,6 +1,6 @@
 /**
- * The state of a short link in the links feed: all that a redirector needs, so that a redirect depends on no other
- * source. Each short link has its own NATS subject, which keeps only the last state.
+ * The state of a short link in the links feed: all that a redirector needs to know of it. Each short link has its own NATS
+ * subject, which keeps only the last state.
  */
 import type { Uuid } from "../ids.ts";
 import { isWholeNotice } from "./feed-notices-checks.ts";
@@ -42,7 +42,7 @@ export type ActiveLink = {
   password_hash: string | null;
   /** Whether the query of the short URL is forwarded to the destination. */
   forward_query: boolean;
-  /** What decides beside the destination; absent for most links. */
+  /** Settings that decide beside the destination; absent for most links. */
   extras?: LinkExtras;
   /** For the page about the link (`/alias+`), which reads the feed: redirectors do not cache it. */
   title?: string;
@@ -67,15 +67,15 @@ export type LinkRecord = ActiveLink | DeletedLink;
 /** Most bytes of a message of the feed. */
 export const LINK_RECORD_BYTES_MAX = 64 * 1024;
 
-/** What a message needs beside its record: headers, and the digits of a version to come. */
+/** Bytes of a message beside its record: headers, and more digits of later versions. */
 const MESSAGE_OVERHEAD_BYTES = 512;
 
 /** Most bytes of an encoded record. */
 export const ENCODED_LINK_BYTES_MAX = LINK_RECORD_BYTES_MAX - MESSAGE_OVERHEAD_BYTES;
 
 /**
- * A record as it is stored and published. A link whose extras decide is marked as deleted, with everything else beside
- * it: processes of versions without extras read it as a link that does not exist, and never lead to its destination.
+ * A record as it is stored and published. A link whose extras decide is marked as deleted, with all its other members:
+ * versions without extras read it as a link that does not exist, and never redirect to its destination.
  */
 export type LinkMessage =
   ActiveLink | DeletedLink | (Omit<ActiveLink, "state"> & { state: "deleted" });
@@ -95,9 +95,9 @@ export const encodeLinkRecord = (record: LinkRecord): Uint8Array =>
   encodeLinkMessage(toMessage(record));
 
 /**
- * Decodes a message of the feed to its record; undefined when the bytes are not one. Every member is checked, so that
- * nothing throws that reads the record later: one that is malformed must not stop the feed of all others. Members that this
- * version does not know are let through, and a link with extras that it does not understand is a deleted one.
+ * Decodes a message of the feed to its record; undefined when it is malformed. Every member is checked, so that no later
+ * reader of the record throws: a malformed record must not stop the feed. Members that this version does not know are kept,
+ * and a link with extras that it does not understand becomes a deleted one.
  */
 export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
   if (bytes.length > LINK_RECORD_BYTES_MAX) return undefined;
@@ -109,7 +109,7 @@ export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
   }
 }
 
-/** A decoder of UTF-8 that refuses other bytes: they would be shown as another link. */
+/** A decoder that rejects malformed UTF-8: replacement characters would make another link of it. */
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 function toRecord(message: Members): LinkRecord | undefined {
@@ -132,7 +132,7 @@ const ALIAS_LENGTH_MAX = 255;
 /** The most characters of a domain name (RFC 1035, 2.3.4). */
 const DOMAIN_LENGTH_MAX = 253;
 
-/** Domain and alias: what a subject and a path can have. */
+/** Checks that domain and alias can be part of a subject and of a path. */
 const KEY_PART = /^[!-.0-~]*$/;
 
 type Key = Pick<ActiveLink, "version" | "domain" | "alias">;
@@ -146,7 +146,7 @@ const hasKey = (message: Members): message is Members & Key =>
 const isKeyPart = (value: unknown, lengthMax: number): value is string =>
   isString(value) && value.length <= lengthMax && KEY_PART.test(value);
 
-/** Notices have the form of deleted links, and more beside it. */
+/** Notices have the form of deleted links, with further members. */
 const isDeletedLink = (message: Members & Key): message is Members & DeletedLink =>
   message["state"] === "deleted" &&
   !("extras" in message) &&

@@ -10,8 +10,8 @@ const CONDITIONS_MAX = 10;
 const VALUES_MAX = 50;
 
 /**
- * Most values of all conditions of a link. A redirector that has not kept a link's rules compiled compiles them for its
- * request: some tenths of a millisecond for so many.
+ * Most values of all conditions of a link. A redirector compiles them within a request if they are not cached: that takes
+ * some tenths of a millisecond for this number.
  */
 const LINK_VALUES_MAX = 1_000;
 
@@ -19,10 +19,10 @@ const LINK_VALUES_MAX = 1_000;
 const ID_LENGTH_MAX = 40;
 const NAME_LENGTH_MAX = 100;
 const VALUE_LENGTH_MAX = 255;
-/** A tag of BCP 47 that browsers send has few of its subtags. */
+/** A language tag that browsers send has few of BCP 47's subtags. */
 const LANGUAGE_LENGTH_MAX = 35;
 
-/** Codes of continents, as GeoIP data have them. */
+/** Codes of continents in GeoIP data. */
 export const CONTINENTS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"] as const;
 
 /** Kinds of devices. */
@@ -172,7 +172,7 @@ const rule = z
   })
   .meta({ id: "NewLinkRule" });
 
-/** Rules of a request. Too many values are an error of the first condition that has one of them. */
+/** Rules of a request. Too many values are an error of the condition that exceeds the limit. */
 export const rulesField = z
   .array(rule)
   .max(RULES_MAX)

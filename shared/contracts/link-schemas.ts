@@ -9,7 +9,7 @@ import { plainText } from "./text.ts";
 export const BULK_LINKS_MAX = 100;
 
 /**
- * Most of them with a password. Hashing one takes about 60 ms of a core, so a request takes at most 0.6 s of it.
+ * Most links with a password in one bulk request. One hash takes 60 ms of a core, so a request takes at most 0.6 s.
  */
 export const BULK_PASSWORDS_MAX = 10;
 
@@ -24,10 +24,10 @@ const UTM_LENGTH_MAX = 255;
 /** Most characters of a link's password, to bound the time to hash it. */
 const LINK_PASSWORD_LENGTH_MAX = 128;
 
-/** Most characters of an id that a client gives a link. */
+/** Most characters of an external id, which a client assigns to a link. */
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 
-/** An id that a client gives a link. */
+/** An external id. */
 export const externalId = plainText(EXTERNAL_ID_LENGTH_MAX).min(1);
 
 const utmValue = (name: string) =>

@@ -1,4 +1,4 @@
-/** Schemas of what decides beside a link's destination, as requests set it and as the API stores and returns it. */
+/** Schemas of a link's further settings, as requests set them and as the API stores and returns them. */
 import * as z from "zod";
 
 import { instant } from "./instant.ts";
@@ -6,7 +6,7 @@ import { previewField, previewResponse } from "./link-preview.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { splitField, splitResponse } from "./link-split.ts";
 
-/** What becomes of a path beyond the alias. */
+/** Whether a path beyond the alias is forwarded. */
 const forwardPath = z.enum(["append", "ignore"]);
 /** Most clicks of a limit. */
 const MAX_CLICKS = 1_000_000_000;
@@ -92,7 +92,7 @@ export const settingsFields = {
     }),
 };
 
-/** What a link can be for its visitors. */
+/** The status of a link for its visitors. */
 const LINK_STATUSES = [
   "active",
   "scheduled",
@@ -102,7 +102,7 @@ const LINK_STATUSES = [
   "taken_down",
 ] as const;
 
-/** Fields of a response; each but `status` is absent while it is off. */
+/** Fields of a response; a setting that is off is absent. `status` is always there. */
 export const settingsResponse = {
   status: z.enum(LINK_STATUSES).meta({ description: "What the link is for visitors now." }),
   starts_at: z.iso

@@ -1,6 +1,6 @@
 /**
- * The streams among which the links feed is divided; by default there is one. Each is a whole feed of the links that it
- * has: with a heartbeat and an epoch of its own, and with all notices, which thus come before the changes that follow them.
+ * The streams among which the links feed is divided; by default there is one. Each is a complete feed of its links, with its
+ * own heartbeat and epoch. Each has all notices, so that a notice precedes the changes that were made after it.
  */
 import * as z from "zod";
 
@@ -10,9 +10,9 @@ import type { LinkRecord } from "./link-record.ts";
 
 export type LinksStream = {
   name: string;
-  /** What all of its subjects begin with. */
+  /** The prefix of all its subjects. */
   root: string;
-  /** Which of how many it is. */
+  /** Its index, and the number of streams. */
   index: number;
   count: number;
 };
@@ -25,12 +25,12 @@ export const UNDIVIDED = {
   count: 1,
 } as const satisfies LinksStream;
 
-/** How many streams there may be: those that the users of deploy/nats/users.conf may use. */
+/** The allowed numbers of streams: those for which the users of deploy/nats/users.conf have permissions. */
 const COUNTS = ["1", "4"] as const;
 
 /**
- * The streams of a feed that is divided into so many. Their names and subjects say into how many: feeds of two numbers
- * are different feeds, so that one can be filled beside the other.
+ * The streams of a feed that is divided into this number. Names and subjects contain the number, so that feeds of two numbers
+ * can exist at the same time while one is filled.
  */
 export const linksStreams = (count: number): LinksStream[] =>
   count === 1
@@ -53,8 +53,8 @@ export const isInStream = (
   count === 1 || isNotice(link) || Bun.hash.crc32(`${link.domain}/${link.alias}`) % count === index;
 
 /**
- * A value of `LINKS_STREAMS`: into how many streams the feed is divided that redirectors follow, and behind a comma another
- * number of which there is a feed as well, while the number changes.
+ * A value of `LINKS_STREAMS`: the number of streams of the feed that redirectors follow, and after a comma that of a second
+ * feed, while the number changes.
  */
 export const envLinksStreams = envList("1")
   .pipe(z.array(z.enum(COUNTS, "must be 1 or 4, or both while that changes")).min(1))

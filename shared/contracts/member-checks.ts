@@ -3,12 +3,12 @@
 /** Most elements of a list: far more than the API allows, so that a later version may allow more. */
 const LIST_LENGTH_MAX = 1_000;
 
-/** What a `Date` can hold, in milliseconds (ECMA-262, 21.4.1.1). */
+/** The range of a `Date`, in milliseconds (ECMA-262, 21.4.1.1). */
 const INSTANT_MAX = 8.64e15;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** An absolute http or https URL without anything that would end the line of a header. */
+/** An absolute http or https URL without characters that would end the line of a header. */
 // oxlint-disable-next-line no-control-regex -- control characters are what it refuses
 const WEB_URL = /^https?:\/\/[^\u0000-\u0020\u007f]+$/;
 
@@ -35,13 +35,13 @@ export const isUuid = (value: unknown): value is string => isString(value) && UU
 export const isWebUrl = (value: unknown): value is string =>
   isString(value) && WEB_URL.test(value) && URL.canParse(value);
 
-/** Whether a value is absent, or as `check` wants it. */
+/** Whether a value is absent, or passes `check`. */
 export const isOptional = (value: unknown, check: (value: unknown) => boolean): boolean =>
   value === undefined || check(value);
 
-/** Whether a value is a list of elements that are all as `check` wants them. */
+/** Whether a value is a list whose elements all pass `check`. */
 export const isListOf = (value: unknown, check: (value: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length <= LIST_LENGTH_MAX && value.every(check);
 
-/** Whether a value is a list of texts, as many as there are: the message's own bytes bound them. */
+/** Whether a value is a list of texts, of any length: the message's size bounds it. */
 export const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isString);

@@ -1,13 +1,13 @@
-/** What a process says of itself to `shorthop status`: the answer to a request on {@link STATUS_SUBJECT}. */
+/** The status of a process for `shorthop status`: its response to a request on {@link STATUS_SUBJECT}. */
 import * as z from "zod";
 
-/** Every process answers requests on this subject; deploy/nats/users.conf says who may ask. */
+/** Every process responds to requests on this subject; deploy/nats/users.conf says who may send them. */
 export const STATUS_SUBJECT = "shorthop.status";
 
-/** Where who asks may wait for answers: in inboxes of NATS clients, also in those of one user (shared/nats.ts). */
+/** Reply subjects: inboxes of NATS clients, also those with a user's prefix (shared/nats.ts). */
 export const STATUS_REPLIES = /^_INBOX(?:_[\w-]+)?(?:\.[\w-]+)+$/;
 
-/** Figures of a process at this moment; each kind of process has its own. */
+/** Current values of a process; each kind of process has its own. */
 const figures = z.object({
   /** Open connections of a redirector. */
   connections: z.number(),

@@ -1,8 +1,8 @@
-/** Host names as people read them: `bücher.de` for `xn--bcher-kva.de`, unless that would deceive. */
+/** Readable host names: `bücher.de` for `xn--bcher-kva.de`, unless it looks like another name. */
 
-/** The labels that people can tell from others; of an alphabet each, or of those that are written together. */
+/** Labels that do not look like others: of one script, or of scripts that are written together. */
 const ALPHABETS: readonly RegExp[] = [
-  // Letters of European languages; not those of phonetics, which resemble others.
+  // Letters of European languages, without phonetic letters, which resemble others.
   /^[-0-9a-zß-öø-ÿāăąćĉċčďđēĕėęěĝğġģĥħĩīĭįĵķĺļľłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷźżž]+$/u,
   /^[-0-9\p{Script=Cyrillic}]+$/u,
   /^[-0-9\p{Script=Greek}]+$/u,
@@ -43,7 +43,7 @@ function readableLabel(label: string): string {
   return isReadable ? text : label;
 }
 
-/** The host that a browser opens for a text (UTS #46); undefined for one that no host can have. */
+/** The host that a browser opens for a text (UTS #46); undefined when it is no host. */
 function encodeHost(text: string): string | undefined {
   try {
     return new URL(`http://${text}`).hostname;
@@ -62,7 +62,7 @@ const BIAS = 72;
 const FIRST = 128;
 const LAST = 0x10_ff_ff;
 
-/** Decodes what follows `xn--` (RFC 3492, section 6.2); undefined if it is not Punycode. */
+/** Decodes the text after `xn--` (RFC 3492, section 6.2); undefined if it is not Punycode. */
 function decodePunycode(text: string): string | undefined {
   const end = text.lastIndexOf("-");
   const points = Array.from(text.slice(0, Math.max(0, end)), (character) =>

@@ -1,6 +1,7 @@
 /**
  * The streams of several regions (docs/regions.md). API and workers are in the hub. In a far region redirectors read a
- * mirror of `LINKS`, or of each stream of a divided feed, under the same name, and publish to a `CLICKS` of their own, which that of the hub takes as a source.
+ * mirror of each stream of the links feed, under the same name, and publish to the region's own `CLICKS`, which is a source
+ * of the hub's `CLICKS`.
  * Each region is a JetStream domain; requests and messages cross between them over leaf nodes.
  */
 import {
@@ -24,15 +25,15 @@ import {
 /** The JetStream domain of the hub (deploy/nats/hub.conf). */
 const HUB_DOMAIN = "hub";
 
-/** A stream that follows another hears from it at least every few seconds. */
+/** A mirror or source gets a message from its origin at least every few seconds. */
 const SILENCE_SECONDS_MAX = 30;
 
 /** The prefix of a domain's JetStream API, as the external API of a mirror or source. */
 const apiOf = (domain: string): string => `$JS.${domain}.API`;
 
 /**
- * Creates the streams of a far region: the mirrors of the links feed, and `CLICKS`. Changes nothing that exists. Throws when
- * a stream of links is there and no mirror: redirectors would answer 404 to every link.
+ * Creates the streams of a far region: the mirrors of the links feed, and `CLICKS`. Changes no existing stream. Throws when
+ * an existing stream of links is no mirror: redirectors would respond 404 to every link.
  */
 export async function createFarStreams(
   manager: JetStreamManager,
@@ -72,13 +73,13 @@ async function addMirror(manager: JetStreamManager, name: string, replicas: numb
     mirror: { name, external: { api: apiOf(HUB_DOMAIN), deliver: "" } },
     storage: StorageType.File,
     num_replicas: replicas,
-    // A mirror repeats the messages of its origin, but not that newer ones replaced them.
+    // A mirror copies the messages of its origin, but not their replacement by newer ones.
     max_msgs_per_subject: 1,
     allow_direct: true,
   });
 }
 
-/** In the hub: lets `CLICKS` take the segments of a far region. Changes nothing when it does. */
+/** In the hub: adds the segments of a far region to `CLICKS`. Changes nothing when it has them already. */
 export async function collectClicks(manager: JetStreamManager, region: string): Promise<void> {
   const { sources = [] } = (await manager.streams.info(CLICKS_STREAM)).config;
   const api = apiOf(region);
@@ -87,7 +88,7 @@ export async function collectClicks(manager: JetStreamManager, region: string): 
   await manager.streams.update(CLICKS_STREAM, { sources: [...sources, added] });
 }
 
-/** In the hub: no longer takes the segments of a region. */
+/** In the hub: removes a region's segments from the sources of `CLICKS`. */
 export async function forgetRegion(manager: JetStreamManager, region: string): Promise<boolean> {
   const { sources = [] } = (await manager.streams.info(CLICKS_STREAM)).config;
   const rest = sources.filter((source) => source.external?.api !== apiOf(region));
@@ -96,21 +97,21 @@ export async function forgetRegion(manager: JetStreamManager, region: string): P
   return true;
 }
 
-/** A stream that follows one of another region. */
+/** A mirror or source of a stream in another region. */
 export type RegionLink = {
   stream: string;
   /** The domain of the other region. */
   from: string;
-  /** Messages that it has not taken yet, when it last heard from the other region. */
+  /** Messages that it had not copied yet at its last contact with the other region. */
   lag: number;
-  /** Seconds since then; null when it never has. */
+  /** Seconds since that contact; null before the first one. */
   heard_seconds: number | null;
-  /** What is wrong, in words; null when nothing is. */
+  /** A problem in words; null without one. */
   problem: string | null;
 };
 
 /**
- * Reports what this region takes from others: in a far one its mirrors of the links feed, in the hub each source of
+ * Reports what this region copies from others: in a far region its mirrors of the links feed, in the hub each source of
  * `CLICKS`. Throws when there is no stream of links.
  */
 export async function readRegionLinks(manager: JetStreamManager): Promise<RegionLink[]> {
@@ -129,12 +130,12 @@ export async function readRegionLinks(manager: JetStreamManager): Promise<Region
   return links;
 }
 
-/** The server says which API it follows; the client's type does not know that. */
-type Followed = StreamSourceInfo & { external?: ExternalStream };
+/** The server returns the external API of a source; the client's type lacks it. */
+type FollowedSource = StreamSourceInfo & { external?: ExternalStream };
 
 function describe(
   stream: string,
-  { external, lag, active }: Followed,
+  { external, lag, active }: FollowedSource,
   stale: string | null,
 ): RegionLink {
   const heard = active < 0 ? null : Math.round(active / 1e9);
@@ -149,8 +150,8 @@ function describe(
 }
 
 /**
- * Why a mirror that hears from the hub has old links nevertheless: after the hub's `LINKS` was created anew, the mirror
- * waits until the new one has as many messages as the one before.
+ * Returns why a mirror has old links although it is connected to the hub: after the hub's `LINKS` was recreated, the mirror
+ * waits until the new stream has as many messages as the old one.
  */
 async function staleMirror(manager: JetStreamManager, stream: LinksStream): Promise<string | null> {
   try {

@@ -29,5 +29,5 @@ export const shareOrigin = z
 
 export const sharePassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENGTH.max);
 
-/** The breakdowns of a share; the API knows which there are. */
+/** The breakdowns of a share; the API checks their names. */
 export const shareBreakdowns = z.array(z.string()).max(BREAKDOWNS_MAX);

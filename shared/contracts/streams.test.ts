@@ -11,14 +11,13 @@ import {
   type StreamConfig,
 } from "nats";
 
+import { HOUR_MS } from "../durations.ts";
 import {
   CLICKS_SUBJECT,
   clicksStreamProblem,
   ensureDeadLettersStream,
   MissingSubjectError,
 } from "./streams.ts";
-
-const HOUR_MS = 3_600_000;
 
 const sound = {
   subjects: [CLICKS_SUBJECT],

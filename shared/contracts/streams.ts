@@ -1,7 +1,7 @@
 /**
- * The JetStream streams: `LINKS` (or those of `links-streams.ts`) carries the state of every short link to the redirectors, `CLICKS` carries segments
- * of clicks to the workers, `CLICKS_DLQ` is the dead-letter queue, `LIMITS` has the ledgers of click limits. The stream
- * settings used here need only nats-server 2.9.
+ * The JetStream streams: `LINKS` (or those of `links-streams.ts`) carries the state of every short link to the redirectors,
+ * `CLICKS` carries segments of clicks to the workers, `CLICKS_DLQ` is the dead-letter queue, `LIMITS` has the ledgers of
+ * click limits. These settings need nats-server 2.9 or later.
  */
 import {
   DiscardPolicy,
@@ -13,6 +13,7 @@ import {
   type StreamConfig,
 } from "nats";
 
+import { HOUR_MS, MINUTE_MS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
 import { decodeHeartbeat, type Heartbeat } from "./feed-notices.ts";
 import {
@@ -39,19 +40,18 @@ export const DEAD_LETTERS_SUBJECT = "clicks_dlq.segment";
 /** The ledgers of click limits: see `click-limits.ts`. */
 export const LIMITS_STREAM = "LIMITS";
 
-/** Subject of a limit's ledger. */
 export const limitSubject = (limit: Uuid): string => `limits.${limit}`;
 
 /** Most bytes of a ledger: it has 200 entries of some 70 bytes at most. */
 const LEDGER_BYTES_MAX = 32 * 1024;
 
 /**
- * Subject of the heartbeat in the links feed: an API process publishes one every few seconds, so that a redirector
- * knows how old its view is, also when its server is cut off from the others. A short link's subject is longer.
+ * Subject of the heartbeat of a stream of the links feed: an API process publishes one every few seconds, so that a redirector
+ * knows how old its links are, also when its server is cut off from the others. A short link's subject is longer.
  */
 export const heartbeatSubject = ({ root }: LinksStream): string => `${root}.heartbeat`;
 
-/** That of a feed that is not divided. */
+/** The heartbeat's subject of a feed that is not divided. */
 export const HEARTBEAT_SUBJECT = heartbeatSubject(UNDIVIDED);
 
 /** All subjects of a stream of the links feed. */
@@ -63,13 +63,11 @@ const CLICKS_MAX_AGE_HOURS = 72;
 /** The shortest expiry that an operator may set: it leaves time to notice that no worker runs. */
 const CLICKS_AGE_HOURS_MIN = 12;
 
-/** The share of its largest size from which workers delete the oldest segments that are stored. */
+/** Share of its maximum size from which workers delete the oldest stored segments. */
 export const CLICKS_TRIMMED_AT = 0.75;
 
 /** How long JetStream recognises a segment's id. Workers recognise older duplicates. */
 const CLICKS_DUPLICATE_WINDOW_MINUTES = 60;
-
-const MINUTE_MS = 60_000;
 
 /** JetStream's error code for a stream that does not exist. */
 export const STREAM_NOT_FOUND = 10_059;
@@ -82,6 +80,9 @@ export const WRONG_LAST_SEQUENCE = 10_071;
 
 /** JetStream's error code for a stream name in use with another configuration. */
 const STREAM_NAME_IN_USE = 10_058;
+
+/** JetStream's error codes for a consumer that exists with another configuration. */
+export const CONSUMER_EXISTS: ReadonlySet<number | undefined> = new Set([10_013, 10_105, 10_148]);
 
 /** A stream lacks a subject, and this process may not add it. Messages in the stream can still be consumed. */
 export class MissingSubjectError extends Error {
@@ -98,24 +99,24 @@ export const linkSubject = (
   { root }: LinksStream = UNDIVIDED,
 ): string => `${root}.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
 
-/** The subject of a short link, in whichever stream of the feed. */
+/** The subject of a short link, in any stream of the feed. */
 const LINK_SUBJECT = /^(?:links|links_\d+\.\d+)\.([^.]+)\.([^.]+)$/;
 
-/** The short link of a subject of the feed; undefined for a subject that is none, such as that of the heartbeat. */
+/** The short link of a subject of the feed; undefined for other subjects, such as that of the heartbeat. */
 export function shortLinkOfSubject(subject: string): { domain: string; alias: string } | undefined {
   const [, domain, alias] = LINK_SUBJECT.exec(subject) ?? [];
   if (domain === undefined || alias === undefined) return undefined;
   return { domain: domain === "_" ? DEFAULT_DOMAIN : domain.replaceAll("_", "."), alias };
 }
 
-/** Decodes the message of a short link's subject; undefined when it is malformed, or is about another link. */
+/** Decodes the message of a short link's subject; undefined when it is malformed, or has the record of another link. */
 export function decodeLinkMessage(subject: string, bytes: Uint8Array): LinkRecord | undefined {
   const record = decodeLinkRecord(bytes);
   const link = shortLinkOfSubject(subject);
   return record?.domain === link?.domain && record?.alias === link?.alias ? record : undefined;
 }
 
-/** Reads the last heartbeat of a stream of the feed; undefined before the first one, and for those of earlier versions. */
+/** Reads the last heartbeat of a stream of the feed; undefined if there is none, or if it is of an earlier version. */
 export async function readHeartbeat(
   manager: JetStreamManager,
   stream: LinksStream = UNDIVIDED,
@@ -153,7 +154,7 @@ export const ensureLinksStream = (
     duplicate_window: nanos(1_000),
   });
 
-/** Creates the stream of ledgers of click limits unless it exists. Each subject keeps its last ledger, for good. */
+/** Creates the stream of ledgers of click limits unless it exists. Each subject keeps its last ledger for ever. */
 export const ensureLimitsStream = (manager: JetStreamManager, replicas: number): Promise<void> =>
   ensureStream(manager, {
     num_replicas: replicas,
@@ -187,7 +188,7 @@ export async function ensureClicksStream(
     storage: StorageType.File,
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.New,
-    max_age: nanos(CLICKS_MAX_AGE_HOURS * 60 * MINUTE_MS),
+    max_age: nanos(CLICKS_MAX_AGE_HOURS * HOUR_MS),
     max_bytes: bytesMax,
     duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
   });
@@ -206,7 +207,7 @@ export function clicksStreamProblem(config: StreamConfig): string | undefined {
     return "it keeps messages only for connected consumers";
   if (config.discard !== DiscardPolicy.New) return "it drops old messages when it is full";
   if (config.max_msgs_per_subject > 0) return "it limits the messages of a subject";
-  const hours = config.max_age / nanos(60 * MINUTE_MS);
+  const hours = config.max_age / nanos(HOUR_MS);
   if (hours > 0 && hours < CLICKS_AGE_HOURS_MIN) {
     return `it drops messages after ${hours} hours`;
   }
@@ -233,17 +234,17 @@ export const ensureDeadLettersStream = (
     duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
   });
 
-type WantedStream = Partial<StreamConfig> & { name: string; subjects: string[] };
+type StreamSettings = Partial<StreamConfig> & { name: string; subjects: string[] };
 
-async function ensureStream(manager: JetStreamManager, wanted: WantedStream): Promise<void> {
+async function ensureStream(manager: JetStreamManager, settings: StreamSettings): Promise<void> {
   try {
-    const { config } = await manager.streams.info(wanted.name);
+    const { config } = await manager.streams.info(settings.name);
     // A mirror of a far region has no subjects of its own (regions.ts).
-    if (config.mirror === undefined) await addSubjects(manager, wanted, config.subjects);
+    if (config.mirror === undefined) await addSubjects(manager, settings, config.subjects);
   } catch (error) {
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
     try {
-      await manager.streams.add(wanted);
+      await manager.streams.add(settings);
     } catch (addError) {
       // Another process created it in between, perhaps with the operator's settings.
       if (jetStreamErrorCode(addError) !== STREAM_NAME_IN_USE) throw addError;
@@ -257,7 +258,7 @@ async function ensureStream(manager: JetStreamManager, wanted: WantedStream): Pr
  */
 async function addSubjects(
   manager: JetStreamManager,
-  { name, subjects }: WantedStream,
+  { name, subjects }: StreamSettings,
   present: readonly string[],
 ): Promise<void> {
   const missing = subjects.filter((subject) => !present.includes(subject));

@@ -14,10 +14,10 @@ export const plainText = (lengthMax: number) =>
     .refine((text) => !hasControlCharacter(text), "must not hold control characters");
 
 /**
- * Beginnings that a spreadsheet can interpret as a formula, also in full width (OWASP, "CSV injection"), and behind blanks
- * and invisible characters, which some leave out.
+ * Beginnings that a spreadsheet can interpret as a formula (OWASP, "CSV injection"): also in full width, and after spaces and
+ * invisible characters, which some spreadsheets ignore.
  */
 export const FORMULA = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
 
-/** As {@link FORMULA}, also behind the apostrophes that escape one: where these get one more, each text stays its own. */
+/** Like {@link FORMULA}, also after the apostrophes that escape one: one more is added, so that texts stay distinct. */
 export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;

@@ -29,7 +29,7 @@ export function parseWebUrl(text: string): { original: string; url: URL } | { pr
     return { problem: "The URL must be an http or https URL." };
   }
   if (url.href.length > URL_LENGTH_MAX) return TOO_LONG;
-  // The parser removes an empty user name, but people would still read one.
+  // The parser removes an empty user name, but people would still see it.
   if (authority.includes("@")) {
     return { problem: "The URL must not hold a user name or a password." };
   }

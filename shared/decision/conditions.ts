@@ -7,13 +7,13 @@ import type { RequestFacts } from "./facts.ts";
 import { isLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";
 
-/** Whether a condition matches, and the value of the request that it was decided by; null when that is unknown. */
+/** Whether a condition matches, and the request's value that it tested; null when that is unknown. */
 export type CompiledCondition = {
   matches(facts: RequestFacts): boolean;
   actual(facts: RequestFacts): string | null;
 };
 
-/** Reads a value of the request, and tests it. What is unknown matches neither a condition nor its opposite. */
+/** Reads a value of the request, and tests it. An unknown value matches neither a condition nor its inverse. */
 function compile<Value>(
   not: boolean,
   read: (facts: RequestFacts) => Value | undefined,
@@ -32,10 +32,10 @@ function compile<Value>(
   };
 }
 
-/** Memory of compiled conditions that links share, so that thousands of links need little for theirs. */
+/** Most memory of compiled conditions that links share, so that equal conditions of many links need memory only once. */
 const SHARED_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A longer condition, as JSON, is the link's own. */
+/** Most characters, as JSON, of a condition that links share. */
 const SHARED_LENGTH_MAX = 256;
 
 const CONDITION_BYTES = 1_000;
@@ -43,7 +43,7 @@ const VALUE_BYTES = 150;
 
 const shared = new LRUCache<string, CompiledCondition>({ maxSize: SHARED_BYTES_MAX });
 
-/** Compiles a condition. Throws for values that the API would have refused. */
+/** Compiles a condition. Throws for values that the API rejects. */
 export function compileCondition(condition: Condition): CompiledCondition {
   const json = JSON.stringify(condition);
   if (json.length > SHARED_LENGTH_MAX) return compileNew(condition);
@@ -54,7 +54,7 @@ export function compileCondition(condition: Condition): CompiledCondition {
   return compiled;
 }
 
-/** Bytes of memory that a condition takes with its values, parsed and compiled: roughly and at most, as measured. */
+/** Upper bound of the memory of a compiled condition with its values, in bytes, as measured. */
 export const compiledBytes = (condition: Condition): number =>
   CONDITION_BYTES + VALUE_BYTES * ("in" in condition ? (condition.in?.length ?? 0) : 0);
 
@@ -93,13 +93,13 @@ function compileNew(condition: Condition): CompiledCondition {
   }
 }
 
-/** The API has put the values of these conditions into the case that the facts have. */
+/** Conditions whose values have the same case as the facts: the API has converted them. */
 const READERS: Record<
   "country" | "continent" | "referrer",
   (facts: RequestFacts) => string | undefined
 > = {
   country: (facts) => facts.location()?.country,
-  // A database that has no continents says "" for each.
+  // A database without continents has "" for each.
   continent: (facts) => facts.location()?.continent || undefined,
   referrer: (facts) => facts.source(),
 };

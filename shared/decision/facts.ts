@@ -1,4 +1,4 @@
-/** What rules can know of a request. */
+/** The facts of a request that rules can use. */
 import type { Agent } from "../visitors/user-agent.ts";
 import { createParameters } from "./parameters.ts";
 
@@ -7,7 +7,7 @@ export type AgentNames = { names: Names; lower: Names };
 
 type Names = { browser: string; os: string; device: string };
 
-/** Facts are read when a rule first needs them: most links ask for none. */
+/** A fact is read when a rule first needs it: most links need none. */
 export type RequestFacts<Names extends AgentNames = AgentNames> = {
   /** Unix milliseconds. */
   now: () => number;
@@ -15,9 +15,9 @@ export type RequestFacts<Names extends AgentNames = AgentNames> = {
   address: () => string;
   /** Country and continent of the address; undefined without data. */
   location: () => { country: string; continent: string } | undefined;
-  /** The header `User-Agent`, as far as a click keeps it: each byte is one character. */
+  /** The part of the header `User-Agent` that a click has, with one character for each byte. */
   userAgent: () => string;
-  /** undefined when it may not be parsed now. */
+  /** The parsed user agent; undefined when it may not be parsed now. */
   agent: () => Names | undefined;
   /** The preferred language, in lower case; "" for none. */
   language: () => string;
@@ -27,15 +27,15 @@ export type RequestFacts<Names extends AgentNames = AgentNames> = {
   parameter: (name: string) => readonly string[];
 };
 
-/** Where facts are read from; `query` is that of the short URL, without `?`. */
+/** The functions that read the facts; `query` is that of the short URL, without `?`. */
 export type FactSources<Names extends AgentNames = AgentNames> = Omit<
   RequestFacts<Names>,
   "parameter"
 > & { query: () => string };
 
 /**
- * Returns the facts of a request. What must be parsed or looked up is read from `sources` when a condition first asks,
- * and then kept: a link has up to 200 conditions, and its visitors choose what there is to parse. After `forget` the facts
+ * Returns the facts of a request. A fact that must be parsed or looked up is read from `sources` when a condition first needs
+ * it, and then cached: a link has up to 200 conditions, and visitors choose the input that is parsed. After `forget` the facts
  * are those of the next request.
  */
 export function rememberFacts<Names extends AgentNames>(

@@ -1,6 +1,6 @@
 /** The language that a visitor prefers. */
 
-/** Entries of a header, and parameters of one, that are looked at. Browsers send a dozen, with one parameter at most. */
+/** Most entries of a header that are read, and most parameters of an entry. Browsers send a dozen, with one parameter at most. */
 const ENTRIES_MAX = 64;
 const PARAMETERS_MAX = 4;
 
@@ -8,9 +8,9 @@ const PARAMETERS_MAX = 4;
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * Returns the language of the highest weight in `Accept-Language`, in lower case: the first one, where several have it.
- * "" when there is none. Languages of lower weight do not count: browsers send `de,en-US;q=0.9` for people who read
- * German. Only the first 64 are looked at (`ENTRIES_MAX`).
+ * Returns the first language of the highest weight in `Accept-Language`, in lower case; "" when there is none. Languages of
+ * lower weight do not count: browsers send `de,en-US;q=0.9` for people who read German. Only the first 64 entries are read
+ * (`ENTRIES_MAX`).
  */
 export function preferredLanguage(header: string): string {
   let preferred = "";
@@ -25,7 +25,7 @@ export function preferredLanguage(header: string): string {
   return preferred === "*" ? "" : preferred;
 }
 
-/** Returns 0, which makes a language not acceptable, also for a weight that is not valid. */
+/** Parses a weight. Returns 0, which makes a language not acceptable, also for an invalid weight. */
 function weightOf(parameters: readonly string[]): number {
   const parameter = parameters.map((text) => text.trim()).find((text) => /^q\s*=/i.test(text));
   if (parameter === undefined) return 1;

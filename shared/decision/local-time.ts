@@ -1,13 +1,13 @@
 /** Local times of time zones. */
+import { MINUTE_MS } from "../durations.ts";
 import { cached } from "../visitors/cache.ts";
 
-const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1_440;
 
 /** Offsets of time zones change on quarter hours of UTC only. */
 const QUARTER_MS = 15 * MINUTE_MS;
 
-/** Time zones whose offset is kept; there are some 600 names. Asking for one takes microseconds. */
+/** Time zones whose offset is cached; there are some 600 names. To compute an offset takes microseconds. */
 const ZONES_MAX = 1_000;
 
 const zones = cached(ZONES_MAX, (_timeZone: string) => ({ quarter: NaN, offset: 0 }));

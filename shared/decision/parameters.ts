@@ -1,6 +1,6 @@
 /** The parameters of a short URL, as conditions read them. */
 
-/** The parameters of a query that conditions look at; forwarding merges as many. Those behind them are not there. */
+/** Most parameters of a query that conditions read, and that forwarding merges. Further ones are ignored. */
 const PARAMETERS_MAX = 256;
 
 const NO_VALUES: readonly string[] = [];
@@ -8,13 +8,13 @@ const NO_VALUES: readonly string[] = [];
 export type Parameters = {
   /** The values of a parameter. */
   valuesOf(name: string): readonly string[];
-  /** Reads the query anew when it is asked for next. */
+  /** Makes the next call of `valuesOf` read the query again. */
   forget(): void;
 };
 
 /**
- * The parameters of a query (without `?`), which is read and parsed once, when the first parameter is asked for. Searching
- * them takes microseconds at most; those who ask often for one name get its values from the search before.
+ * The parameters of a query (without `?`). The query is read and parsed once, when the first parameter is read. A search takes
+ * microseconds at most; the values of the last name are cached.
  */
 export function createParameters(readQuery: () => string): Parameters {
   let parameters: URLSearchParams | undefined;
@@ -40,9 +40,9 @@ export function createParameters(readQuery: () => string): Parameters {
   };
 }
 
-/** The part of a query that has its first {@link PARAMETERS_MAX} parameters; between two `&` without text is none. */
+/** The part of a query that has its first {@link PARAMETERS_MAX} parameters. Empty text between two `&` is no parameter. */
 function firstParameters(query: string): string {
-  // Each takes a character, and a separator.
+  // Each takes at least a character and a separator.
   if (query.length <= 2 * PARAMETERS_MAX) return query;
   let count = 0;
   for (let start = 0; start < query.length;) {

@@ -1,13 +1,13 @@
-/** Splits: which share of a link's visitors an arm gets. */
+/** Splits: divide a link's visitors among its arms. */
 import type { Split } from "../contracts/link-extras.ts";
 
-/** An arm, and the percentages of visitors before it and with it. */
+/** An arm, and the sum of the percentages up to it. */
 type Share<Arm> = { arm: Arm; end: number };
 
 /**
- * Returns the arm of a visitor; undefined for the rest, whom the link's own destination gets. The same visitor has the
- * same arm on every redirector, without a cookie: the arm follows from a hash (xxHash) of address and user agent under
- * the link's own random key. A change of weights moves only as many visitors as it must between neighbouring arms.
+ * Returns the arm of a visitor; undefined for visitors who get the link's own destination. The same visitor has the same arm
+ * on every redirector, without a cookie: the arm depends on a hash (xxHash) of address and user agent with the link's own
+ * random key. A change of weights moves as few visitors as possible between neighbouring arms.
  */
 export function createSplit<Arm>(
   { key, arms }: Pick<Split, "key" | "arms">,

@@ -1,5 +1,5 @@
 /**
- * Decides where a request for a link leads: the one implementation of rules. The redirector and the API's explanation
+ * Decides the destination of a request for a link: the one implementation of rules. The redirector and the API's explanation
  * both use it, so that they cannot differ.
  */
 import type { LinkExtras, Rule } from "../contracts/link-extras.ts";
@@ -9,15 +9,15 @@ import { compileCondition, type CompiledCondition } from "./conditions.ts";
 import type { RequestFacts } from "./facts.ts";
 import { createSplit } from "./split.ts";
 
-/** Most characters of a request's value that an explanation repeats, for each condition: a condition's own have as many. */
+/** Most characters of a request's value in an explanation, for each condition: as many as a condition's own values have. */
 const ACTUAL_LENGTH_MAX = 255;
 
-/** Where a request leads instead of to the link's own destination. */
+/** A destination other than the link's own. */
 export type Target = { kind: "rule" | "arm"; id: Uuid; url: string };
 
 type CompiledRule = { rule: Rule; target: Target; conditions: readonly CompiledCondition[] };
 
-/** What decides about the requests for a link that has extras. */
+/** The compiled rules and split of a link. */
 export type Targets = {
   /** Returns the target of a request; undefined for the link's own destination. */
   choose(facts: RequestFacts): Target | undefined;
@@ -29,11 +29,11 @@ type RuleExplanation = {
   id: string;
   url: string;
   matched: boolean;
-  /** `actual` is the value of the request, or its beginning; null when it is unknown. */
+  /** `actual` is the value of the request, perhaps truncated; null when it is unknown. */
   conditions: { type: string; matched: boolean; actual: string | null }[];
 };
 
-/** Compiles what decides about a link's requests. */
+/** Compiles the rules and the split of a link. */
 export function compileTargets({ rules = [], split }: LinkExtras): Targets {
   const compiled: CompiledRule[] = rules.map((rule) => ({
     rule,
@@ -59,7 +59,7 @@ export function compileTargets({ rules = [], split }: LinkExtras): Targets {
   };
 }
 
-/** Shortens a text, and says so by `…`. */
+/** Truncates a text, and marks that with `…`. */
 const shorten = (text: string | null): string | null =>
   text !== null && text.length > ACTUAL_LENGTH_MAX
     ? `${truncateText(text, ACTUAL_LENGTH_MAX - 1)}…`

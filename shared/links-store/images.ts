@@ -1,7 +1,7 @@
 /**
- * Where images of the links store are kept: files of SQLite with all links and the position in the feed behind them,
- * compressed, in a directory or in an S3-compatible store. The name of each has the format of the store, when it was made,
- * the position in each stream of the feed and the SHA-256 of the file.
+ * Images of the links store: compressed SQLite files with all links, and with the position in the feed up to which they have
+ * its changes. They are stored in a directory or in an S3-compatible store. An image's name has the format of the store, its
+ * time, the position in each stream of the feed, and the SHA-256 of the file.
  */
 import { createHash } from "node:crypto";
 import {
@@ -42,22 +42,22 @@ export const imageVariables = {
   S3_SECRET_ACCESS_KEY: z.string().optional(),
 };
 
-/** Where images are kept, as configured. */
+/** The configured storage of images. */
 export type ImagesPlace = z.output<z.ZodObject<typeof imageVariables>>;
 
 export const imagesPlaceOf = (config: ImagesPlace): ImagesPlace =>
   z.object(imageVariables).parse(config);
 
-/** A stored image: when it was made, and the position in the feed behind which it lacks changes. */
+/** A stored image: its time, and the position in the feed up to which it has all changes. */
 type Image = { name: string; madeAt: Date } & ImagePosition;
 
-/** The epoch of a stream whose links an image has, and a message of the stream. */
+/** The epoch of a stream, and the sequence of a message in it. */
 type StreamPosition = Pick<FeedState, "epoch" | "sequence">;
 
-/** The position of an image in the feed: in its stream, or in the first of a feed that is divided and in the others. */
+/** The position of an image in the feed: in its one stream, or in the first and the other streams of a divided feed. */
 export type ImagePosition = StreamPosition & { others?: readonly StreamPosition[] };
 
-/** The positions in each stream of the feed, in their order. */
+/** The positions in all streams of the feed, in their order. */
 export const positionsOf = ({ epoch, sequence, others = [] }: ImagePosition): StreamPosition[] => [
   { epoch, sequence },
   ...others,
@@ -69,22 +69,22 @@ export const toPosition = ([first, ...others]: readonly StreamPosition[]):
   first === undefined || others.length === 0 ? first : { ...first, others };
 
 export type Images = {
-  /** The images of this version's format, the newest first. */
+  /** The images of this version's format, newest first. */
   list(): Promise<Image[]>;
-  /** Compresses a file and stores it; returns its name. Only a whole one gets a name that `list` returns. */
+  /** Compresses a file and stores it; returns its name. `list` returns it only when it is stored completely. */
   add(path: string, position: ImagePosition): Promise<string>;
-  /** Reads an image into a file; throws when it is not what was stored, or when nothing comes for half a minute. */
+  /** Reads an image into a file; throws when its hash differs, or when no data arrives for half a minute. */
   read(name: string, path: string, signal: AbortSignal): Promise<void>;
   remove(name: string): Promise<void>;
-  /** A folder for the file that is to be added. */
+  /** A folder for the file before it is added. */
   workDir: string;
 };
 
-/** What a place must do; the rest is the same for all of them. */
+/** The operations that differ between a directory and a bucket. */
 type Storage = {
   workDir: string;
   names(): Promise<string[]>;
-  /** Takes a file over, which may be removed afterwards. */
+  /** Stores a file by copying or moving it. */
   put(name: string, path: string): Promise<void>;
   stream(name: string): Readable;
   remove(name: string): Promise<void>;
@@ -94,10 +94,10 @@ const PREFIX = STORE_NAME.replace(/\.sqlite$/, "");
 const NAME =
   /^(links-\d{1,3})_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z)((?:_\d{1,16}_\d{1,16})+)_([0-9a-f]{64})\.sqlite\.zst$/;
 
-/** A read that gets nothing for so long is given up. */
+/** Time without data after which a read fails. */
 const STALL_MS = 30_000;
 
-/** Opens the place of the images; undefined when none is configured. */
+/** Opens the storage of images; undefined when none is configured. */
 export function openImages(place: ImagesPlace): Images | undefined {
   const { LINKS_IMAGES } = place;
   if (LINKS_IMAGES === undefined) return undefined;
@@ -120,7 +120,7 @@ export function openImages(place: ImagesPlace): Images | undefined {
           tap((chunk) => hash.update(chunk)),
           createWriteStream(compressed),
         );
-        // Whatever the umask is: redirectors are other users, of the directory's group.
+        // Independent of the umask: redirectors are other users, in the directory's group.
         chmodSync(compressed, 0o640);
         const madeAt = new Date().toISOString().replaceAll(":", "-");
         const numbers = positionsOf(position).map((at) => `${at.epoch}_${at.sequence}`);
@@ -172,7 +172,7 @@ function toImage(name: string): Image | undefined {
   };
 }
 
-/** Passes bytes on, and to a function. */
+/** Passes bytes through, and each chunk to a function. */
 const tap = (use: (chunk: Buffer) => void): Transform =>
   new Transform({
     transform(chunk: Buffer, _encoding, next) {
@@ -184,7 +184,7 @@ const tap = (use: (chunk: Buffer) => void): Transform =>
 function openDirectory(dir: string): Storage {
   return {
     workDir: dir,
-    // Who makes images makes the directory.
+    // The process that writes images creates the directory.
     names: () => Promise.resolve(existsSync(dir) ? readdirSync(dir) : []),
     async put(name, path) {
       const file = await open(path);
@@ -201,7 +201,7 @@ function openDirectory(dir: string): Storage {
   };
 }
 
-/** On the disk, and not in memory as `/tmp` may be. */
+/** On disk: `/tmp` can be in memory. */
 const BUCKET_WORK_DIR = "/var/tmp";
 
 function openBucket(

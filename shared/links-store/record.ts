@@ -1,6 +1,5 @@
 /**
- * Encodes a short link's record in bytes. What a redirect needs of it is adjacent, so that a redirect touches few
- * cache lines.
+ * Encodes a short link's record in bytes. The fields that a redirect needs are adjacent, so that it touches few cache lines.
  *
  * Little-endian, padded to a multiple of 8 bytes:
  *   f64 version, f64 expiry in Unix milliseconds, u16 lengths of key, destination and password hash,
@@ -9,10 +8,10 @@
  *   only of a link with extras or UTM parameters: u16 length of them, both as one JSON object
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
-import { ID_BYTES, readUuid, writeUuid } from "../contracts/click-segment.ts";
 import type { LinkExtras } from "../contracts/link-extras.ts";
 import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
 import type { LinkFacts } from "../takedowns/covers.ts";
+import { ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
 
 /** The part of a link that a redirect and its click need. */
 export type CachedLink = {
@@ -48,7 +47,7 @@ const FORWARD_QUERY = 16;
 /** The link was requested since it was written, or since eviction last passed over it. */
 const REFERENCED = 32;
 const EXTRAS = 64;
-/** The link is taken down with its account or with a host that it leads to. */
+/** The link is taken down with its account or with a host of its destinations. */
 const TAKEN_DOWN = 128;
 
 const EXTRAS_LENGTH_BYTES = 2;
@@ -66,7 +65,7 @@ export function linkOfKey(key: string): { domain: string; alias: string } {
   return { domain: key.slice(0, slash), alias: key.slice(slash + 1) };
 }
 
-/** The bytes that a record takes once it is written. */
+/** The bytes of a record once it is written. */
 export function sizeOf(record: LinkRecord): number {
   const keyLength = Buffer.byteLength(keyOf(record));
   if (record.state === "deleted") return align(KEY + keyLength);
@@ -77,13 +76,13 @@ export function sizeOf(record: LinkRecord): number {
   return align(KEY + keyLength + 2 * ID_BYTES + texts + extrasSize);
 }
 
-/** What is written of extras and UTM parameters; undefined for most links. */
+/** Extras and UTM parameters as they are written; undefined for most links. */
 function extrasJson({ extras, utm }: ActiveLink): string | undefined {
   if (utm !== undefined) return JSON.stringify({ ...extras, utm } satisfies CachedExtras);
   return extras === undefined ? undefined : JSON.stringify(extras);
 }
 
-/** The bytes that the record at `at` takes. */
+/** The size in bytes of the record at `at`. */
 export function sizeAt(bytes: Buffer, at: number): number {
   const end = keyEnd(bytes, at);
   const flags = flagsAt(bytes, at);
@@ -166,11 +165,11 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
   };
 }
 
-/** Parses the extras of a link that has some. They were checked when the record was decoded. */
+/** Parses the extras of a link that has any. They were checked when the record was decoded. */
 export const parseExtras = ({ bytes, start, end }: ByteSlice): CachedExtras =>
   JSON.parse(bytes.toString("utf8", start, end));
 
-/** The members of a record that {@link extrasJson} has joined. */
+/** Splits the JSON of {@link extrasJson} into members of a record. */
 function splitExtras({ utm, ...extras }: CachedExtras): Pick<ActiveLink, "extras" | "utm"> {
   if (utm === undefined) return { extras };
   return Object.keys(extras).length === 0 ? { utm } : { extras, utm };
@@ -206,7 +205,7 @@ export function readLink(bytes: Buffer, at: number, link: CachedLink): CachedSta
   return (flags & ACTIVE) === 0 ? null : "taken_down";
 }
 
-/** What of the record at `at` takedowns look at; undefined for a deleted link. */
+/** The fields of the record at `at` that takedowns use; undefined for a deleted link. */
 export function readFacts(bytes: Buffer, at: number): LinkFacts | undefined {
   const flags = flagsAt(bytes, at);
   if ((flags & ACTIVE) === 0) return undefined;
@@ -259,7 +258,7 @@ const readPassword = (bytes: Buffer, at: number, start: number): string =>
 
 export const versionAt = (bytes: Buffer, at: number): number => bytes.readDoubleLE(at + VERSION);
 
-/** Where the key of the record at `at` ends; it begins {@link KEY} bytes after `at`. */
+/** The end of the key of the record at `at`; it begins {@link KEY} bytes after `at`. */
 export const keyEnd = (bytes: Buffer, at: number): number =>
   at + KEY + lengthAt(bytes, at + KEY_LENGTH);
 

@@ -1,4 +1,4 @@
-/** The file of a links store: its tables, and what it knows of the links feed. */
+/** The file of a links store: its tables, and its state of the links feed. */
 import type { Database } from "bun:sqlite";
 
 import type { LinkRecord } from "../contracts/link-record.ts";
@@ -6,27 +6,27 @@ import { UNDIVIDED } from "../contracts/links-streams.ts";
 import { keyOf } from "./record.ts";
 import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
 
-/** The format of the file is part of its name: another version that has another format fills a file of its own. */
+/** The file's name has its format: a version with another format fills its own file. */
 export const STORE_NAME = "links-1.sqlite";
 
-/** The state of a stream of the feed that the store has. */
+/** The store's state of one stream of the feed. */
 export type FeedState = {
-  /** The stream, by its creation time; null before the first one. */
+  /** The creation time of the stream, which identifies it; null before the first one. */
   stream: string | null;
   /** Its last message that is in the store. */
   sequence: number;
-  /** Whether the store has every link: what it lacks does not exist. */
+  /** Whether the store has every link: a link that it lacks does not exist. */
   complete: boolean;
-  /** The epoch of the feed whose links it has (see `Heartbeat`). */
+  /** The epoch of the feed (see `Heartbeat`). */
   epoch: number;
-  /** When the last heartbeat came, in Unix milliseconds; 0 before the first one. */
+  /** Time of the last heartbeat, in Unix milliseconds; 0 before the first one. */
   confirmed_at: number;
   /** Messages of the stream that are not in the store yet. */
   pending: number;
-  /** How many links the store has fewer than PostgreSQL; 0 when it has all, or when that is not known. */
+  /** Number of links that PostgreSQL has and the store lacks; 0 when that is unknown. */
   lacks: number;
   /**
-   * How many links the store has, as counted with every change, and the state at which it was: a version that does not count
+   * Number of links in the store, updated with every change, and the state to which it belongs: a version that does not count
    * changes that state, but not this.
    */
   counted: { links: number; sequence: number; epoch: number } | null;
@@ -43,17 +43,17 @@ export const EMPTY_FEED: FeedState = {
   counted: null,
 };
 
-/** A row to write, unless the store has one of the same or a higher version. */
+/** A row to write, unless the store has a row of the same or a higher version. */
 export type Change = { key: string; version: number; row: Buffer };
 
-/** The change by a record, which was decoded from a message of the feed. */
+/** The change by a record that was decoded from a message of the feed. */
 export const toChange = (record: LinkRecord, message: Uint8Array): Change => ({
   key: keyOf(record),
   version: record.version,
   row: encodeStoredRecord(record, message),
 });
 
-/** The change by a malformed record of a link: what the store has of it stays, if it has anything. */
+/** The change by a malformed record of a link: an existing row of the link stays. */
 export const toMalformed = (link: Pick<LinkRecord, "domain" | "alias">): Change => ({
   key: keyOf(link),
   version: 0,
@@ -68,16 +68,16 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS feed (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
 
-/** Whether a row is that of a link, in SQL: neither of a deleted one, nor of a notice (see `stored-record.ts`). */
+/** SQL condition for rows of links, neither deleted ones nor notices (see `stored-record.ts`). */
 const IS_LINK = "substr(record, 5, 1) = x'00'";
 
-/** What writing a change did: whether it changed the row, and how many links there are more. */
-export type Written = { changed: boolean; links: number };
+/** The result of writing a change: whether the row changed, and the difference in the number of links. */
+export type WriteResult = { changed: boolean; links: number };
 
-const NOT_WRITTEN: Written = { changed: false, links: 0 };
+const NOT_WRITTEN: WriteResult = { changed: false, links: 0 };
 
-/** Prepares writing changes: each call writes one, unless the store has one of the same or a higher version. */
-export function preparePut(db: Database): (change: Change) => Written {
+/** Prepares the statement that writes a change, unless the store has a row of the same or a higher version. */
+export function preparePut(db: Database): (change: Change) => WriteResult {
   const find = db.prepare<{ version: number; is_link: number }, [string]>(
     `SELECT version, ${IS_LINK} AS is_link FROM links WHERE key = ?`,
   );
@@ -100,7 +100,7 @@ export function preparePut(db: Database): (change: Change) => Written {
   };
 }
 
-/** Prepares removing rows: each call returns how many links there are fewer. */
+/** Prepares the statement that removes a row: each call returns the number of removed links. */
 export function prepareRemove(db: Database): (key: string) => number {
   const remove = db.prepare<{ is_link: number }, [string]>(
     `DELETE FROM links WHERE key = ? RETURNING ${IS_LINK} AS is_link`,
@@ -108,7 +108,7 @@ export function prepareRemove(db: Database): (key: string) => number {
   return (key) => remove.get(key)?.is_link ?? 0;
 }
 
-/** How many links a store has: as counted, or counted anew, which takes seconds for ten millions. */
+/** The number of links in a store: the counted one, or else a new count, which takes seconds for ten million. */
 export function countLinks(db: Database): number {
   const { counted, sequence, epoch } = readFeed(db);
   if (counted?.sequence === sequence && counted.epoch === epoch) return counted.links;
@@ -119,8 +119,8 @@ export function countLinks(db: Database): number {
 }
 
 /**
- * The row of the feed: the state of the stream `LINKS`, and beside it those of the streams of a divided feed, by their names.
- * Versions that know only the first take the others over as they are.
+ * The row of the feed: the state of the stream `LINKS`, and in further members the states of the streams of a divided feed, by
+ * name. Versions without a divided feed keep these unchanged.
  */
 type FeedRow = FeedState & { streams?: Readonly<Record<string, Partial<FeedState>>> };
 
@@ -129,13 +129,13 @@ function readRow(db: Database): FeedRow {
   return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...JSON.parse(row.state) };
 }
 
-/** Reads the state of a stream that a store has. */
+/** Reads the state of a stream from a store. */
 export function readFeed(db: Database, name: string = UNDIVIDED.name): FeedState {
   const { streams = {}, ...undivided } = readRow(db);
   return name === UNDIVIDED.name ? undivided : { ...EMPTY_FEED, ...streams[name] };
 }
 
-/** Writes the state of a stream that a store has, and how many links the store has in all. */
+/** Writes the state of a stream to a store, and the number of links in the store. */
 export function setFeed(
   db: Database,
   state: FeedState,

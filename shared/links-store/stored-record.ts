@@ -1,11 +1,12 @@
 /**
- * A row of the links store: the record of a short link, with a checksum, as a damaged disk must never lead anybody to
- * another place. Nothing of a record is lost that a later version understands: both versions of an upgrade use the store.
+ * A row of the links store: the record of a short link with a checksum, so that a damaged disk never causes a redirect to a
+ * wrong destination. A row keeps also the members that only a later version understands: during an upgrade both versions use
+ * the store.
  *
  * Little-endian: u32 CRC-32 of what follows; u8 form; then
- *   form 0, a link: as `cache/record.ts` writes it, then as one JSON object all else that it has, if anything
+ *   form 0, a link: as `record.ts` writes it, then its other members, if any, as one JSON object
  *   form 1, all others (deleted links, links with extras that are not understood, notices): the message of the feed
- *   form 2, a link of which the feed has nothing but a malformed record: nothing
+ *   form 2, a link of which the feed has only a malformed record: empty
  */
 import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
 import { readRecord, sizeAt, sizeOf, writeRecord } from "./record.ts";
@@ -17,17 +18,17 @@ const LINK = 0;
 const MESSAGE = 1;
 const MALFORMED = 2;
 
-/** A row is not what was written: the store must not be used any more. */
+/** A row is damaged: the store must not be used any more. */
 export class DamagedRecordError extends Error {
   override name = "DamagedRecordError";
 }
 
-/** The feed has a malformed record of a link: whether the link exists, and where it leads, is not known. */
+/** The feed has a malformed record of a link: its existence and its destination are unknown. */
 export class MalformedRecordError extends Error {
   override name = "MalformedRecordError";
 }
 
-/** Encodes a record, which `message` was decoded to, for the store. */
+/** Encodes a record, which was decoded from `message`, for the store. */
 export function encodeStoredRecord(record: LinkRecord, message: Uint8Array): Buffer {
   return seal(record.state === "active" ? encodeLink(record) : encodeMessage(MESSAGE, message));
 }
@@ -53,7 +54,7 @@ function encodeMessage(form: number, message: Uint8Array): Buffer {
 function encodeLink(record: ActiveLink): Buffer {
   const rest = Buffer.from(restJson(record));
   const size = sizeOf(record);
-  // Zeros where the record is padded, so that equal records are equal rows.
+  // The padding is zeros, so that equal records are equal rows.
   const bytes = Buffer.alloc(HEADER_BYTES + size + rest.length);
   bytes[FORM] = LINK;
   writeRecord(bytes, HEADER_BYTES, record, false);
@@ -61,7 +62,7 @@ function encodeLink(record: ActiveLink): Buffer {
   return bytes;
 }
 
-/** The members of a link that `cache/record.ts` writes. */
+/** The members of a link that `record.ts` writes. */
 const CACHED: ReadonlySet<string> = new Set<keyof ActiveLink>([
   "state",
   "version",
@@ -78,15 +79,15 @@ const CACHED: ReadonlySet<string> = new Set<keyof ActiveLink>([
   "utm",
 ]);
 
-/** What the cache does not keep of a link: what pages about it show, and what only a later version knows. */
+/** The members of a link that the cache lacks: those for pages about the link, and those of later versions. */
 function restJson(link: ActiveLink): string {
   const rest = Object.entries(link).filter(([name]) => !CACHED.has(name));
   return rest.length === 0 ? "" : JSON.stringify(Object.fromEntries(rest));
 }
 
 /**
- * Decodes a row; throws a {@link DamagedRecordError} for one that is not what was written, and a
- * {@link MalformedRecordError} for a link that is not known.
+ * Decodes a row. Throws a {@link DamagedRecordError} when it is damaged, and a {@link MalformedRecordError} when the feed has
+ * only a malformed record of the link.
  */
 export function decodeStoredRecord(row: Uint8Array): LinkRecord {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);

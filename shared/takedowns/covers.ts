@@ -1,19 +1,19 @@
-/** Whether a link is taken down with its account, or with a host that it leads to. */
+/** Decides whether a link is taken down with its account, or with a host of its destinations. */
 import type { TakedownList } from "../contracts/feed-notices.ts";
 import type { LinkExtras } from "../contracts/link-extras.ts";
 import { normalizeHost } from "../hosts.ts";
 
-/** What of a link takedowns look at. */
+/** The fields of a link that takedowns use. */
 export type LinkFacts = {
   account_id: string;
   destination: string;
   extras?: LinkExtras | undefined;
 };
 
-/** Answers for one list of takedowns. */
+/** Returns whether one list of takedowns covers a link. */
 export type Covers = (link: LinkFacts) => boolean;
 
-/** Compiles a list. A link that leads to a host by any of its URLs is covered. */
+/** Compiles a list. A host covers all links that have a URL on it. */
 export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
   const accountIds = new Set(accounts);
   const hostNames = new Set(hosts);
@@ -31,7 +31,7 @@ const urlsOf = ({ expired_url, rules = [], split }: LinkExtras): string[] => [
   ...(split?.arms ?? []).map(({ url }) => url),
 ];
 
-/** The host of a URL as the WHATWG parser writes it. Parsing it again would take ten times as long for each of all links. */
+/** The host of a URL that the WHATWG parser has normalized. The parser takes ten times as long, for each of all links. */
 function hostOf(url: string): string {
   const start = url.indexOf("://") + "://".length;
   const end = url.slice(start).search(/[/?#]/);

@@ -1,6 +1,6 @@
 /**
- * Rules about user agents that the two libraries behind {@link ./user-agent.ts} lack: programs that request a link
- * before a person opens it, platforms that the parser takes for another one, and apps whose names resemble a bot's.
+ * Rules about user agents that the two libraries of {@link ./user-agent.ts} lack: programs that request a link before a
+ * person opens it, platforms that the parser mistakes for others, and apps whose names resemble a bot's.
  */
 
 type Platform = {
@@ -9,7 +9,7 @@ type Platform = {
   device: "desktop" | "mobile" | "other" | undefined;
 };
 
-/** What requests a link on its own, before the browser of the person does: its pattern, and the reason stored. */
+/** A program that requests a link before the person's browser does: its pattern, and the stored reason. */
 const PREFETCHERS: readonly (readonly [RegExp, string])[] = [
   // Office resolves a link itself when it is clicked in a document, and then opens it in the browser.
   // https://learn.microsoft.com/en-us/office/troubleshoot/office-suite-issues/click-hyperlink-to-sso-website
@@ -61,7 +61,7 @@ const HARMLESS_NAMES =
 export const findPrefetcher = (userAgent: string): string | undefined =>
   PREFETCHERS.find(([pattern]) => pattern.test(userAgent))?.[1];
 
-/** Returns the system and device of a user agent that the parser would take for another one. */
+/** Returns the system and device of a user agent that the parser mistakes for another one. */
 export const findPlatform = (userAgent: string): Platform | undefined =>
   PLATFORMS.find(([pattern]) => pattern.test(userAgent))?.[1];
 

@@ -1,9 +1,9 @@
-/** A bounded cache of what is derived from a key. */
+/** A bounded cache of values that are computed from a key. */
 
 /**
- * Returns `compute` with a cache of its results: of the last `entriesMax` different keys at least, of twice as many at
- * most. It has two generations: when the younger one is full, the older one is dropped. That approximates LRU, and a
- * hit costs one look-up in a `Map`. Further arguments may differ only where they do not change the result.
+ * Returns `compute` with a cache of its results, of at least the last `entriesMax` keys and at most twice as many. It has two
+ * generations: when the younger one is full, the older one is dropped. That approximates LRU, and a hit costs one lookup in a
+ * `Map`. Further arguments must not change the result for a key.
  */
 export function cached<Key extends string | number, Value extends {}, Rest extends unknown[]>(
   entriesMax: number,

@@ -34,10 +34,10 @@ export type Geo = {
   databases(): { path: string; built: Date }[];
 };
 
-/** How often the files are looked at. */
+/** Time between two checks of the files for changes. */
 const WATCH_INTERVAL_MS = 5_000;
 
-/** Locations cached of a database: decoding a record takes some microseconds. At 200 bytes each, 10 to 20 MB. */
+/** Cached locations of a database: to decode a record takes some microseconds. At 200 bytes each, 10 to 20 MB. */
 const LOCATIONS_MAX = 50_000;
 
 /** The record of GeoIP2 City, used by GeoLite2 City and DB-IP's own City Lite. */
@@ -72,7 +72,7 @@ export async function readDatabase(path: string): Promise<Database> {
   const reader = new Reader<Response>(bytes);
   const { metadata } = reader;
   const findRecord = createTree(bytes, metadata);
-  // By the record's number, of which the address is one example; null where a record says nothing.
+  // By the record's number; the address is any one with that record. Null for a record without a location.
   const locations = cached(LOCATIONS_MAX, (_record: number, address: string) => ({
     location: toLocation(reader.get(address)),
   }));
@@ -84,22 +84,22 @@ export async function readDatabase(path: string): Promise<Database> {
         const record = findRecord(ipv4);
         return record === undefined ? undefined : locations(record, address).location;
       }
-      // A database of only IPv4 would take an IPv6 address for an unrelated IPv4 one.
+      // A database of only IPv4 would return the location of an unrelated IPv4 address.
       return metadata.ipVersion === 6 ? toLocation(reader.get(address)) : undefined;
     },
   };
 }
 
 /**
- * Opens the databases, and reads one again whose file is replaced, or was missing and is there. Calls `onMissing` for a
- * file that cannot be read and continues without it, or with what it was before, as clicks without a location are better than none.
+ * Opens the databases, and reads one again when its file is replaced or appears. Calls `onMissing` for a file that cannot be
+ * read, and continues without it or with its earlier content: clicks without a location are better than no clicks.
  */
 export async function openGeo(
   paths: readonly string[],
   onMissing: (path: string, error: unknown) => void,
   intervalMs = WATCH_INTERVAL_MS,
 ): Promise<Geo> {
-  /** By path; a file that is missing now may come later. */
+  /** By path; a missing file may appear later. */
   const opened = new Map<string, Database>();
   let databases: Database[] = [];
   const read = async (path: string): Promise<void> => {

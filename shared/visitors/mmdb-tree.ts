@@ -1,10 +1,10 @@
 /**
- * The search tree of a GeoIP database (https://maxmind.github.io/MaxMind-DB/#binary-search-tree-section), for IPv4
- * addresses only: those of most clicks. The library parses each address into an array and walks 20 nodes; here a table
- * has the nodes after 16 bits.
+ * The search tree of a GeoIP database (https://maxmind.github.io/MaxMind-DB/#binary-search-tree-section), only for IPv4
+ * addresses, which most clicks have. The library parses each address into an array and walks 20 nodes; here a table has the
+ * nodes after 16 bits.
  */
 
-/** What the database's metadata say about its tree. */
+/** The database's metadata about its tree. */
 type TreeMetadata = {
   nodeCount: number;
   /** Bits of a record: 24, 28 or 32. A node is two records. */
@@ -12,12 +12,12 @@ type TreeMetadata = {
   ipVersion: number;
 };
 
-/** Finds the data of an IPv4 address: a number that identifies the record in its database; undefined when there is none. */
+/** Finds the number of an IPv4 address's record in the database; undefined when there is none. */
 type FindRecord = (address: number) => number | undefined;
 
 const TABLE_BITS = 16;
 
-/** Reads the tree of a database. Throws when its records have a size that the format does not know. */
+/** Reads the tree of a database. Throws when its records have a size that the format lacks. */
 export function createTree(
   db: Buffer,
   { nodeCount, recordSize, ipVersion }: TreeMetadata,

@@ -1,7 +1,7 @@
 /**
- * Agents that fetch a link to show a card of it, in a chat or a feed. An agent is listed because its operator says that it
- * does this and only this, on the page beside it; some name that page in their user agents. Crawlers of search engines are
- * not listed: they must see where a link leads.
+ * Agents that fetch a link to show a card of it, in a chat or a feed. An agent is listed if its operator documents, on the
+ * page in the comment, that it does only this; some have that page in their user agents. Crawlers of search engines are not
+ * listed: they must see a link's destination.
  */
 
 /**

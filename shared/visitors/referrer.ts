@@ -4,7 +4,7 @@ import { getDomain } from "tldts";
 import { normalizeHost } from "../hosts.ts";
 
 export type Referrer = {
-  /** The host of a web page, to recognise own ones; "" for none. */
+  /** The host of a web page, to recognise our own; "" for none. */
   host: string;
   /** Registrable domain in lower case, or `direct`. */
   source: string;
@@ -20,18 +20,18 @@ const PATH_LENGTH_MAX = 512;
 const AUTHORITY_LENGTH_MAX = 260;
 
 /**
- * Most characters of it that are not ASCII: browsers send hosts in ASCII, programs may not. The parser's time grows with
- * their square: 330 take half a millisecond, and each click can have others.
+ * Most characters of it that are not ASCII: browsers send hosts in ASCII, other programs may not. The parser's time grows with
+ * their square: 330 take half a millisecond, and each click can have other ones.
  */
 const OTHER_SCRIPT_LENGTH_MAX = 63;
 
-/** What the URL parser removes before it reads. */
+/** The characters that the URL parser removes first. */
 const REMOVED = /[\t\r\n]/g;
 
-/** An absolute URL up to the end of its authority, as the URL parser sees it: any number of slashes may precede that. */
+/** An absolute URL up to the end of its authority, as the URL parser reads it: any number of slashes may precede it. */
 const BEGINNING = /^ *[a-z][a-z0-9+.-]*:[/\\]*(?<authority>[^/\\?#]*)/i;
 
-/** Parses a Referer header. One whose host is longer than host names can be counts as none. */
+/** Parses a Referer header. A host that is too long for a host name counts as none. */
 export function parseReferrer(header: string): Referrer {
   const text = header.replace(REMOVED, "");
   const authority = BEGINNING.exec(text)?.groups?.["authority"];
@@ -59,7 +59,7 @@ function isTooLong(authority: string): boolean {
   return others > OTHER_SCRIPT_LENGTH_MAX;
 }
 
-/** Where a click on a short link of `host` came from: the referrer's source, or `direct` if that is one of our hosts. */
+/** The source of a click on a short link of `host`: the referrer's, or `direct` if that is one of our hosts. */
 export function sourceOf(header: string, host: string, ownHosts: ReadonlySet<string>): string {
   const referrer = parseReferrer(header);
   const isOwn = referrer.host !== "" && (referrer.host === host || ownHosts.has(referrer.host));

@@ -13,18 +13,18 @@ export type Agent = {
   device: Device;
   /** The part of the user agent that identifies a bot; undefined when it is none. */
   bot: string | undefined;
-  /** What kind of program requests links before a person opens them; undefined when it is none. Never beside `bot`. */
+  /** The kind of a program that requests links before a person opens them; undefined for others. Never with `bot`. */
   prefetch: string | undefined;
 };
 
 const UNKNOWN = "Unknown";
 
-/** The parser truncates to this length itself, but can split a character. */
+/** The parser truncates to this length itself, but that can split a character. */
 const AGENT_LENGTH_MAX = 500;
 
 /**
- * Most words that the parser reads, and most of them that name Android: its time grows with the square of both, and a text of
- * 62 times `android` took 0.4 ms. Of the real ones that the tests have, the longest has 27 words.
+ * Most words that the parser reads, and most of them that are `android`: its time grows with the square of both, and a text
+ * of 62 times `android` took 0.4 ms. The longest real user agent in the tests has 27 words.
  */
 const WORDS_MAX = 48;
 const ANDROIDS_MAX = 4;
@@ -62,7 +62,7 @@ const DESKTOP_SYSTEMS = new Set([
   "Solaris",
 ]);
 
-/** Parses a user agent. That takes up to a tenth of a millisecond: callers cache the result. */
+/** Parses a user agent. That takes up to a tenth of a millisecond, so callers cache the result. */
 export function parseAgent(userAgent: string): Agent {
   const text = truncateText(userAgent, AGENT_LENGTH_MAX);
   const parser = new UAParser(shorten(text));
@@ -81,12 +81,15 @@ export function parseAgent(userAgent: string): Agent {
   };
 }
 
-/** The beginning of a text that the parser may read. */
+/** The beginning of a text, within the bounds of the parser. */
 const shorten = (text: string): string =>
-  text.slice(0, Math.min(placeOf(/ /g, WORDS_MAX, text), placeOf(/droid/gi, ANDROIDS_MAX, text)));
+  text.slice(
+    0,
+    Math.min(indexOfMatch(/ /g, WORDS_MAX, text), indexOfMatch(/droid/gi, ANDROIDS_MAX, text)),
+  );
 
-/** Where a pattern matches for the time after `count`; the end of the text when it does not. */
-const placeOf = (pattern: RegExp, count: number, text: string): number =>
+/** The index of the pattern's match after the first `count` matches; the end of the text when there is none. */
+const indexOfMatch = (pattern: RegExp, count: number, text: string): number =>
   [...text.matchAll(pattern)][count]?.index ?? text.length;
 
 const toOsName = (name: string | undefined): string =>

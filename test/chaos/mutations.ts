@@ -32,7 +32,7 @@ const MUTATIONS: Record<string, Mutation> = {
   },
   token: {
     kinds: ["kill owner after insert"],
-    file: "worker/store.ts",
+    file: "worker/consumer/row-insert.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
       ["insert_deduplication_token: token,", ""],

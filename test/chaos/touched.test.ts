@@ -21,7 +21,7 @@ describe("kinds that a change can touch", () => {
 
   test("are none for what no kind exercises, and all others when the test itself changes", () => {
     expect(kindsTouchedBy([])).toEqual([]);
-    expect(kindsTouchedBy(["dashboard/src/app.tsx", "worker/store.test.ts"])).toEqual([]);
+    expect(kindsTouchedBy(["dashboard/src/app.tsx", "worker/metrics.test.ts"])).toEqual([]);
     const others = Object.keys(KINDS).length - ALWAYS.length;
     expect(kindsTouchedBy(["test/chaos/owner-faults.ts"])).toHaveLength(others);
   });

@@ -22,14 +22,14 @@ export const ALWAYS = [
 /** How clicks get into the stream, through it, and into ClickHouse. */
 const PUBLISHING = ["redirector/journal/", "shared/contracts/streams.ts", "shared/nats.ts"];
 const CONSUMING = [
-  "worker/consumer.ts",
-  "worker/consuming.ts",
-  "worker/intake.ts",
-  "worker/outcomes.ts",
-  "worker/owning.ts",
+  "worker/consumer/acknowledger.ts",
+  "worker/consumer/consumer.ts",
+  "worker/consumer/context.ts",
+  "worker/consumer/message-handler.ts",
+  "worker/consumer/owner-loop.ts",
 ];
-const BATCHES = ["worker/batches/", "worker/storing.ts"];
-const STORING = ["worker/store.ts", "worker/clickhouse.ts", "worker/migrations/"];
+const BATCHES = ["worker/batches/", "worker/consumer/insert-loop.ts"];
+const STORING = ["worker/consumer/row-insert.ts", "worker/clickhouse.ts", "worker/migrations/"];
 
 /** What each further kind exercises, beyond what the others always do: files, and folders that end in a slash. */
 export const EXERCISED: Record<Exclude<Kind, (typeof ALWAYS)[number]>, readonly string[]> = {
@@ -51,7 +51,13 @@ export const EXERCISED: Record<Exclude<Kind, (typeof ALWAYS)[number]>, readonly 
   "pause owner after insert": [...CONSUMING, ...BATCHES, ...STORING],
   "roll back nats during an insert": [...PUBLISHING, ...CONSUMING, ...BATCHES],
   "recreate stream during an insert": [...PUBLISHING, ...CONSUMING, ...BATCHES],
-  "publish poison": [...CONSUMING, ...BATCHES, ...STORING, "shared/contracts/click-segment.ts"],
+  "publish poison": [
+    ...CONSUMING,
+    ...BATCHES,
+    ...STORING,
+    "shared/contracts/click-record.ts",
+    "shared/contracts/click-segment.ts",
+  ],
 };
 
 /** A change of the test itself touches every kind. */

@@ -5,22 +5,17 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
-import {
-  type Click,
-  encodeRawClick,
-  encodeSegmentHeader,
-  formatSegmentId,
-  RECORD_BYTES_MAX,
-  toRawClick,
-} from "../../shared/contracts/click-segment.ts";
+import type { Click } from "../../shared/contracts/click-record.ts";
+import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { openClickHouse } from "../../worker/clickhouse.ts";
-import { createRowsOf, type SegmentRows } from "../../worker/enrich/rows.ts";
+import { insertRows } from "../../worker/consumer/row-insert.ts";
+import { createEnricher, type SegmentRows } from "../../worker/enrich/rows.ts";
 import { createVisitorHash } from "../../worker/enrich/visitor.ts";
-import { insertRows } from "../../worker/store.ts";
 import { killService } from "../chaos/faults.ts";
+import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -46,7 +41,7 @@ beforeEach(async () => {
     await client.command({ query: `TRUNCATE TABLE ${table}` });
 });
 
-const rowsOf = createRowsOf({
+const enrich = createEnricher({
   geo: { locate: (address) => ({ ...UNKNOWN_LOCATION, city: address }) },
   parseAgent,
   visitorHash: createVisitorHash("a secret of this installation"),
@@ -74,12 +69,7 @@ async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
     query: "",
     ...change(i),
   }));
-  const records = clicks.map((click) => {
-    const record = Buffer.alloc(RECORD_BYTES_MAX);
-    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
-  });
-  const header = encodeSegmentHeader({ journalId: newUuid(), segment: 7 });
-  const rows = await rowsOf(Buffer.concat([header, ...records]));
+  const rows = await enrich(encodeSegment({ journalId: newUuid(), segment: 7 }, clicks));
   if (rows === undefined) throw new Error("The segment has no rows.");
   return rows;
 }

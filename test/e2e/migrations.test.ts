@@ -12,10 +12,10 @@ import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { checksumOf } from "../../shared/migrations.ts";
 import { openClickHouse } from "../../worker/clickhouse.ts";
+import { insertRows } from "../../worker/consumer/row-insert.ts";
 import { ROW_COLUMNS } from "../../worker/enrich/rows.ts";
 import { migrations as clickMigrations } from "../../worker/migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "../../worker/migrations/migrate.ts";
-import { insertRows } from "../../worker/store.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 /** The last migration before quotas. */

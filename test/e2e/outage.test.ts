@@ -5,17 +5,11 @@ import { join } from "node:path";
 
 import { connect, DiscardPolicy } from "nats";
 
-import {
-  type Click,
-  encodeRawClick,
-  encodeSegmentHeader,
-  RECORD_BYTES_MAX,
-  toRawClick,
-} from "../../shared/contracts/click-segment.ts";
 import { decodeId, newUuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { admin } from "../harness/admin.ts";
 import { call, callOnce, linkSchema, summarySchema } from "../harness/api.ts";
+import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
@@ -89,16 +83,6 @@ describe("the clicks stream", () => {
 /** A line of `shorthop admin dlq list`. */
 type DeadLetter = { sequence: number; segment: string | null; clicks: number; reason: string };
 
-/** Encodes a segment of one click, of a new journal. */
-function encodeSegment(click: Click): Buffer {
-  const record = Buffer.alloc(RECORD_BYTES_MAX);
-  const end = encodeRawClick(record, 0, toRawClick(click));
-  return Buffer.concat([
-    encodeSegmentHeader({ journalId: newUuid(), segment: 0 }),
-    record.subarray(0, end),
-  ]);
-}
-
 const listDeadLetters = () => admin<DeadLetter[]>(stack, ["dlq", "list"]);
 
 describe("dead-lettered segments", () => {
@@ -116,11 +100,11 @@ describe("dead-lettered segments", () => {
     }, 10_000);
 
     const linkId = decodeId("link", link.id) ?? newUuid();
-    const segment = encodeSegment({
+    const click = {
       time: Date.now(),
       linkId,
       accountId: newUuid(),
-      mode: "test",
+      mode: "test" as const,
       prefetch: false,
       privacy: false,
       address: "198.51.100.7",
@@ -129,7 +113,8 @@ describe("dead-lettered segments", () => {
       referrer: "",
       language: "en",
       query: "",
-    });
+    };
+    const segment = encodeSegment({ journalId: newUuid(), segment: 0 }, [click]);
     // Twice, as by a worker that was killed between dead-lettering a segment and acknowledging it.
     for (let i = 0; i < 2; i++) await client.publish("clicks_dlq.segment", segment);
     expect((await listDeadLetters()).map(({ clicks }) => clicks)).toEqual([0, 1, 1]);

@@ -126,7 +126,7 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     };
   }
 
-  const depsOf = (worker: number): OwnerDeps<string> => ({
+  const depsOf = (worker: number): OwnerDeps => ({
     log: {
       claim: (claim) => send(worker, () => void claims.push(claim)),
       readHighestClaim: () => send(worker, highest),
@@ -138,7 +138,7 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
       },
       read: () => send(worker, readLog),
     },
-    insert: (token, rows) => send(worker, () => insert(token, rows)),
+    insert: (token, rows) => send(worker, () => insert(token, rows.map(String))),
     isRejected: (error) => error instanceof RejectedError,
     findStored: (segments) =>
       send(worker, () => segments.filter((id) => (clicks.rows.get(formatSegmentId(id)) ?? 0) > 0)),
@@ -187,7 +187,7 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
       stream.set(++lastSequence, id);
     },
     /** Messages that are not acknowledged. */
-    waiting: (): BatchSegment<string>[] =>
+    waiting: (): BatchSegment[] =>
       [...stream]
         .filter(([sequence]) => !acknowledged.has(sequence))
         .map(([sequence, id]) => toBatchSegment(sequence, id)),
@@ -217,11 +217,11 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
   };
 }
 
-const toBatchSegment = (sequence: number, id: SegmentId): BatchSegment<string> => ({
+const toBatchSegment = (sequence: number, id: SegmentId): BatchSegment => ({
   ...id,
   sequence,
   publishedAt: sequence,
-  rows: formatSegmentId(id),
+  rows: Buffer.from(formatSegmentId(id)),
   // Clicks of now: older ones are looked up, whatever the log says.
   firstClick: Date.now(),
   lastClick: Date.now(),

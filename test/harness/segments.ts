@@ -1,16 +1,11 @@
 /** Segments of clicks as redirectors publish them, for tests of what comes after. */
 import type { NatsConnection } from "nats";
 
-import {
-  encodeRawClick,
-  encodeSegmentHeader,
-  formatSegmentId,
-  RECORD_BYTES_MAX,
-  type SegmentId,
-  toRawClick,
-} from "../../shared/contracts/click-segment.ts";
+import type { Click } from "../../shared/contracts/click-record.ts";
+import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { encodeSegment } from "./encode-segment.ts";
 
 export type TestSegment = SegmentId & { bytes: Buffer; clicks: number };
 
@@ -25,30 +20,26 @@ export function createJournal(linkId: Uuid = newUuid(), ageMs = 0): TestJournal 
   const accountId = newUuid();
   let segment = 0;
 
-  function encodeClick(i: number): Buffer {
-    const record = Buffer.alloc(RECORD_BYTES_MAX);
-    const click = {
-      time: Date.now() - ageMs,
-      linkId,
-      accountId,
-      mode: "live" as const,
-      prefetch: false,
-      privacy: false,
-      address: `198.51.100.${i % 200}`,
-      host: "localhost",
-      userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-      referrer: `https://${REFERRER_HOST}/page`,
-      language: "en",
-      query: "",
-    };
-    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
-  }
+  const createClick = (i: number): Click => ({
+    time: Date.now() - ageMs,
+    linkId,
+    accountId,
+    mode: "live",
+    prefetch: false,
+    privacy: false,
+    address: `198.51.100.${i % 200}`,
+    host: "localhost",
+    userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+    referrer: `https://${REFERRER_HOST}/page`,
+    language: "en",
+    query: "",
+  });
 
   return {
     next(clicks) {
       const id = { journalId, segment: segment++ };
-      const records = Array.from({ length: clicks }, (_, i) => encodeClick(i));
-      return { ...id, clicks, bytes: Buffer.concat([encodeSegmentHeader(id), ...records]) };
+      const content = Array.from({ length: clicks }, (_, i) => createClick(i));
+      return { ...id, clicks, bytes: encodeSegment(id, content) };
     },
   };
 }

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { queryRows } from "../../shared/clicks/rollups.ts";
 import type { BatchEntry, BatchLog, Claim, Position } from "./entries.ts";
 
-/** Columns in which a kind of entry has nothing have their type's default. */
+/** A column that an entry's kind does not use has its type's default. */
 type Row = { kind: string; epoch: number; owner: string; number: number } & Partial<{
   token: string;
   segments: string;
@@ -27,7 +27,7 @@ const checkpointRow = claimRow.extend({ number: z.coerce.number() });
 
 const positionSchema = z.object({ sequence: z.number(), publishedAt: z.number() });
 
-/** Empty in entries of a version that wrote none. */
+/** Empty in entries of versions that did not write positions. */
 const positionColumn = z
   .string()
   .transform((text) => (text === "" ? undefined : positionSchema.parse(JSON.parse(text))));
@@ -56,7 +56,7 @@ const entryRow = z.object({
 const OF_OWNER = "epoch = {epoch: UInt64} AND owner = {owner: String}";
 
 /**
- * Creates the log. A read sees every entry that was appended before: on replicas that takes settings, see
+ * Creates the log. A read must see every entry that was appended before it: replicas need settings for that, see
  * docs/batches.md.
  */
 export function createBatchLog(client: ClickHouseClient): BatchLog {
@@ -75,7 +75,7 @@ export function createBatchLog(client: ClickHouseClient): BatchLog {
     async readHighestClaim() {
       const [row] = await queryRows<unknown>(
         client,
-        // A checkpoint is its owner's claim, too, for the time when the claim itself has expired.
+        // A checkpoint is also its owner's claim: the claim itself can expire first.
         `SELECT epoch, owner FROM batches WHERE kind IN ('claim', 'checkpoint')
           ORDER BY epoch DESC, owner DESC LIMIT 1`,
       );

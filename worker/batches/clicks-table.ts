@@ -1,4 +1,4 @@
-/** Finds out which segments are stored in the table `clicks`. */
+/** Reads which segments are stored in the table `clicks`. */
 import type { ClickHouseClient } from "@clickhouse/client";
 
 import { queryRows } from "../../shared/clicks/rollups.ts";
@@ -7,10 +7,10 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { ClickSpan } from "./deps.ts";
 import { createSegmentIndex, type SegmentIndex } from "./segment-index.ts";
 
-/** How far back the first owner reads which segments are stored; an owner looks older ones up as they are delivered. */
+/** How far back the first owner reads which segments are stored. Older ones are looked up when they are delivered. */
 const HISTORY_DAYS = 4;
 
-/** Finds which of the segments, whose clicks lie in the span, have rows. */
+/** Returns which of the segments have rows. The clicks of all of them must be in the span. */
 export async function findStored(
   client: ClickHouseClient,
   segments: readonly SegmentId[],
@@ -31,7 +31,7 @@ export async function findStored(
   return rows.map(({ journal_id, segment }) => ({ journalId: journal_id, segment }));
 }
 
-/** Reads which segments have rows, of the last {@link HISTORY_DAYS}. */
+/** Reads which segments have rows in the last {@link HISTORY_DAYS}. */
 export async function readHistory(client: ClickHouseClient): Promise<SegmentIndex> {
   const rows = await queryRows<{ journal_id: Uuid; first: number; last: number }>(
     client,

@@ -12,12 +12,12 @@ const BOUNDS = { clicks: 60_000, segments: 2_000, bytes: 16 * 1024 ** 2 };
 
 const JOURNAL = newUuid();
 
-const createSegment = (segment: number, clicks: number, bytes: number): HeldSegment<undefined> => ({
+const createSegment = (segment: number, clicks: number, bytes: number): HeldSegment => ({
   journalId: JOURNAL,
   segment,
   clicks,
   bytes,
-  rows: undefined,
+  rows: Buffer.alloc(0),
   sequence: segment,
   publishedAt: segment,
   firstClick: segment,
@@ -35,7 +35,7 @@ const size = fc.record({
 test("a batch that is filled as far as there is room keeps its bounds, and has every segment once", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(size, { minLength: 1, maxLength: 40 }), async (sizes) => {
-      const collector = createCollector<undefined>();
+      const collector = createCollector();
       let added = 0;
       while (collector.hasRoom()) {
         const { clicks, bytes } = sizes[added % sizes.length] ?? { clicks: 1, bytes: 1 };
@@ -45,7 +45,7 @@ test("a batch that is filled as far as there is room keeps its bounds, and has e
       expect(batch.map(({ segment }) => segment)).toEqual(
         Array.from({ length: added }, (_, i) => i),
       );
-      const sum = (read: (segment: HeldSegment<undefined>) => number) =>
+      const sum = (read: (segment: HeldSegment) => number) =>
         batch.reduce((total, segment) => total + read(segment), 0);
       expect(sum(({ clicks }) => clicks)).toBeLessThanOrEqual(BOUNDS.clicks);
       expect(sum(({ bytes }) => bytes)).toBeLessThanOrEqual(BOUNDS.bytes);
@@ -57,7 +57,7 @@ test("a batch that is filled as far as there is room keeps its bounds, and has e
 });
 
 test("segments are held until they are dropped, also while the next batch is collected", async () => {
-  const collector = createCollector<undefined>();
+  const collector = createCollector();
   collector.add(createSegment(7, 1, 100));
   const batch = await collector.take();
   collector.add(createSegment(8, 1, 100));
@@ -70,7 +70,7 @@ test("segments are held until they are dropped, also while the next batch is col
 });
 
 test("a closed collector returns what it has, and keeps nobody waiting for room", async () => {
-  const collector = createCollector<undefined>();
+  const collector = createCollector();
   while (collector.hasRoom()) collector.add(createSegment(0, SEGMENT_CLICKS_MAX, 100));
   const waiting = collector.waitForRoom();
   collector.close();

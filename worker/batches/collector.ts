@@ -10,7 +10,7 @@ import {
   SEGMENT_CLICKS_MAX,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
-import type { Uuid } from "../../shared/ids.ts";
+import type { SegmentRows } from "../enrich/rows.ts";
 import type { BatchSegment } from "./deps.ts";
 
 /** A batch is closed by any of these. ClickHouse recommends 10,000 to 100,000 rows an insert. */
@@ -18,49 +18,47 @@ const ROWS_MAX = 60_000;
 const SEGMENTS_MAX = 2_000;
 const BYTES_MAX = 16 * 1024 ** 2;
 
-/** A batch is closed when its first segment has waited so long, and the batch before was closed so long ago. */
+/** A batch is closed when its first segment is this old, and the last batch was closed this long ago. */
 const AGE_MS = 300;
 const INTERVAL_MS = 1_000;
 
-/** Without a segment for this long, an empty batch is returned: there is other work that batches bring about. */
+/** After this time without a segment, `take` returns an empty batch: the insert loop also confirms and repairs. */
 const IDLE_MS = 5_000;
 
-/** A segment in the worker's hands: its messages are acknowledged when it is stored. */
-export type HeldSegment<Rows> = BatchSegment<Rows> & {
-  clicks: number;
-  bytes: number;
-  links: Iterable<Uuid>;
-  whole: boolean;
-  /** One, or more if a segment is in the stream more than once; by sequence. */
-  messages: Map<number, JsMsg>;
-};
+/** A segment that is collected and not stored yet. Its messages are acknowledged when it is stored. */
+export type HeldSegment = BatchSegment &
+  SegmentRows & {
+    bytes: number;
+    /** One, or more if a segment is in the stream more than once; by sequence. */
+    messages: Map<number, JsMsg>;
+  };
 
-export type Collector<Rows> = {
-  /** Whether a segment may be added: the batch keeps its bounds whatever that contains. */
+export type Collector = {
+  /** Whether a segment of any size fits into the batch. */
   hasRoom(): boolean;
   /** Resolves when there is room. */
   waitForRoom(): Promise<void>;
-  add(segment: HeldSegment<Rows>): void;
+  add(segment: HeldSegment): void;
   /** A segment that is being collected or inserted. */
-  find(id: SegmentId): HeldSegment<Rows> | undefined;
+  find(id: SegmentId): HeldSegment | undefined;
   /**
-   * Resolves with a batch as soon as it is due; with an empty one after {@link IDLE_MS}; with what there is, perhaps
-   * nothing, when the collector is closed.
+   * Resolves with the batch when it is due, with an empty batch after {@link IDLE_MS}, and with what is collected, which can
+   * be nothing, when the collector is closed.
    */
-  take(): Promise<HeldSegment<Rows>[]>;
-  /** Gives up segments that {@link Collector.take} returned. */
-  drop(segments: readonly HeldSegment<Rows>[]): void;
-  /** Every segment in the worker's hands. */
-  held(): Iterable<HeldSegment<Rows>>;
-  /** Unix milliseconds of the first click in the worker's hands; undefined when there is none. */
+  take(): Promise<HeldSegment[]>;
+  /** Forgets segments that {@link Collector.take} returned. */
+  drop(segments: readonly HeldSegment[]): void;
+  /** Every segment that is not dropped yet. */
+  held(): Iterable<HeldSegment>;
+  /** Unix milliseconds of the first click of the held segments; undefined when there is none. */
   firstClick(): number | undefined;
   close(): void;
   isClosed(): boolean;
 };
 
-export function createCollector<Rows>(): Collector<Rows> {
-  const held = new Map<string, HeldSegment<Rows>>();
-  let batch: HeldSegment<Rows>[] = [];
+export function createCollector(): Collector {
+  const held = new Map<string, HeldSegment>();
+  let batch: HeldSegment[] = [];
   let [rows, bytes, startedAt, closedAt] = [0, 0, 0, 0];
   let closed = false;
   let changed = Promise.withResolvers<void>();

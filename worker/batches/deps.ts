@@ -1,4 +1,4 @@
-/** What an owner of the clicks works with: the log of batches, ClickHouse and the stream. */
+/** The dependencies of an owner: the log of batches, ClickHouse and the stream. */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { BatchLog } from "./entries.ts";
 import type { SegmentIndex } from "./segment-index.ts";
@@ -6,35 +6,35 @@ import type { SegmentIndex } from "./segment-index.ts";
 /** A time span of clicks in Unix milliseconds, inclusive. */
 export type ClickSpan = { firstClick: number; lastClick: number };
 
-/** A segment whose rows can be inserted. It has at least one click; the span is that of its clicks. */
-export type BatchSegment<Rows> = SegmentId &
+/** A segment that can be inserted. It has at least one click; the span is that of its clicks. */
+export type BatchSegment = SegmentId &
   ClickSpan & {
-    rows: Rows;
+    rows: Buffer;
     /** Its sequence in the stream, and when JetStream put it there, in Unix nanoseconds. */
     sequence: number;
     publishedAt: number;
   };
 
-export type OwnerDeps<Rows> = {
+export type OwnerDeps = {
   log: BatchLog;
-  /** Inserts the rows of segments as one block, unless the token was inserted before. Can be repeated. */
-  insert: (token: string, rows: readonly Rows[]) => Promise<void>;
-  /** Whether an error of `insert` says that ClickHouse will never accept these rows. */
+  /** Inserts the rows of segments as one block, unless the token was inserted before. It can be repeated. */
+  insert: (token: string, rows: readonly Buffer[]) => Promise<void>;
+  /** Whether an error of `insert` means that ClickHouse will never accept these rows. */
   isRejected: (error: unknown) => boolean;
-  /** Which of these segments, whose clicks are in the span, have rows in ClickHouse. */
+  /** Returns which of these segments have rows in ClickHouse. All their clicks must be in the span. */
   findStored: (segments: SegmentId[], span: ClickSpan) => Promise<SegmentId[]>;
-  /** The segments that ClickHouse holds, for the first owner of all. */
+  /** Reads which segments ClickHouse stores, for the first owner, before there is a log. */
   readHistory: () => Promise<SegmentIndex>;
   /** Finds the segments of a manifest that are still in the stream. */
-  findInStream: (segments: SegmentIndex, sequences: string) => Promise<BatchSegment<Rows>[]>;
+  findInStream: (segments: SegmentIndex, sequences: string) => Promise<BatchSegment[]>;
   /**
-   * Compares the rollups of the span with its clicks and rebuilds what differs, and what could not be repaired before.
-   * Nothing must be inserted meanwhile: `confirm` throws when another worker may. Returns whether all is repaired.
+   * Compares the rollups of the span with its clicks, and rebuilds those that differ; also repairs what waits from before.
+   * Nothing may be inserted meanwhile: `confirm` throws when another worker may insert. Returns whether nothing waits.
    */
   repair: (confirm: () => Promise<void>, span?: ClickSpan) => Promise<boolean>;
-  /** Repeats an operation until it succeeds. Throws what is final, or anything when the worker stops. */
+  /** Repeats an operation until it succeeds. Throws final errors at once, and any error when the worker stops. */
   retry: <T>(operation: () => Promise<T>, isFinal?: (error: unknown) => boolean) => Promise<T>;
-  /** Called when it was found out what of a batch is stored, which may be clicks that no worker has counted. */
+  /** Called when a batch in doubt was settled: no worker may have counted its clicks yet. */
   onSettled: () => void;
 };
 

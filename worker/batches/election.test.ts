@@ -1,6 +1,7 @@
 /** Goal: a worker takes over from one that has ended, and not from one that is at work, whatever clocks say. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
+import { HOUR_MS } from "../../shared/durations.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { waitUntilQuiet } from "./election.ts";
 import type { ClaimSight } from "./entries.ts";
@@ -13,8 +14,6 @@ const readConsumer = async () => ({
   num_waiting: 0,
   delivered: { consumer_seq: 1, stream_seq: 1, last_active: 0 },
 });
-
-const HOUR_MS = 3_600_000;
 
 /** So that the test waits for some renewals, and for what must not be one. */
 const RENEW_MS = 10;

@@ -1,6 +1,6 @@
 /**
- * When a worker may try to take over: while nobody fetches segments or renews a claim. It is only a hint, from the state
- * of the durable consumer and the claim, and a wrong one does no harm: the log of batches decides who the owner is.
+ * Decides when a worker may try to take over: when no worker fetches segments or renews a claim. The state of the durable
+ * consumer and the claim are only hints. A wrong hint does no harm: the log of batches decides who the owner is.
  */
 import type { ConsumerInfo } from "nats";
 
@@ -11,32 +11,32 @@ import { RENEWED_MS } from "./renewal.ts";
 const POLL_MS = 500;
 
 /**
- * How long nobody must have fetched. An owner has a fetch waiting at nearly all times; while its next batch is full and
- * the insert takes long it has none, and renews its claim instead.
+ * Time without a fetch after which a worker may take over. An owner nearly always has a fetch waiting. It has none while its
+ * next batch is full and the insert takes long; then it renews its claim instead.
  */
 const QUIET_MS = 3_000;
 
-/** The same for a worker that has seen nobody since it started: it is probably the only one. */
+/** The same for a worker that has seen no fetch since it started: it is probably the only worker. */
 const FIRST_QUIET_MS = 500;
 
 /**
- * The same at most. A new owner does not fetch while it settles what is in doubt, which takes longer the more clicks a
- * day has. Others that take over meanwhile would begin anew, so a worker waits twice as long whenever it lost.
+ * The longest such time. A new owner does not fetch while it settles batches in doubt, which takes longer the more clicks a
+ * day has. A worker that takes over meanwhile would start this again, so a worker doubles its wait whenever it loses.
  */
 const QUIET_MAX_MS = 60_000;
 
 type ElectionDeps = {
   /** Reads the state of the durable consumer. */
   readConsumer: () => Promise<Pick<ConsumerInfo, "num_waiting" | "delivered">>;
-  /** Reads what the log says about the claim that wins; undefined if there is none. */
+  /** Reads what the log shows of the winning claim; undefined if there is none. */
   readClaim: () => Promise<ClaimSight | undefined>;
   /** Waits; resolves early when the worker stops. */
   sleep: (ms: number) => Promise<void>;
   isStopped: () => boolean;
-  /** How often in a row this worker lost the log to another one before it was the owner. */
+  /** How often in a row this worker lost the log to another one before it became the owner. */
   lost: number;
   log: Pick<Log, "warn">;
-  /** Milliseconds on a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number;
 };
 
@@ -59,10 +59,10 @@ export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
 }
 
 /**
- * Creates the function that says of each sight of the claim whether its owner has been quiet for {@link RENEWED_MS}. That
- * counts on this worker's own clock, from the last change it saw: ClickHouse's clock may have been ahead when the
- * claim was written, or be set back since. That clock is believed only when it says that the claim is old, which
- * spares a worker that has just started the wait.
+ * Creates the function that returns for each sight of the claim whether its owner has been quiet for {@link RENEWED_MS}.
+ * This worker's own clock measures that, from the last change it saw: ClickHouse's clock may have been ahead when the claim
+ * was written, or may have been turned back since. ClickHouse's clock counts only when the claim is old by it; then a worker
+ * that has just started need not wait.
  */
 function createClaimWatch(
   log: Pick<Log, "warn">,
@@ -78,7 +78,7 @@ function createClaimWatch(
       isReported = true;
       log.warn({ ahead_seconds: Math.ceil(aheadMs / 1_000) }, "claim_from_the_future");
     }
-    // Only entries from the future: nobody renews the claim by the clock as it is now.
+    // All entries are in the future: no owner has renewed the claim by the current clock.
     if (ageMs === undefined) return true;
     return ageMs > RENEWED_MS || now() - seen.since > RENEWED_MS;
   };

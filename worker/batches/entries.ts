@@ -1,13 +1,13 @@
 /**
- * The entries of the log of batches (docs/batches.md), and what they mean together. An entry is only ever appended, and
- * appending it twice means the same as once.
+ * The entries of the log of batches (docs/batches.md), and the state that they add up to. Entries are only appended, and
+ * appending one twice has the same meaning as once.
  */
 import { addSegments, createSegmentIndex, RANGES_MAX, type SegmentIndex } from "./segment-index.ts";
 
 /** A worker's claim to be the owner: the highest epoch wins; of the same epoch, the greater owner id. */
 export type Claim = {
   epoch: number;
-  /** Random, by claim. */
+  /** Random, new for each claim. */
   owner: string;
 };
 
@@ -17,61 +17,59 @@ export type Manifest = {
   token: string;
   /** The batch's segments, as `formatSegments` writes them. */
   segments: string;
-  /** Ranges of their sequences in the stream: a hint, because a stream may be set back or recreated. */
+  /** Ranges of their sequences in the stream: a hint, because a stream can be rolled back or recreated. */
   sequences: string;
   /** Unix milliseconds of the first and the last click. */
   firstClick: number;
   lastClick: number;
-  /** The last message of the batch; undefined in entries of a version that wrote none. */
+  /** The last message of the batch; undefined in entries of versions that did not write it. */
   position?: Position | undefined;
 };
 
 /**
- * A message of the stream, with the time when JetStream put it there in Unix nanoseconds: one that is published again
- * has another time. As a number it is rounded, always in the same way.
+ * A message of the stream, and the time when JetStream stored it in Unix nanoseconds: a message that is published again has
+ * another time. As a number the time is rounded, always in the same way.
  */
 export type Position = { sequence: number; publishedAt: number };
 
-/** Entries of an owner that follow its last checkpoint; a batch has one number. */
+/** Entries of an owner after its last checkpoint. Both entries of a batch have its number. */
 export type BatchEntry =
   | { kind: "manifest"; number: number; manifest: Manifest }
-  /** Says which segments of a batch are stored, if not all, or if the owner has stopped after it. */
+  /** Which segments of a batch are stored: written if not all are, or if the owner stopped after the batch. */
   | { kind: "settled"; number: number; segments: string };
 
 /**
- * The whole state after the batch `number`; entries of the same owner before it are without meaning, and all of
- * others.
+ * The whole state after the batch `number`. It replaces the owner's earlier entries and all entries of other owners.
  */
 export type Checkpoint = {
   number: number;
   /** All segments that are stored. */
   segments: string;
-  /** Manifests of which it was not known whether their batches are stored. */
+  /** Manifests of batches in doubt: it was not known whether they are stored. */
   open: Manifest[];
   /** Of the last manifest. */
   position?: Position | undefined;
 };
 
-/** What the log shows of the claim that wins. */
+/** What the log shows of the winning claim. */
 export type ClaimSight = {
-  /** Another text whenever the claim is appended again. */
+  /** Changes whenever the claim is appended again. */
   key: string;
-  /** Milliseconds since it was last appended, by ClickHouse's clock; undefined if only in what is the future by it. */
+  /** Milliseconds since it was last appended, by ClickHouse's clock; undefined if all its entries are in the future. */
   ageMs: number | undefined;
-  /** By how many milliseconds its newest entry is ahead of ClickHouse's clock; 0 if it is not. */
+  /** Milliseconds by which its newest entry is ahead of ClickHouse's clock; 0 if it is not. */
   aheadMs: number;
 };
 
 export type BatchLog = {
-  /** Appends a claim. */
   claim(claim: Claim): Promise<void>;
-  /** The claim that wins; undefined in an empty log. */
+  /** The winning claim; undefined in an empty log. */
   readHighestClaim(): Promise<Claim | undefined>;
-  /** What the log shows of the claim that wins; undefined in an empty log. */
+  /** What the log shows of the winning claim; undefined in an empty log. */
   readClaimSight(): Promise<ClaimSight | undefined>;
   append(claim: Claim, entry: BatchEntry): Promise<void>;
   appendCheckpoint(claim: Claim, checkpoint: Checkpoint): Promise<void>;
-  /** The checkpoint of the highest owner that wrote one, with that owner's later entries. */
+  /** The last checkpoint of the highest owner that wrote one, and that owner's later entries. */
   read(): Promise<{ checkpoint: Checkpoint; entries: BatchEntry[] } | undefined>;
 };
 
@@ -80,7 +78,7 @@ export const isSameClaim = (a: Claim | undefined, b: Claim): boolean =>
 
 export type LogState = {
   index: SegmentIndex;
-  /** Manifests of which it is not known whether their batches are stored, in the order of their inserts. */
+  /** Manifests of batches in doubt, in the order of their inserts. */
   inDoubt: Manifest[];
   /** Of the last manifest that has one. */
   position: Position | undefined;

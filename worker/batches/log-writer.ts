@@ -1,21 +1,22 @@
 /** Writes an owner's entries into the log of batches. */
+import { DAY_MS } from "../../shared/durations.ts";
 import type { BatchSegment, OwnerDeps } from "./deps.ts";
 import type { Checkpoint, Claim, Manifest } from "./entries.ts";
 import { addToRanges, formatRanges, type Ranges } from "./ranges.ts";
 import { formatSegmentIds } from "./segment-index.ts";
 
-/** Batches after which an owner writes a checkpoint: about eight minutes of a full load. */
+/** Batches after which an owner writes a checkpoint: about eight minutes at full load. */
 const CHECKPOINT_BATCHES = 500;
 
-/** Age after which an owner writes a checkpoint: far below the expiry of the log's entries (0005_batches.sql). */
-const CHECKPOINT_AGE_MS = 24 * 3_600_000;
+/** Age of its last checkpoint after which an owner writes one: far below the TTL of the log (0005_batches.sql). */
+const CHECKPOINT_AGE_MS = DAY_MS;
 
 export type Batch = { number: number; manifest: Manifest };
 
 export type LogWriter = {
-  /** Writes the manifest of the next batch: that the one before is done. */
-  begin(segments: readonly BatchSegment<unknown>[]): Promise<Batch>;
-  /** Notes that a batch is stored whole, which the next entry implies. */
+  /** Writes the manifest of the next batch, which implies that the batch before is stored. */
+  begin(segments: readonly BatchSegment[]): Promise<Batch>;
+  /** Records that a whole batch is stored. The next entry will imply it. */
   finish(batch: Batch): void;
   /** Writes which segments of a batch are stored. */
   settle(batch: Batch, segments: string): Promise<void>;
@@ -25,9 +26,9 @@ export type LogWriter = {
   release(): Promise<void>;
 };
 
-/** Creates the writer of one owner; `state` is what a checkpoint says. */
+/** Creates the writer of one owner; `state` returns the content of a checkpoint. */
 export function createLogWriter(
-  { log, retry }: Pick<OwnerDeps<unknown>, "log" | "retry">,
+  { log, retry }: Pick<OwnerDeps, "log" | "retry">,
   claim: Claim,
   state: () => Omit<Checkpoint, "number">,
 ): LogWriter {
@@ -50,7 +51,10 @@ export function createLogWriter(
   return {
     async begin(segments) {
       finished = undefined;
-      const batch = { number: ++number, manifest: describe(`${claim.owner}:${number}`, segments) };
+      const batch = {
+        number: ++number,
+        manifest: createManifest(`${claim.owner}:${number}`, segments),
+      };
       await retry(() => log.append(claim, { kind: "manifest", ...batch }));
       return batch;
     },
@@ -72,7 +76,7 @@ export function createLogWriter(
 }
 
 /** The manifest of a batch, which has at least one segment. */
-function describe(token: string, segments: readonly BatchSegment<unknown>[]): Manifest {
+function createManifest(token: string, segments: readonly BatchSegment[]): Manifest {
   const sequences: Ranges = [];
   for (const { sequence } of segments) addToRanges(sequences, sequence);
   const last = segments.reduce((a, b) => (b.sequence > a.sequence ? b : a));

@@ -1,10 +1,10 @@
 /**
- * The owner of the clicks: the only worker that inserts, and how it stores each batch exactly once (docs/batches.md).
- * Everything rests on the log of batches: an owner writes a manifest, and then inserts only if nobody has claimed the
- * log since; a new owner writes its claim, and then reads the manifests. So either the old one sees the claim, or the
- * new one the manifest.
+ * The owner of the clicks: the only worker that inserts. It stores each batch exactly once (docs/batches.md), by means of the
+ * log of batches. An owner writes a manifest, and then inserts only if no other worker has claimed the log since. A new owner
+ * writes its claim, and then reads the manifests. So either the old owner sees the claim, or the new owner sees the manifest.
  */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
+import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { type BatchSegment, isLost, LostOwnershipError, type OwnerDeps } from "./deps.ts";
 import {
@@ -24,46 +24,45 @@ import {
   parseSegments,
   type SegmentIndex,
 } from "./segment-index.ts";
-import { findOut, readClickHouse, settle, toUnrepaired } from "./settle.ts";
+import { indexStored, readClickHouse, settle, toUnrepaired } from "./settle.ts";
 
-/** Most manifests that stay open, and with them the size of a checkpoint. Beyond it, the oldest is given up. */
+/** Most open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is dropped. */
 const OPEN_MAX = 100;
 
 /**
- * Segments whose clicks are all older are looked up among the stored clicks before they are inserted: a redirector that was
- * away for long delivers them late, and where the log was lost with ClickHouse, the index has only the last days. Less than
- * those days, as ClickHouse's clock may be another.
+ * A segment whose clicks are all older is looked up among the stored clicks before it is inserted. A redirector that was
+ * offline for long delivers such segments, and the index has only the last days if the log was lost with ClickHouse. It is
+ * shorter than those days because ClickHouse's clock can differ.
  */
-const OLD_MS = 3 * 86_400_000;
+const OLD_MS = 3 * DAY_MS;
 
 /** A segment that ClickHouse will never accept. */
-export type Refused<Segment> = { segment: Segment; reason: string };
+export type RejectedSegment<Segment> = { segment: Segment; reason: string };
 
-export type Owner<Rows> = {
+export type Owner = {
   epoch: number;
   /** Whether the segment is stored. */
   has(id: SegmentId): boolean;
   /**
-   * Stores segments, and returns those that ClickHouse refuses. Throws {@link LostOwnershipError}, or when the worker
-   * stops: the segments may be stored then or not, which the next owner finds out.
+   * Stores segments, and returns those that ClickHouse rejects. Throws {@link LostOwnershipError}, or when the worker stops:
+   * then the segments may be stored or not, and the next owner settles that.
    */
-  store<Segment extends BatchSegment<Rows>>(
+  store<Segment extends BatchSegment>(
     segments: readonly Segment[],
-  ): Promise<Refused<Segment>[]>;
+  ): Promise<RejectedSegment<Segment>[]>;
   /** Throws {@link LostOwnershipError} when another worker has taken over, or an error of the log. */
   confirm(): Promise<void>;
-  /** Does something that may take long, and shows others meanwhile that this one is at work. */
+  /** Does work that may take long, and renews the claim meanwhile, so that no other worker takes over. */
   renewWhile<T>(work: () => Promise<T>): Promise<T>;
-  /** Says in the log that the last batch is stored, so that the next owner need not find out. */
+  /** Writes in the log that the last batch is stored, so that the next owner need not settle it. */
   release(): Promise<void>;
-  /** Where the last batch was in the stream; undefined before the first of all. */
+  /** The position of the last batch in the stream; undefined before the first batch. */
   position(): Position | undefined;
-  /** The number of ranges in the index, of journals it had to forget, and of manifests that are open. */
+  /** The numbers of ranges in the index, of journals that it forgot, and of open manifests. */
   size(): { ranges: number; forgotten: number; open: number };
 };
 
-/** What an owner works on. */
-type Work<Rows> = OwnerDeps<Rows> & {
+type Work = OwnerDeps & {
   confirm: () => Promise<void>;
   index: SegmentIndex;
   open: Manifest[];
@@ -72,16 +71,16 @@ type Work<Rows> = OwnerDeps<Rows> & {
 };
 
 /**
- * Claims the log, and settles what owners before left in doubt. Throws {@link LostOwnershipError} when another worker's
- * claim is higher.
+ * Claims the log, and settles the batches that earlier owners left in doubt. Throws {@link LostOwnershipError} when another
+ * worker's claim is higher.
  */
-export async function takeOver<Rows>(deps: OwnerDeps<Rows>): Promise<Owner<Rows>> {
+export async function takeOver(deps: OwnerDeps): Promise<Owner> {
   const { log, retry } = deps;
   const before = await log.readHighestClaim();
   const claim: Claim = { epoch: (before?.epoch ?? 0) + 1, owner: newUuid() };
   await log.claim(claim);
   const confirm = () => confirmClaim(log, claim);
-  // Only now: what was written before the claim is seen, and who writes later sees the claim.
+  // Only after the claim: this read sees all that was written before it, and later writers see the claim.
   const found = await log.read();
   const { index, inDoubt, ...reached } =
     found === undefined
@@ -94,9 +93,9 @@ export async function takeOver<Rows>(deps: OwnerDeps<Rows>): Promise<Owner<Rows>
     open,
     position: position.last,
   }));
-  const work: Work<Rows> = { ...deps, confirm, index, open, writer, position };
-  // Before anything is inserted: what others write in the log from now on has no meaning, and whoever comes next knows
-  // which manifests are open.
+  const work: Work = { ...deps, confirm, index, open, writer, position };
+  // Before any insert: entries that other workers write from now on have no effect, and the next owner knows which
+  // manifests are open.
   await writer.writeCheckpoint();
   await retry(confirm, isLost);
   await renewWhile(log, claim, () => settleFromStream(work));
@@ -124,8 +123,8 @@ async function confirmClaim(log: BatchLog, claim: Claim): Promise<void> {
     throw new LostOwnershipError("Another worker has taken over.");
 }
 
-/** Settles the manifests that the owners before left open, as far as their segments are in the stream. */
-async function settleFromStream<Rows>(work: Work<Rows>): Promise<void> {
+/** Settles the manifests that earlier owners left open, with the segments that are still in the stream. */
+async function settleFromStream(work: Work): Promise<void> {
   const { open, retry, findInStream, writer } = work;
   if (open.length === 0) return;
   for (const manifest of open.slice()) {
@@ -136,11 +135,8 @@ async function settleFromStream<Rows>(work: Work<Rows>): Promise<void> {
   await writer.writeCheckpoint();
 }
 
-/** Settles manifests that are still open as soon as a segment of theirs is delivered. */
-async function settleDelivered<Rows>(
-  work: Work<Rows>,
-  segments: readonly BatchSegment<Rows>[],
-): Promise<void> {
+/** Settles each open manifest of which a segment is delivered. */
+async function settleDelivered(work: Work, segments: readonly BatchSegment[]): Promise<void> {
   for (const manifest of work.open.slice()) {
     const named = parseSegments(manifest.segments);
     const atHand = segments.filter((segment) => named.has(segment));
@@ -151,10 +147,10 @@ async function settleDelivered<Rows>(
   }
 }
 
-/** Adds to the index which of the segments that are {@link OLD_MS} old are stored. */
-async function lookUpOld<Rows>(
-  { index, findStored, retry }: Work<Rows>,
-  segments: readonly BatchSegment<Rows>[],
+/** Adds the segments that are {@link OLD_MS} old and stored to the index. */
+async function lookUpOld(
+  { index, findStored, retry }: Work,
+  segments: readonly BatchSegment[],
 ): Promise<void> {
   const before = Date.now() - OLD_MS;
   const old = segments.filter((segment) => segment.lastClick < before && !index.has(segment));
@@ -166,20 +162,20 @@ async function lookUpOld<Rows>(
   for (const id of await retry(() => findStored(old, span))) index.add(id);
 }
 
-/** Settles an open manifest, and replaces it by what is left of it. */
-async function settleOpen<Rows>(
-  work: Work<Rows>,
+/** Settles an open manifest, and keeps what of it stays open. */
+async function settleOpen(
+  work: Work,
   manifest: Manifest,
-  atHand: readonly BatchSegment<Rows>[],
+  atHand: readonly BatchSegment[],
 ): Promise<void> {
   const rest = await settle(work, work.index, manifest, atHand);
   work.open.splice(work.open.indexOf(manifest), 1, ...(rest === undefined ? [] : [rest]));
 }
 
-async function insertBatch<Rows, Segment extends BatchSegment<Rows>>(
-  work: Work<Rows>,
+async function insertBatch<Segment extends BatchSegment>(
+  work: Work,
   segments: readonly Segment[],
-): Promise<Refused<Segment>[]> {
+): Promise<RejectedSegment<Segment>[]> {
   const { writer, confirm, insert, isRejected, retry, index, position } = work;
   if (segments.length === 0) return [];
   const batch = await writer.begin(segments);
@@ -203,16 +199,16 @@ async function insertBatch<Rows, Segment extends BatchSegment<Rows>>(
   return [];
 }
 
-/** Inserts the halves of a refused batch, so that in the end each refused segment is alone. */
-async function split<Rows, Segment extends BatchSegment<Rows>>(
-  work: Work<Rows>,
+/** Inserts the halves of a rejected batch, so that in the end each rejected segment is alone. */
+async function split<Segment extends BatchSegment>(
+  work: Work,
   batch: Batch,
   segments: readonly Segment[],
   reason: string,
-): Promise<Refused<Segment>[]> {
+): Promise<RejectedSegment<Segment>[]> {
   const { writer, index, open } = work;
-  // A refusal does not prove that nothing was stored: it may come from a view.
-  const found = await findOut(work, index, batch.manifest);
+  // Rows can be stored although the insert was rejected: a view may have rejected it.
+  const found = await indexStored(work, index, batch.manifest);
   if (!found.isRepaired) {
     open.push(toUnrepaired(batch.manifest));
     await writer.writeCheckpoint();

@@ -1,8 +1,8 @@
 /**
- * The place in the stream that workers have reached. JetStream keeps a consumer's place apart from the stream, and one
- * can survive without the other: a server that loses power may have written the consumer later than the stream, and a
- * stream that is made anew may find the old one's consumer. What is published from then on gets sequences that the
- * consumer takes for acknowledged, and would never be delivered. So the owner remembers its last message.
+ * Checks that the durable consumer's position belongs to the stream. JetStream stores a consumer's position apart from the
+ * stream, and one can survive without the other: after a power loss the consumer may be newer than the stream, and a
+ * recreated stream may get the old stream's consumer. New messages then get sequences that the consumer regards as
+ * acknowledged, and would never be delivered. So the owner remembers its last message.
  */
 import type { NatsConnection } from "nats";
 
@@ -10,14 +10,14 @@ import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts"
 import type { Position } from "./entries.ts";
 import { ensureConsumer, readSequences } from "./stream.ts";
 
-/** Whether the stream still has this message, or had it before it expired. */
+/** Whether the message is in the stream, or was before it expired. */
 async function isInStream(
   connection: NatsConnection,
   { sequence, publishedAt }: Position,
 ): Promise<boolean> {
   const manager = await connection.jetstreamManager();
   const { state } = await manager.streams.info(CLICKS_STREAM);
-  // Expired or purged. An empty stream that was made anew has 0 here.
+  // The message has expired or was purged. An empty, recreated stream has 0 here.
   if (sequence < state.first_seq) return true;
   for await (const { info } of readSequences(connection, String(sequence)))
     return info.timestampNanos === publishedAt;
@@ -25,8 +25,8 @@ async function isInStream(
 }
 
 /**
- * Makes the durable consumer anew if the stream is not the one of this position, so that the whole stream is delivered:
- * the index of segments knows what of it is stored. Returns whether it did.
+ * Recreates the durable consumer if the stream is not the one of this position, so that the whole stream is delivered: the
+ * index of segments knows which of them are stored. Returns whether it did.
  */
 export async function resetConsumerIfMoved(
   connection: NatsConnection,

@@ -1,4 +1,4 @@
-/** Sets of integers as sorted, disjoint, inclusive ranges: what is numbered almost without gaps needs few of them. */
+/** Sets of integers as sorted, disjoint, inclusive ranges: numbers with few gaps need few ranges. */
 
 /** `[first, last]` of each range, in order; ranges neither overlap nor touch. */
 export type Ranges = [first: number, last: number][];
@@ -39,7 +39,7 @@ export function addToRanges(ranges: Ranges, first: number, last = first): void {
 export const formatRanges = (ranges: Ranges): string =>
   ranges.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`)).join(",");
 
-/** Reads what {@link formatRanges} wrote. Throws when the text is something else. */
+/** Parses a text of {@link formatRanges}. Throws when the text is malformed. */
 export function parseRanges(text: string): Ranges {
   const ranges: Ranges = [];
   if (text === "") return ranges;

@@ -1,7 +1,7 @@
 /**
- * Repairs of rollups, by the owner between its inserts. After a takeover: the insert of a worker that ended may be in
- * `clicks` and not in a view, and its repetition may have other rows, if GeoIP data or the worker's version has changed
- * in between. And of what a comparison has found that ran while clicks were stored.
+ * Repairs rollups, by the owner between its inserts. After a takeover, the last insert of a killed worker may be in `clicks`
+ * and not in a rollup, and its repetition may have other rows if GeoIP data or the worker's version has changed in between.
+ * Also repairs differences that a comparison found while clicks were stored.
  */
 import type postgres from "postgres";
 
@@ -16,28 +16,28 @@ import type { Log } from "../../shared/log.ts";
 import { takeRepairLock } from "../repair-lock.ts";
 import { type ClickSpan, isLost } from "./deps.ts";
 
-/** Pause before a repair is tried again for which PostgreSQL did not give the lock. */
+/** Pause before a repair is retried that could not get PostgreSQL's lock. */
 const RETRY_MS = 10_000;
 
-/** Most spans that wait for a repair. Beyond it, the oldest is left to the consistency check. */
+/** Most spans that wait for a repair. Beyond it, the consistency check repairs the oldest. */
 const WAITING_MAX = 100;
 
-/** Most lists of suspected differences that wait. Beyond it, the oldest is left to the next comparison. */
+/** Most lists of suspected differences that wait. Beyond it, the next comparison finds the oldest again. */
 const SUSPECTED_MAX = 10;
 
-/** How long suspected differences are worked on between two inserts: clicks wait meanwhile. */
+/** Time for suspected differences between two inserts: clicks wait meanwhile. */
 const SLICE_MS = 2_000;
 
 export type Repairs = {
   /**
-   * Repairs what waits, and this span. When PostgreSQL is down it waits, because two repairs at once would be wrong.
-   * Returns whether nothing waits any more. Throws `LostOwnershipError` when `confirm` does: the clicks that
-   * another owner is inserting would look like differences.
+   * Repairs the waiting spans and this one. They wait while PostgreSQL is down, because two repairs at once would be wrong.
+   * Returns whether no span waits any more. Throws `LostOwnershipError` when `confirm` does: clicks that another owner is
+   * inserting would look like differences.
    */
   repair(confirm: () => Promise<void>, span?: ClickSpan): Promise<boolean>;
   /**
-   * Compares these buckets again between the next inserts, and rebuilds those that still differ: what was being inserted
-   * when they were compared is no difference any more. `done` is called with what was rebuilt, unless another worker
+   * Compares these buckets again between the next inserts, and rebuilds those that still differ: clicks that were being
+   * inserted during the first comparison are no difference. `done` is called with the rebuilt buckets, unless another worker
    * takes over before.
    */
   suspect(differences: readonly Difference[], done: (rebuilt: Difference[]) => void): void;
@@ -49,12 +49,12 @@ type RepairsDeps = {
   sql: postgres.Sql;
   clickhouse: ClickHouse;
   log: Log;
-  /** Called with the buckets that were rebuilt: the figures of their links have changed. */
+  /** Called with the rebuilt buckets: the counts of their links have changed. */
   onRebuilt: (differences: readonly Difference[]) => void;
 };
 
-type Suspected = {
-  /** What is still to be compared, each list of one bucket of one table. */
+type Comparison = {
+  /** Still to be compared; each list is of one bucket of one table. */
   buckets: Difference[][];
   rebuilt: Difference[];
   done: (rebuilt: Difference[]) => void;
@@ -63,7 +63,7 @@ type Suspected = {
 /** Creates the repairs. They must run while nothing is inserted: a click on its way looks like a difference. */
 export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps): Repairs {
   const waiting: ClickSpan[] = [];
-  const suspected: Suspected[] = [];
+  const suspected: Comparison[] = [];
   let retryAt = 0;
   let rebuilt = 0;
 
@@ -143,7 +143,7 @@ export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps):
         await repairWaiting(confirm, isBetweenInserts);
       } catch (error) {
         if (isLost(error)) {
-          // The new owner compares anew.
+          // The new owner compares again.
           suspected.length = 0;
           throw error;
         }

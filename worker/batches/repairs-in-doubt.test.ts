@@ -7,7 +7,13 @@ import { takeOver } from "./owner.ts";
 import { createRepairs } from "./repair.ts";
 import { createSegmentIndex } from "./segment-index.ts";
 
-const SEGMENT = { journalId: newUuid(), segment: 0, sequence: 1, publishedAt: 1, rows: "" };
+const SEGMENT = {
+  journalId: newUuid(),
+  segment: 0,
+  sequence: 1,
+  publishedAt: 1,
+  rows: Buffer.alloc(0),
+};
 const SPAN: ClickSpan = { firstClick: Date.now() - 1_000, lastClick: Date.now() };
 
 describe("the repair of a batch in doubt", () => {
@@ -15,7 +21,7 @@ describe("the repair of a batch in doubt", () => {
     const log = createMemoryLog();
     const inserted: string[] = [];
     const spans: (ClickSpan | undefined)[] = [];
-    const depsWith = (repaired: boolean): OwnerDeps<string> => ({
+    const depsWith = (repaired: boolean): OwnerDeps => ({
       log,
       insert: async (token) => void inserted.push(token),
       isRejected: () => false,

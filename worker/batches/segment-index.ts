@@ -20,7 +20,7 @@ export type SegmentIndex = {
   size(): number;
   /** Journals forgotten because of the bound. */
   forgotten(): number;
-  /** The ranges of each journal; that to which something was added last comes last. */
+  /** The ranges of each journal, in the order of their last addition. */
   journals(): Iterable<[journalId: Uuid, ranges: Ranges]>;
 };
 
@@ -68,7 +68,7 @@ export const formatSegments = (index: SegmentIndex): string =>
     .map(([journalId, ranges]) => `${journalId}:${formatRanges(ranges)}`)
     .join(" ");
 
-/** Adds to an index what {@link formatSegments} wrote. Throws when the text is something else. */
+/** Adds the segments in a text of {@link formatSegments} to an index. Throws when the text is malformed. */
 export function addSegments(index: SegmentIndex, text: string): void {
   if (text === "") return;
   for (const part of text.split(" ")) {
@@ -80,21 +80,21 @@ export function addSegments(index: SegmentIndex, text: string): void {
   }
 }
 
-/** The text of these segments. */
+/** Formats segments like {@link formatSegments}. */
 export function formatSegmentIds(ids: Iterable<SegmentId>): string {
   const index = createSegmentIndex();
   for (const id of ids) index.add(id);
   return formatSegments(index);
 }
 
-/** The index of a text. */
+/** Parses a text of {@link formatSegments}. Throws when the text is malformed. */
 export function parseSegments(text: string): SegmentIndex {
   const index = createSegmentIndex();
   addSegments(index, text);
   return index;
 }
 
-/** Every segment of an index; only for those of a batch, whose number is bounded. */
+/** Lists every segment of an index. Only for the index of a batch, whose size is bounded. */
 export function* listSegments(index: SegmentIndex): Generator<SegmentId> {
   for (const [journalId, ranges] of index.journals())
     for (const [first, last] of ranges)

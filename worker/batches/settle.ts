@@ -1,5 +1,6 @@
-/** Finding out what is stored: of a batch in doubt, and of the segments before there was a log. */
+/** Settles which segments are stored: those of a batch in doubt, and those from before there was a log. */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
+import { HOUR_MS } from "../../shared/durations.ts";
 import type { BatchSegment, OwnerDeps } from "./deps.ts";
 import type { Manifest } from "./entries.ts";
 import { listSegments, parseSegments, type SegmentIndex } from "./segment-index.ts";
@@ -7,10 +8,10 @@ import { listSegments, parseSegments, type SegmentIndex } from "./segment-index.
 /**
  * Age of the clicks among which the first owner looks for half-done inserts; the consistency check covers older ones.
  */
-const HALF_DONE_AGE_MS = 3_600_000;
+const HALF_DONE_AGE_MS = HOUR_MS;
 
-export type SettleDeps<Rows> = Pick<
-  OwnerDeps<Rows>,
+export type SettleDeps = Pick<
+  OwnerDeps,
   "insert" | "isRejected" | "findStored" | "repair" | "retry" | "onSettled"
 > & {
   /** Throws unless this worker is the owner: a repair during another owner's insert would be wrong. */
@@ -18,11 +19,11 @@ export type SettleDeps<Rows> = Pick<
 };
 
 /**
- * Adds to the index which segments of a batch are stored, and repairs their rollups. Returns them, and whether the rollups
- * are repaired.
+ * Adds the stored segments of a batch to the index, and repairs their rollups. Returns these segments, and whether the
+ * rollups are repaired.
  */
-export async function findOut<Rows>(
-  { findStored, repair, confirm, retry }: SettleDeps<Rows>,
+export async function indexStored(
+  { findStored, repair, confirm, retry }: SettleDeps,
   index: SegmentIndex,
   manifest: Manifest,
 ): Promise<{ stored: SegmentId[]; isRepaired: boolean }> {
@@ -34,7 +35,7 @@ export async function findOut<Rows>(
   return { stored, isRepaired };
 }
 
-/** What is left of a manifest whose segments are settled, while its rollups wait for a repair. */
+/** What stays open of a manifest whose segments are settled, and whose rollups wait for a repair. */
 export const toUnrepaired = (manifest: Manifest): Manifest => ({
   ...manifest,
   segments: "",
@@ -44,16 +45,16 @@ export const toUnrepaired = (manifest: Manifest): Manifest => ({
 const isOnlyUnrepaired = ({ segments }: Manifest): boolean => segments === "";
 
 /**
- * Finds out which segments of a batch in doubt are stored, after inserting those at hand under its token. ClickHouse
- * drops what it has, and an insert under this token that is still on its way, or sent by a worker that wakes up, has
- * no effect any more. Returns what of the manifest stays open: all of it when nothing is at hand and nothing is stored,
- * the repair when that could not be done, else nothing.
+ * Settles a batch in doubt: inserts the segments at hand under its token, and then reads which of its segments are stored.
+ * ClickHouse drops the insert if it has the token. After it, a late insert under this token, by a worker that was paused,
+ * has no effect. Returns what stays open: the whole manifest if no segment is at hand or stored, its repair if that failed,
+ * else nothing.
  */
-export async function settle<Rows>(
-  deps: SettleDeps<Rows>,
+export async function settle(
+  deps: SettleDeps,
   index: SegmentIndex,
   manifest: Manifest,
-  atHand: readonly BatchSegment<Rows>[],
+  atHand: readonly BatchSegment[],
 ): Promise<Manifest | undefined> {
   const { insert, isRejected, retry, onSettled } = deps;
   if (atHand.length > 0) {
@@ -61,11 +62,11 @@ export async function settle<Rows>(
     try {
       await retry(() => insert(manifest.token, rows), isRejected);
     } catch (error) {
-      // What is missing is refused again when it is delivered.
+      // Segments that are not stored are rejected again when they are delivered.
       if (!isRejected(error)) throw error;
     }
   }
-  const { stored, isRepaired } = await findOut(deps, index, manifest);
+  const { stored, isRepaired } = await indexStored(deps, index, manifest);
   onSettled();
   const isSettled = atHand.length > 0 || stored.length > 0 || isOnlyUnrepaired(manifest);
   if (!isSettled) return manifest;
@@ -73,15 +74,14 @@ export async function settle<Rows>(
 }
 
 /**
- * Reads which segments are stored from the clicks themselves, before there is a log: those of the version that inserted
- * each segment by itself, whose last inserts may be half done.
+ * Reads from the clicks which segments are stored, before there is a log. An earlier version inserted each segment by itself,
+ * and its last inserts may be half done.
  */
-export async function readClickHouse<Rows>({
+export async function readClickHouse({
   readHistory,
   repair,
   confirm,
-}: Pick<SettleDeps<Rows>, "repair" | "confirm"> &
-  Pick<OwnerDeps<Rows>, "readHistory">): Promise<SegmentIndex> {
+}: Pick<SettleDeps, "repair" | "confirm"> & Pick<OwnerDeps, "readHistory">): Promise<SegmentIndex> {
   const index = await readHistory();
   const now = Date.now();
   if (index.size() > 0)

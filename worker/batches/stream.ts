@@ -1,4 +1,4 @@
-/** The stream of segments: the consumer that workers share, and reading segments of a batch again. */
+/** The stream of segments: the durable consumer that workers share, and reads by sequence. */
 import {
   AckPolicy,
   type Consumer,
@@ -14,34 +14,32 @@ import {
 import {
   CLICKS_STREAM,
   CLICKS_WORKER,
+  CONSUMER_EXISTS,
   jetStreamErrorCode,
 } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { parseRanges } from "./ranges.ts";
 
 /**
- * How soon the segments of a killed worker are redelivered to another one. A worker that needs longer reports
- * progress in time, which extends its wait.
+ * Time after which JetStream redelivers the segments of a killed worker. A worker that needs longer reports progress before
+ * that, which restarts the time.
  */
 const ACK_WAIT_MS = 10_000;
 
 /**
- * Most segments delivered but not acknowledged: those of an owner's two batches, and as many that workers before it
- * left (worker/batches/collector.ts).
+ * Most segments delivered but not acknowledged: those of an owner's two batches (worker/batches/collector.ts), and as many
+ * that earlier owners left.
  */
 const ACK_PENDING_MAX = 10_000;
 
-/** JetStream's error codes for a consumer that exists with another configuration. */
-const CONSUMER_EXISTS = new Set([10_013, 10_105, 10_148]);
-
-/** Messages of one fetch when segments are read again, and how long it waits for them. */
+/** Messages of one fetch of a read by sequence, and how long it waits for them. */
 const READ_FETCH_MAX = 100;
 const READ_FETCH_MS = 2_000;
 
-/** After this time without a fetch the server deletes the consumer with which segments are read again. */
+/** After this time without a fetch the server deletes the consumer of a read by sequence. */
 const READER_IDLE_MS = 10_000;
 
-/** Creates the durable consumer that workers share, or gives that of a version before its settings. */
+/** Creates the durable consumer, or updates that of an earlier version to these settings. */
 export async function ensureConsumer(manager: JetStreamManager): Promise<void> {
   const config = {
     durable_name: CLICKS_WORKER,
@@ -54,7 +52,7 @@ export async function ensureConsumer(manager: JetStreamManager): Promise<void> {
   try {
     await manager.consumers.add(CLICKS_STREAM, config);
   } catch (error) {
-    if (!CONSUMER_EXISTS.has(jetStreamErrorCode(error) ?? 0)) throw error;
+    if (!CONSUMER_EXISTS.has(jetStreamErrorCode(error))) throw error;
     await manager.consumers.update(CLICKS_STREAM, CLICKS_WORKER, {
       max_ack_pending: config.max_ack_pending,
     });
@@ -65,7 +63,7 @@ export async function ensureConsumer(manager: JetStreamManager): Promise<void> {
 export const readConsumer = async (connection: NatsConnection): Promise<ConsumerInfo> =>
   await (await connection.jetstreamManager()).consumers.info(CLICKS_STREAM, CLICKS_WORKER);
 
-/** Reads the messages that have these sequences (text of `formatRanges`), if the stream still holds them. */
+/** Reads the messages with these sequences (a text of `formatRanges`) that the stream still has. */
 export async function* readSequences(
   connection: NatsConnection,
   sequences: string,

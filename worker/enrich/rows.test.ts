@@ -4,21 +4,19 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
+import type { Click } from "../../shared/contracts/click-record.ts";
 import {
-  type Click,
   decodeSegment,
-  encodeRawClick,
   encodeSegmentHeader,
   formatSegmentId,
-  RECORD_BYTES_MAX,
   type SegmentId,
-  toRawClick,
 } from "../../shared/contracts/click-segment.ts";
 import { openGeo } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { truncateText } from "../../shared/visitors/truncate-text.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
-import { createRowsOf, parseLanguage, ROW_COLUMNS } from "./rows.ts";
+import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
+import { createEnricher, parseLanguage, ROW_COLUMNS } from "./rows.ts";
 import { createVisitorHash } from "./visitor.ts";
 
 // A database is loaded and many rows are computed, on a machine that may be busy.
@@ -36,7 +34,7 @@ const geo = await openGeo([DATABASE], (path, error) => {
 const ownHosts = new Set(["sho.rt"]);
 const visitorHash = createVisitorHash("a secret of this installation");
 const deps = { geo, parseAgent, visitorHash, anonymousVisitors: true, ownHosts };
-const rowsOf = createRowsOf(deps);
+const enrichSegment = createEnricher(deps);
 
 const ID: SegmentId = { journalId: "0190a5a2-0000-7000-8000-000000000003", segment: 7 };
 
@@ -55,14 +53,6 @@ const CLICK: Click = {
   language: "en-GB",
   query: "utm_source=mail&x=1",
 };
-
-function encodeSegment(clicks: readonly Click[]): Buffer {
-  const records = clicks.map((click) => {
-    const record = Buffer.alloc(RECORD_BYTES_MAX);
-    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
-  });
-  return Buffer.concat([encodeSegmentHeader(ID), ...records]);
-}
 
 type Row = Record<(typeof ROW_COLUMNS)[number], string>;
 
@@ -85,8 +75,8 @@ function parseRows(text: Buffer): Row[] {
   });
 }
 
-async function toRows(clicks: readonly Click[], encode = rowsOf): Promise<Row[]> {
-  const rows = await encode(encodeSegment(clicks));
+async function toRows(clicks: readonly Click[], encode = enrichSegment): Promise<Row[]> {
+  const rows = await encode(encodeSegment(ID, clicks));
   return parseRows(rows?.rows ?? Buffer.alloc(0));
 }
 
@@ -199,9 +189,9 @@ describe("the rows of a segment", () => {
   test("are those of the reference, whatever the clicks contain", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyClick, { maxLength: 10 }), async (clicks) => {
-        const segment = encodeSegment(clicks);
+        const segment = encodeSegment(ID, clicks);
         const decoded = decodeSegment(segment)?.clicks ?? [];
-        const rows = await rowsOf(segment);
+        const rows = await enrichSegment(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
         expect(rows).toMatchObject({ ...ID, clicks: clicks.length, whole: true });
         expect([...(rows?.links ?? [])]).toEqual([...new Set(decoded.map(({ linkId }) => linkId))]);
@@ -218,7 +208,6 @@ describe("the rows of a segment", () => {
     await fc.assert(
       fc.asyncProperty(anyBytes, async (bytes) => {
         const range = { start: 0, end: bytes.length };
-        const record = Buffer.alloc(RECORD_BYTES_MAX);
         const click = {
           ...toRawClick(CLICK),
           bytes,
@@ -227,12 +216,9 @@ describe("the rows of a segment", () => {
           language: range,
           query: range,
         };
-        const segment = Buffer.concat([
-          encodeSegmentHeader(ID),
-          record.subarray(0, encodeRawClick(record, 0, click)),
-        ]);
+        const segment = Buffer.concat([encodeSegmentHeader(ID), encodeClick(click)]);
         const decoded = decodeSegment(segment)?.clicks ?? [];
-        const rows = await rowsOf(segment);
+        const rows = await enrichSegment(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
       }),
       { numRuns: 300 },
@@ -253,20 +239,22 @@ describe("the rows of a segment", () => {
   });
 
   test("are none for bytes that are not a segment, and for a record that is not a click", async () => {
-    expect(await rowsOf(Buffer.from("no segment"))).toBeUndefined();
-    expect(await rowsOf(encodeSegment([{ ...CLICK, time: Number.NaN }]))).toBeUndefined();
-    expect(await rowsOf(encodeSegment([{ ...CLICK, time: 1e15 }]))).toBeUndefined();
+    expect(await enrichSegment(Buffer.from("no segment"))).toBeUndefined();
+    expect(
+      await enrichSegment(encodeSegment(ID, [{ ...CLICK, time: Number.NaN }])),
+    ).toBeUndefined();
+    expect(await enrichSegment(encodeSegment(ID, [{ ...CLICK, time: 1e15 }]))).toBeUndefined();
     const payload = Buffer.from("too short");
     const header = Buffer.alloc(8);
     header.writeUInt32LE(payload.length, 0);
     header.writeUInt32LE(Bun.hash.crc32(payload), 4);
     const short = Buffer.concat([encodeSegmentHeader(ID), header, payload]);
-    expect(await rowsOf(short)).toBeUndefined();
+    expect(await enrichSegment(short)).toBeUndefined();
   });
 
   test("end before a torn record", async () => {
-    const segment = encodeSegment([CLICK, CLICK]);
-    const rows = await rowsOf(segment.subarray(0, -1));
+    const segment = encodeSegment(ID, [CLICK, CLICK]);
+    const rows = await enrichSegment(segment.subarray(0, -1));
     expect(rows).toMatchObject({ clicks: 1, whole: false });
     expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toHaveLength(1);
   });
@@ -275,7 +263,7 @@ describe("the rows of a segment", () => {
 /** Counts the visitors of three clicks of one visitor. */
 async function countVisitors(anonymousVisitors: boolean, privacy: boolean): Promise<number> {
   const clicks = [1, 2, 3].map((time) => ({ ...CLICK, time, privacy }));
-  const rows = await toRows(clicks, createRowsOf({ ...deps, anonymousVisitors }));
+  const rows = await toRows(clicks, createEnricher({ ...deps, anonymousVisitors }));
   return new Set(rows.map(({ visitor }) => visitor)).size;
 }
 

@@ -1,21 +1,18 @@
 /**
- * Enrichment: turns a segment into rows of ClickHouse, from the segment's bytes to the bytes of the insert. What a header
- * says is cached as the bytes of its fields, so that a row is mostly copied. It is a pure function of the segment, except
- * for the GeoIP data.
+ * Enrichment: converts a segment's bytes to the bytes of an insert into ClickHouse. For each header the encoded fields are
+ * cached, so that a row is mostly copied. The rows depend only on the segment and the GeoIP data.
  */
+import { type EncodedClick, readEncodedClick } from "../../shared/contracts/click-record.ts";
 import {
-  decodeText,
-  type EncodedClick,
   formatSegmentId,
-  formatUuid,
-  ID_BYTES,
   isWhole,
-  readEncodedClick,
   recordOffsets,
   scanSegment,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
+import { decodeText } from "../../shared/contracts/click-text.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { formatUuid, ID_BYTES } from "../../shared/uuid-bytes.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
@@ -70,10 +67,13 @@ export type SegmentRows = SegmentId & {
   whole: boolean;
 };
 
-/** Converts a segment; undefined when the bytes are not a segment of clicks. */
-export type RowsOf = (segment: Buffer) => Promise<SegmentRows | undefined>;
+/**
+ * Makes a segment's rows; undefined when ClickHouse could never accept them, so that no such segment gets into a batch: its
+ * bytes are not a segment, or a record is no click.
+ */
+export type EnrichSegment = (segment: Buffer) => Promise<SegmentRows | undefined>;
 
-type RowsDeps = {
+type EnricherDeps = {
   geo: Pick<Geo, "locate">;
   parseAgent: (userAgent: string) => Agent;
   visitorHash: VisitorHash;
@@ -83,23 +83,23 @@ type RowsDeps = {
   ownHosts: ReadonlySet<string>;
 };
 
-/** Texts cached, of each kind. A text has up to 1 KiB, so that all caches together take some tens of MB at most. */
+/** Cached texts of each kind. A text has up to 1 KiB, so all caches together take some tens of MB at most. */
 const CACHE_ENTRIES_MAX = 10_000;
 
 /**
- * After this time, other work of the event loop runs, such as acknowledgements and health checks. Clicks whose texts are
- * not cached take a tenth of a millisecond, and an attacker can fill segments with them.
+ * After this time, other tasks of the event loop run, such as acknowledgements and health checks. A click whose texts are not
+ * cached takes a tenth of a millisecond, and an attacker can fill segments with such clicks.
  */
 const TURN_MS = 5;
 
 /** The latest time of a click, in Unix milliseconds: 2100-01-01, below the end of ClickHouse's `DateTime`. */
 const TIME_MAX = Date.UTC(2100, 0, 1);
 
-/** Bytes of a row for which there is room at first. */
+/** Expected bytes of a row, for the buffer's first size. */
 const ROW_BYTES = 320;
 
 /** Creates the enrichment of segments. */
-export function createRowsOf(deps: RowsDeps): RowsOf {
+export function createEnricher(deps: EnricherDeps): EnrichSegment {
   const writeClick = createClickWriter(deps);
 
   return async (segment) => {
@@ -142,7 +142,7 @@ export function createRowsOf(deps: RowsDeps): RowsOf {
   };
 }
 
-/** A link with its account, and the two as fields of a row between the time and the mode. */
+/** A link, and the row's fields of link and account, which stand between time and mode. */
 type Subject = { linkId: Uuid; fields: Buffer };
 
 /** Converts the bytes of the two UUIDs, as Latin-1. */
@@ -166,11 +166,11 @@ type WriteClick = (
   idx: number,
 ) => void;
 
-/** What a header says, as fields of a row, escaped, each with the tab before it. */
+/** The fields that a header determines, escaped, each after a tab. */
 type AgentFields = {
   text: string;
   fields: Buffer;
-  /** Class and reason, when the header alone decides them. */
+  /** Class and reason, if the header determines them. */
   kind: Buffer | undefined;
   isBot: boolean;
 };
@@ -182,7 +182,7 @@ function createClickWriter({
   visitorHash,
   anonymousVisitors,
   ownHosts,
-}: RowsDeps): WriteClick {
+}: EnricherDeps): WriteClick {
   const agentOf = cached(CACHE_ENTRIES_MAX, (latin1: string): AgentFields => {
     const text = decodeText(latin1);
     const { browser, os, device, bot, prefetch } = parseAgent(text);
@@ -203,7 +203,7 @@ function createClickWriter({
     const text = decodeText(latin1);
     return { text, fields: toFields(text) };
   });
-  const placeOf = createLocationEncoder();
+  const locationFields = createLocationEncoder();
 
   return (writer, click, { linkId, fields }, segmentId, idx) => {
     const agent = agentOf(click.userAgent);
@@ -212,8 +212,8 @@ function createClickWriter({
     const isOwn =
       referrer.host !== "" && (referrer.host === host.text || ownHosts.has(referrer.host));
     const foreign = click.privacy ? referrer.fieldsWithoutPath : referrer.fields;
-    // With a privacy signal, the click's position in the journal stands for the visitor: stable on retry, not linkable to
-    // a person.
+    // With a privacy signal, the visitor is derived from the click's journal position: stable on retry, not linkable to a
+    // person.
     const visitor =
       click.privacy && anonymousVisitors
         ? visitorHash(linkId, segmentId, String(idx))
@@ -224,7 +224,7 @@ function createClickWriter({
     writer.ascii(click.mode);
     writer.bytes(kindOf(agent, click.prefetch));
     writer.ascii(visitor);
-    writer.bytes(placeOf(geo.locate(click.address), click.privacy));
+    writer.bytes(locationFields(geo.locate(click.address), click.privacy));
     writer.bytes(agent.fields);
     writer.bytes(isOwn ? DIRECT_FIELDS : foreign);
     writer.bytes(languageOf(click.language));
@@ -244,22 +244,22 @@ const toKind = (name: string, reason: string): Buffer =>
 const HUMAN = toKind("human", "");
 const PREFETCH = toKind("prefetch", "purpose header");
 
-/** Returns a function for the fields of a location. The objects of {@link Geo} are its own, so they identify places. */
+/** Returns a function for the fields of a location. They are cached by the objects of {@link Geo}. */
 function createLocationEncoder(): (location: GeoLocation, privacy: boolean) => Buffer {
   const known = new WeakMap<GeoLocation, { fields: Buffer; fieldsWithoutCity: Buffer }>();
   return (location, privacy) => {
-    let place = known.get(location);
-    if (place === undefined) {
+    let encoded = known.get(location);
+    if (encoded === undefined) {
       const { continent, country, region, region_name, city } = location;
       const area = [continent, country, region, region_name];
-      place = { fields: toFields(...area, city), fieldsWithoutCity: toFields(...area, "") };
-      known.set(location, place);
+      encoded = { fields: toFields(...area, city), fieldsWithoutCity: toFields(...area, "") };
+      known.set(location, encoded);
     }
-    return privacy ? place.fieldsWithoutCity : place.fields;
+    return privacy ? encoded.fieldsWithoutCity : encoded.fields;
   };
 }
 
-/** Escapes texts as fields, each with a tab before it. */
+/** Escapes texts as fields, each after a tab. */
 function toFields(...texts: readonly string[]): Buffer {
   return Buffer.from(texts.map((text) => `\t${escapeField(text)}`).join(""));
 }

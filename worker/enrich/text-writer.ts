@@ -1,4 +1,4 @@
-/** Writes text as bytes, without strings in between. */
+/** Writes text as bytes, without intermediate strings. */
 
 /** Appends to a buffer, which grows as needed. */
 export type TextWriter = {
@@ -7,7 +7,7 @@ export type TextWriter = {
   ascii(text: string): void;
   /** Appends an integer >= 0 in decimal digits. */
   integer(value: number): void;
-  /** What has been written. */
+
   finish(): Buffer;
 };
 
@@ -16,7 +16,7 @@ const DIGITS_MAX = 20;
 
 const ZERO = 48;
 
-/** Creates a writer with room for `capacity` bytes at first. */
+/** Creates a writer whose buffer has `capacity` bytes at first. */
 export function createTextWriter(capacity: number): TextWriter {
   let buffer = Buffer.allocUnsafeSlow(Math.max(capacity, DIGITS_MAX));
   let end = 0;

@@ -5,11 +5,11 @@ import type { Uuid } from "../../shared/ids.ts";
 export type VisitorHash = (linkId: Uuid, address: string, userAgent: string) => string;
 
 /**
- * HMAC-SHA-256 of link, address and user agent, truncated to 64 bits. Without the secret nobody can find an address by
- * trying all; as the link is part of the input, hashes of a person on two links are unrelated.
+ * HMAC-SHA-256 of link, address and user agent, truncated to 64 bits. Without the secret, an address cannot be found by
+ * trying all; as the link is part of the input, the hashes of a person on two links are unrelated.
  */
 export function createVisitorHash(secret: string): VisitorHash {
-  // A copy of a hasher that has the key is cheaper than a new one.
+  // To copy a hasher that has the key is cheaper than to create one.
   const keyed = new Bun.CryptoHasher("sha256", secret);
   const digest = new BigUint64Array(DIGEST_WORDS);
   return (linkId, address, userAgent) => {

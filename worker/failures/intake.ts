@@ -12,10 +12,10 @@ import {
 import type { Log } from "../../shared/log.ts";
 import type { Replies } from "../../shared/replies.ts";
 
-/** Reports being stored at a time; others are not taken, and come again within seconds. */
+/** Reports that are stored at a time; others are ignored, and sent again within seconds. */
 const IN_FLIGHT_MAX = 8;
 
-/** What became of reports: `rejected` cannot be stored, `failed` come again. */
+/** Reports by outcome: `rejected` ones are invalid, `failed` ones are sent again. */
 type Outcomes = Record<"stored" | "rejected" | "failed", number>;
 
 type IntakeDeps = {
@@ -38,7 +38,7 @@ export function startFailureIntake({ nats, replies, store, log }: IntakeDeps): (
     if (report === undefined) {
       outcomes.rejected++;
       log.warn({ error }, "failure_report_rejected");
-      // It would be sent for ever, before all others.
+      // Unacknowledged, it would be sent again for ever, before all others.
       const { data } = reportId.safeParse(content);
       if (data !== undefined) acknowledge(data.id);
       return;

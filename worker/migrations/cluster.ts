@@ -2,7 +2,7 @@
  * Converts the schema of a single server to that of a cluster. Each table becomes a replicated table `<name>_local` on
  * every shard, and a distributed table under its own name, which workers and API use. All clicks of a link are on
  * one shard, which can therefore count its distinct visitors. Tables that store nothing (`Null`) are on every server
- * under their own name: what is inserted into one is converted there.
+ * under their own name, and convert inserts on that server.
  */
 
 export type Cluster = {
@@ -45,7 +45,7 @@ const FORMS: readonly [form: RegExp, convert: Convert][] = [
     ],
   ],
   [
-    // What is inserted on any server goes to the shard of its link.
+    // Rows inserted on any server go to the shard of their link.
     /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<view>\w+) TO clicks AS\n(?<query>.*)$/s,
     ({ view, query }, on) => [
       `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} ${on} TO clicks AS\n${query}`,

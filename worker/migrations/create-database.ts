@@ -1,13 +1,13 @@
 /** Creates the ClickHouse database of `CLICKHOUSE_URL` if it does not exist yet. */
 import { openClickHouse } from "../clickhouse.ts";
 
-/** The database that every ClickHouse server has; also the one of a URL without a path. */
+/** The database that every ClickHouse server has, and that a URL without a path means. */
 const DEFAULT_DATABASE = "default";
 
 /** A name that needs no escape within backquotes. */
 const NAME = /^[\w-]+$/;
 
-/** Does nothing when the database exists. The user needs the right to create databases otherwise. */
+/** Does nothing when the database exists; else the user needs the right to create it. */
 export async function createDatabaseIfMissing(url: string): Promise<void> {
   const server = new URL(url);
   const database = decodeURIComponent(server.pathname.slice(1));

@@ -15,7 +15,7 @@ import dailyVisitors from "./0014_daily_visitors.sql" with { type: "text" };
 import wholeClicks from "./0015_whole_clicks.sql" with { type: "text" };
 import batchesRetention from "./0016_batches_retention.sql" with { type: "text" };
 
-/** `fillsUtm`: what the statements prepare is filled in from PostgreSQL. */
+/** `fillsUtm`: after the statements, UTM parameters are copied from PostgreSQL. */
 export type ClickHouseMigration = Migration & { fillsUtm?: true };
 
 export const migrations: readonly ClickHouseMigration[] = [

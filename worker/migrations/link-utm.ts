@@ -1,6 +1,6 @@
 /**
- * Fills the UTM parameters of links into the clicks that were stored without them, for those that the short URL did not
- * have. Run once, while workers are stopped; an interrupted run is repeated. Rollups have no UTM parameters.
+ * Adds the UTM parameters of links to clicks that were stored without them, except where the short URL had the parameter. It
+ * runs once, while workers are stopped; an interrupted run is repeated. Rollups have no UTM parameters.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type postgres from "postgres";
@@ -8,14 +8,14 @@ import type postgres from "postgres";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 
-/** Links whose clicks are changed with one mutation, which rewrites five columns; 200,000 take some 50 MB of memory. */
+/** Links per mutation, which rewrites five columns of their clicks; 200,000 take some 50 MB of memory. */
 const LINKS_PER_MUTATION = 200_000;
 
 const COLUMNS = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"] as const;
 
 type LinkUtm = { id: Uuid } & Record<(typeof COLUMNS)[number], string | null>;
 
-/** The values of links, for the time of a mutation. */
+/** The UTM parameters of links, during a mutation. */
 const TABLE = "link_utm_values";
 
 export async function fillLinkUtm(
@@ -54,7 +54,7 @@ export async function fillLinkUtm(
   await client.command({ query: `DROP TABLE IF EXISTS ${TABLE}` });
 }
 
-/** The current database, and whether it has no clicks, as a new one. */
+/** The current database, and whether it has no clicks. */
 async function readState(client: ClickHouseClient): Promise<{ database: string; empty: boolean }> {
   const result = await client.query({
     query: "SELECT currentDatabase() AS database, (SELECT count() FROM clicks) = 0 AS empty",
@@ -78,7 +78,7 @@ const readLinks = async (
           or utm_term is not null or utm_content is not null)
    order by id limit ${limit}`;
 
-/** A mutation has no current database, so the table is named with it. It returns when all parts are changed. */
+/** A mutation has no current database, so table names contain it. Returns when all parts are changed. */
 const fillClicks = (database: string): string => {
   const valueOf = (column: string) => `joinGet('${database}.${TABLE}', '${column}', link_id)`;
   const updates = COLUMNS.map(

@@ -7,8 +7,8 @@ import { migrations } from "./index.ts";
 
 /**
  * Applies pending migrations. ClickHouse has no transactions for schema changes, so every statement must be
- * idempotent: a migration that was interrupted, or that two processes apply at once, is applied again. `fillUtm` fills clicks
- * with what PostgreSQL knows of their links.
+ * idempotent: a migration that was interrupted, or that two processes apply at once, is applied again. `fillUtm` adds the
+ * UTM parameters of links, which PostgreSQL has, to their clicks.
  */
 export async function migrateClickHouse(
   client: ClickHouseClient,

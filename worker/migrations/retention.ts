@@ -3,7 +3,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 
-/** Visitors make up unknown aliases, so their names are retained no longer than this, in days. */
+/** Longest retention of unknown aliases in days: visitors invent them. */
 const ALIASES_DAYS_MAX = 90;
 
 /** Days after which rows expire; 0 keeps them forever. */
@@ -21,7 +21,7 @@ export async function setRetention(
   });
   const rows = await result.json<{ name: string; ttl: string }>();
   const currentTtls = new Map(rows.map(({ name, ttl }) => [name, ttl]));
-  const wanted = [
+  const retentions = [
     { table: "clicks", time: "toDateTime(ts)", days: clicksDays },
     ...ROLLUP_TABLES.map(({ table }) => ({ table, time: "bucket", days: rollupsDays })),
     { table: "failures", time: "bucket", days: rollupsDays },
@@ -31,7 +31,7 @@ export async function setRetention(
       days: Math.min(rollupsDays || ALIASES_DAYS_MAX, ALIASES_DAYS_MAX),
     },
   ];
-  for (const { table, time, days } of wanted) {
+  for (const { table, time, days } of retentions) {
     const ttl = days === 0 ? "" : `${time} + toIntervalDay(${days})`;
     if ((currentTtls.get(table) ?? "") === ttl) continue;
     await client.command({

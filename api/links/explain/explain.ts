@@ -1,6 +1,6 @@
 /** Explains where a request for a link would lead, by the redirector's own decision. */
 import { truncateBytes } from "../../../shared/bytes.ts";
-import { CLICK_TEXT_BYTES_MAX } from "../../../shared/contracts/click-segment.ts";
+import { CLICK_TEXT_BYTES_MAX } from "../../../shared/contracts/click-text.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../../shared/decision/language.ts";
 import { compileTargets, type Target } from "../../../shared/decision/targets.ts";

@@ -1,18 +1,11 @@
 /** What can be done from every page: a new link, the palette and the list of shortcuts, by keys and from buttons. */
-import {
-  createContext,
-  lazy,
-  type ReactNode,
-  Suspense,
-  useContext,
-  useEffect,
-  useState,
-} from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
 
 import { useCanWrite } from "../data/session.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Loading } from "../ui/states.tsx";
+import { type Commands, CommandsContext, type NewLinkStart } from "./context.ts";
 import { type CreatedLink, CreatedLinkPanel } from "./created-link.tsx";
 import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
@@ -26,25 +19,7 @@ const ShortcutsDialog = lazy(async () => {
   return { default: ShortcutsDialog };
 });
 
-/** What a new link starts from: a destination, or another link by its id. */
-export type NewLinkStart = { url?: string; copyOf?: string };
-
-type Commands = {
-  createLink: (start?: NewLinkStart) => void;
-  openPalette: () => void;
-  openShortcuts: () => void;
-};
-
 type OpenDialog = { kind: "create"; start: NewLinkStart } | { kind: "palette" | "shortcuts" };
-
-const CommandsContext = createContext<Commands | undefined>(undefined);
-
-/** Returns the commands. Throws outside of an account's pages. */
-export function useCommands(): Commands {
-  const commands = useContext(CommandsContext);
-  if (commands === undefined) throw new Error("There are no commands here.");
-  return commands;
-}
 
 /** Offers the commands to the pages within, and listens to the shortcuts. */
 export function CommandsProvider({ children }: { children: ReactNode }) {

@@ -1,6 +1,7 @@
 /** The form of a new share: what it shows, and to whom. */
 import { useForm } from "react-hook-form";
 
+import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import {
   shareBreakdowns,
   shareName,
@@ -16,7 +17,8 @@ import { CheckField, TextField } from "../../../ui/field.tsx";
 import { validateWith } from "../../../ui/validation.ts";
 import { FILTER_LABELS, type FilterName } from "../filters.ts";
 import { readRange } from "../range.ts";
-import type { NewShare } from "./share-button.tsx";
+
+export type NewShare = ResponseBody<"createShare">;
 
 /** What a share can break clicks down by: columns of clicks. */
 const BREAKDOWNS = (Object.keys(FILTER_LABELS) as FilterName[]).filter(

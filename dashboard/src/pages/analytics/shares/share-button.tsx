@@ -2,13 +2,10 @@
 import { Share2 } from "lucide-react";
 import { useState } from "react";
 
-import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import { Button } from "../../../ui/button.tsx";
-import { NewShareDialog } from "./new-share-dialog.tsx";
+import { type NewShare, NewShareDialog } from "./new-share-dialog.tsx";
 import { ShareListDialog } from "./share-list-dialog.tsx";
 import { ShareUrlDialog } from "./share-url-dialog.tsx";
-
-export type NewShare = ResponseBody<"createShare">;
 
 /** What the dialog shows: the shares, a form for another one, or the URL of a new one. */
 type View = { kind: "list" } | { kind: "new" } | { kind: "url"; share: NewShare };

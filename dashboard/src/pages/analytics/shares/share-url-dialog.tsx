@@ -1,6 +1,6 @@
 /** Shows the URL of a new share, and the code that embeds its page. */
 import { Secret, SecretDialog } from "../../../ui/secret-dialog.tsx";
-import type { NewShare } from "./share-button.tsx";
+import type { NewShare } from "./new-share-dialog.tsx";
 
 /** Tall enough for the sums, the chart and two breakdowns. */
 const FRAME_HEIGHT = 800;

@@ -1,48 +1,53 @@
-/** What becomes of delivered segments: they are acknowledged, returned to JetStream, or moved to the dead letters. */
+/** Ends the delivery of segments: acknowledges them, returns them to JetStream, or moves them to the dead letters. */
 import { headers, type JsMsg, type NatsConnection } from "nats";
 
-import { formatSegmentId, type SegmentId } from "../shared/contracts/click-segment.ts";
-import { REASON_HEADER } from "../shared/contracts/dead-letters.ts";
-import { DEAD_LETTERS_SUBJECT } from "../shared/contracts/streams.ts";
-import type { Log } from "../shared/log.ts";
-import type { OwnerDeps } from "./batches/deps.ts";
+import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
+import { REASON_HEADER } from "../../shared/contracts/dead-letters.ts";
+import { DEAD_LETTERS_SUBJECT } from "../../shared/contracts/streams.ts";
+import type { Log } from "../../shared/log.ts";
+import type { OwnerDeps } from "../batches/deps.ts";
 
 /** Most characters of the reason stored with a dead letter. */
 const REASON_LENGTH_MAX = 500;
 
-/** Counts segments and clicks by what became of them. */
-export type Count = (
-  outcome: "stored" | "dead" | "torn" | "duplicate",
+/** Counts segments and clicks by outcome. A torn segment is also counted as stored. */
+export type CountOutcome = (
+  outcome: "stored" | "dead_lettered" | "torn" | "duplicate",
   segments: number,
   clicks: number,
 ) => void;
 
 type Messages = readonly Pick<JsMsg, "seq" | "data" | "ack" | "nak" | "term" | "working">[];
 
-export type Outcomes = {
-  /** Acknowledges a segment that is stored: by its messages, whether it was whole, and its number of clicks. */
-  stored(messages: Messages, whole: boolean, clicks: number): void;
+export type Acknowledger = {
+  /** Acknowledges the messages of a stored segment; `whole` is false if it was torn. */
+  acknowledge(messages: Messages, whole: boolean, clicks: number): void;
   /** Acknowledges a message whose segment was stored before. */
-  duplicate(message: JsMsg): void;
+  acknowledgeDuplicate(message: JsMsg): void;
   /** Moves a segment that can never be stored to the dead-letter queue, unchanged. */
-  refused(messages: Messages, dead: DeadSegment): Promise<void>;
+  deadLetter(messages: Messages, segment: DeadSegment): Promise<void>;
   /** Returns messages to JetStream, which delivers them to another worker. */
-  returned(messages: Messages): void;
-  /** Tells JetStream that messages are being worked on. */
-  working(messages: Messages): void;
+  returnToStream(messages: Messages): void;
+  /** Tells JetStream that the messages are still being processed, which postpones their redelivery. */
+  reportProgress(messages: Messages): void;
 };
 
-/** `id` is undefined of what is not a segment. */
+/** `id` is undefined if the message is not a segment. */
 type DeadSegment = { id: SegmentId | undefined; clicks: number; reason: string };
 
-type OutcomesDeps = {
+type AcknowledgerDeps = {
   connection: NatsConnection;
   log: Log;
-  count: Count;
-  retry: OwnerDeps<unknown>["retry"];
+  count: CountOutcome;
+  retry: OwnerDeps["retry"];
 };
 
-export function createOutcomes({ connection, log, count, retry }: OutcomesDeps): Outcomes {
+export function createAcknowledger({
+  connection,
+  log,
+  count,
+  retry,
+}: AcknowledgerDeps): Acknowledger {
   /** If the connection is closed, JetStream redelivers the messages by itself. */
   function respond(messages: Messages, response: "ack" | "nak" | "term" | "working"): void {
     try {
@@ -53,7 +58,7 @@ export function createOutcomes({ connection, log, count, retry }: OutcomesDeps):
   }
 
   return {
-    stored(messages, whole, clicks) {
+    acknowledge(messages, whole, clicks) {
       if (!whole) {
         count("torn", 1, 0);
         log.warn({ sequences: messages.map(({ seq }) => seq), clicks }, "segment_not_whole");
@@ -61,11 +66,11 @@ export function createOutcomes({ connection, log, count, retry }: OutcomesDeps):
       count("stored", 1, clicks);
       respond(messages, "ack");
     },
-    duplicate(message) {
+    acknowledgeDuplicate(message) {
       count("duplicate", 1, 0);
       respond([message], "ack");
     },
-    async refused(messages, { id, clicks, reason }) {
+    async deadLetter(messages, { id, clicks, reason }) {
       for (const { seq, data } of messages) {
         const msgID = id === undefined ? `sequence:${seq}` : formatSegmentId(id);
         const header = headers();
@@ -75,10 +80,10 @@ export function createOutcomes({ connection, log, count, retry }: OutcomesDeps):
         );
         log.error({ segment: msgID, reason }, "segment_dead_lettered");
       }
-      count("dead", 1, clicks);
+      count("dead_lettered", 1, clicks);
       respond(messages, "term");
     },
-    returned: (messages) => respond(messages, "nak"),
-    working: (messages) => respond(messages, "working"),
+    returnToStream: (messages) => respond(messages, "nak"),
+    reportProgress: (messages) => respond(messages, "working"),
   };
 }

@@ -1,4 +1,4 @@
-/** What an owner does: it fetches segments and stores them, until another worker takes over or this one stops. */
+/** The owner's loop: fetches segments for the insert loop, until another worker takes over or this one stops. */
 import type { NatsConnection } from "nats";
 
 import {
@@ -7,23 +7,21 @@ import {
   ensureClicksStream,
   ensureDeadLettersStream,
   MissingSubjectError,
-} from "../shared/contracts/streams.ts";
-import { type Collector, createCollector } from "./batches/collector.ts";
-import type { Owner } from "./batches/owner.ts";
-import { resetConsumerIfMoved } from "./batches/position.ts";
-import { ensureConsumer } from "./batches/stream.ts";
-import { trimStream } from "./batches/trim.ts";
-import { type Consuming, RESTART_DELAY_MS } from "./consuming.ts";
-import { createIntake } from "./intake.ts";
-import { createOutcomes } from "./outcomes.ts";
-import { storeBatches } from "./storing.ts";
+} from "../../shared/contracts/streams.ts";
+import { type Collector, createCollector } from "../batches/collector.ts";
+import type { Owner } from "../batches/owner.ts";
+import { resetConsumerIfMoved } from "../batches/position.ts";
+import { ensureConsumer } from "../batches/stream.ts";
+import { trimStream } from "../batches/trim.ts";
+import { createAcknowledger } from "./acknowledger.ts";
+import { type ConsumerContext, RESTART_DELAY_MS } from "./context.ts";
+import { runInsertLoop } from "./insert-loop.ts";
+import { createMessageHandler, type MessageHandler } from "./message-handler.ts";
 
-/**
- * How often the server is told that segments are being worked on; a third of the time after which it redelivers them.
- */
+/** Time between two progress reports to JetStream; a third of the time after which it redelivers a segment. */
 const PROGRESS_INTERVAL_MS = 3_000;
 
-/** How often the size of the stream is looked at: by far less than a quarter of it arrives meanwhile. */
+/** Time between two checks of the stream's size: by far less than a quarter of it arrives meanwhile. */
 const TRIM_INTERVAL_MS = 5_000;
 
 /** Segments of one fetch: 24 MiB at most wait for room in a batch. */
@@ -31,8 +29,8 @@ const FETCH_MAX = 32;
 const FETCH_EXPIRES_MS = 1_000;
 
 /** Creates the streams and the durable consumer that are missing. */
-export async function ensureStreams<Rows>(
-  { streamBytesMax, streamReplicas, log }: Consuming<Rows>,
+export async function ensureStreams(
+  { streamBytesMax, streamReplicas, log }: ConsumerContext,
   connection: NatsConnection,
 ): Promise<void> {
   /** Until an operator adds the subject, the segments that are in the stream can be consumed. */
@@ -47,44 +45,44 @@ export async function ensureStreams<Rows>(
 }
 
 /** Fetches and stores segments until another worker takes over, or this one stops. */
-export async function ownClicks<Rows>(
-  consuming: Consuming<Rows>,
+export async function runOwner(
+  context: ConsumerContext,
   connection: NatsConnection,
-  owner: Owner<Rows>,
+  owner: Owner,
 ): Promise<void> {
-  const { log, status, batches, retry, interrupt } = consuming;
+  const { log, status, batches, retry, interrupt } = context;
   log.info({ epoch: owner.epoch }, "clicks_taken_over");
-  const collector = createCollector<Rows>();
-  const outcomes = createOutcomes({ ...consuming, connection });
+  const collector = createCollector();
+  const acknowledger = createAcknowledger({ ...context, connection });
   status.current = { owner, collector };
-  if (consuming.isStopped()) collector.close();
-  const forAll = (respond: typeof outcomes.returned): void => {
+  if (context.isStopped()) collector.close();
+  const forAll = (respond: typeof acknowledger.returnToStream): void => {
     for (const { messages } of collector.held()) respond([...messages.values()]);
   };
-  const progress = setInterval(() => forAll(outcomes.working), PROGRESS_INTERVAL_MS);
+  const progress = setInterval(() => forAll(acknowledger.reportProgress), PROGRESS_INTERVAL_MS);
   const { repair } = batches;
-  const storing = storeBatches({ ...consuming, retry, repair, owner, collector, outcomes })
+  const inserting = runInsertLoop({ ...context, retry, repair, owner, collector, acknowledger })
     .catch(interrupt)
     .finally(() => collector.close());
-  const receive = createIntake({ ...consuming, owner, collector, outcomes });
+  const handleMessage = createMessageHandler({ ...context, owner, collector, acknowledger });
   while (!collector.isClosed()) {
     try {
-      await fetchSegments(consuming, connection, { owner, collector, receive });
+      await fetchSegments(context, connection, { owner, collector, handleMessage });
     } catch (error) {
       interrupt(error);
-      await consuming.sleep(RESTART_DELAY_MS);
-      await ensureStreams(consuming, connection).catch(interrupt);
+      await context.sleep(RESTART_DELAY_MS);
+      await ensureStreams(context, connection).catch(interrupt);
     }
   }
-  await storing;
+  await inserting;
   status.current = undefined;
   clearInterval(progress);
-  forAll(outcomes.returned);
+  forAll(acknowledger.returnToStream);
 }
 
-/** Creates the function that keeps room in the stream. A failure is no reason to store nothing. */
-function createTrim<Rows>(
-  { log, trimIntervalMs = TRIM_INTERVAL_MS }: Consuming<Rows>,
+/** Creates the function that keeps room in the stream. Segments are stored also when it fails. */
+function createTrim(
+  { log, trimIntervalMs = TRIM_INTERVAL_MS }: ConsumerContext,
   connection: NatsConnection,
 ): () => Promise<void> {
   let due = 0;
@@ -100,21 +98,17 @@ function createTrim<Rows>(
   };
 }
 
-type Fetching<Rows> = {
-  owner: Owner<Rows>;
-  collector: Collector<Rows>;
-  receive: ReturnType<typeof createIntake>;
-};
+type FetchDeps = { owner: Owner; collector: Collector; handleMessage: MessageHandler };
 
 /** Fetches segments while the next batch has room, until the collector is closed. */
-async function fetchSegments<Rows>(
-  consuming: Consuming<Rows>,
+async function fetchSegments(
+  context: ConsumerContext,
   connection: NatsConnection,
-  { owner, collector, receive }: Fetching<Rows>,
+  { owner, collector, handleMessage }: FetchDeps,
 ): Promise<void> {
-  const { status } = consuming;
-  const checkPosition = createPositionCheck(consuming, connection, owner);
-  const trim = createTrim(consuming, connection);
+  const { status } = context;
+  const checkPosition = createPositionCheck(context, connection, owner);
+  const trim = createTrim(context, connection);
   await checkPosition();
   const consumer = await connection.jetstream().consumers.get(CLICKS_STREAM, CLICKS_WORKER);
   for (;;) {
@@ -128,19 +122,19 @@ async function fetchSegments<Rows>(
       status.pending = message.info.pending;
       await collector.waitForRoom();
       await checkPosition();
-      await receive(message);
+      await handleMessage(message);
     }
   }
 }
 
 /**
- * Creates the function that checks the consumer's place after each reconnect. It is called before any segment is taken
- * in: the next manifest's position would hide that the place is wrong.
+ * Creates the function that checks the consumer's position after each reconnect. It must run before any segment is
+ * collected: the position in the next manifest would hide that the consumer's is wrong.
  */
-function createPositionCheck<Rows>(
-  { reconnects, log }: Consuming<Rows>,
+function createPositionCheck(
+  { reconnects, log }: ConsumerContext,
   connection: NatsConnection,
-  owner: Owner<Rows>,
+  owner: Owner,
 ): () => Promise<void> {
   let checked = -1;
   return async () => {

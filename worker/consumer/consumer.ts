@@ -1,22 +1,22 @@
 /**
  * Consumes segments from JetStream: stores them in batches and acknowledges them, or dead-letters them with the reason.
- * A segment is acknowledged only after its rows are in ClickHouse; until then JetStream redelivers it. Of all workers
- * one at a time does so, the owner (docs/batches.md); the others stand by.
+ * A segment is acknowledged only after its rows are in ClickHouse; until then JetStream redelivers it. Only one worker at
+ * a time consumes, the owner (docs/batches.md); the others stand by.
  */
 import type { NatsConnection } from "nats";
 
-import { isLost, type OwnerDeps } from "./batches/deps.ts";
-import { waitUntilQuiet } from "./batches/election.ts";
-import { type Owner, takeOver } from "./batches/owner.ts";
-import { prepareWanted } from "./batches/prepare.ts";
-import { readConsumer, readSequences } from "./batches/stream.ts";
+import { isLost, type OwnerDeps } from "../batches/deps.ts";
+import { waitUntilQuiet } from "../batches/election.ts";
+import { type Owner, takeOver } from "../batches/owner.ts";
+import { findInStream } from "../batches/stream-lookup.ts";
+import { readConsumer } from "../batches/stream.ts";
 import {
+  type ConsumerContext,
   type ConsumerDeps,
-  type Consuming,
-  createConsuming,
+  createContext,
   RESTART_DELAY_MS,
-} from "./consuming.ts";
-import { ensureStreams, ownClicks } from "./owning.ts";
+} from "./context.ts";
+import { ensureStreams, runOwner } from "./owner-loop.ts";
 
 export type Consumer = {
   /** `ok` while segments are being fetched, here or by the owner, else the reason why not. */
@@ -24,19 +24,19 @@ export type Consumer = {
   /** Segments waiting in JetStream, as far as known. */
   pending(): number;
   /** The owner's epoch and sizes; undefined while this worker is not the owner. */
-  owner(): ({ epoch: number } & ReturnType<Owner<unknown>["size"]>) | undefined;
+  owner(): ({ epoch: number } & ReturnType<Owner["size"]>) | undefined;
   /** Batches of other owners that this worker settled. */
   settled(): number;
-  /** Seconds since the first click that this worker holds, 0 if none; undefined while it is not the owner. */
+  /** Age in seconds of the first click that this worker holds, 0 if none; undefined while it is not the owner. */
   lagSeconds(): number | undefined;
   /** Fetches no more segments, and resolves when those in flight are stored or returned to JetStream. */
   stop(): Promise<void>;
 };
 
-export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
-  const consuming = createConsuming(deps);
-  const { status } = consuming;
-  const running = run(consuming);
+export function startConsumer(deps: ConsumerDeps): Consumer {
+  const context = createContext(deps);
+  const { status } = context;
+  const running = run(context);
   return {
     state: () => status.state,
     pending: () => status.pending,
@@ -51,35 +51,35 @@ export function startConsumer<Rows>(deps: ConsumerDeps<Rows>): Consumer {
       return first === undefined ? 0 : Math.max(0, (Date.now() - first) / 1_000);
     },
     async stop() {
-      consuming.stop();
+      context.stop();
       await running;
     },
   };
 }
 
-/** Stands by until nobody stores clicks, takes over, and begins anew when another worker has taken over. */
-async function run<Rows>(consuming: Consuming<Rows>): Promise<void> {
-  const connection = await consuming.connection();
+/** Stands by until no worker stores clicks, takes over, and stands by again when another worker has taken over. */
+async function run(context: ConsumerContext): Promise<void> {
+  const connection = await context.connection();
   /** How often in a row this worker lost the log. */
   let lost = 0;
-  while (connection !== undefined && !consuming.isStopped()) {
+  while (connection !== undefined && !context.isStopped()) {
     try {
-      await ensureStreams(consuming, connection);
-      await standBy(consuming, connection, lost);
-      if (consuming.isStopped()) return;
-      const owner = await takeOver(ownerDeps(consuming, connection));
+      await ensureStreams(context, connection);
+      await standBy(context, connection, lost);
+      if (context.isStopped()) return;
+      const owner = await takeOver(ownerDeps(context, connection));
       lost = 0;
-      await ownClicks(consuming, connection, owner);
+      await runOwner(context, connection, owner);
     } catch (error) {
       if (isLost(error)) lost++;
-      consuming.interrupt(error);
-      await consuming.sleep(RESTART_DELAY_MS);
+      context.interrupt(error);
+      await context.sleep(RESTART_DELAY_MS);
     }
   }
 }
 
-const standBy = <Rows>(
-  { status, batches, sleep, isStopped, log }: Consuming<Rows>,
+const standBy = (
+  { status, batches, sleep, isStopped, log }: ConsumerContext,
   connection: NatsConnection,
   lost: number,
 ): Promise<void> =>
@@ -96,14 +96,13 @@ const standBy = <Rows>(
     log,
   });
 
-const ownerDeps = <Rows>(
-  { batches, rowsOf, retry, status }: Consuming<Rows>,
+const ownerDeps = (
+  { batches, enrich, retry, status }: ConsumerContext,
   connection: NatsConnection,
-): OwnerDeps<Rows> => ({
+): OwnerDeps => ({
   ...batches,
   retry,
-  findInStream: (segments, sequences) =>
-    prepareWanted(readSequences(connection, sequences), segments, rowsOf),
+  findInStream: (segments, sequences) => findInStream(connection, enrich, segments, sequences),
   onSettled() {
     status.settled++;
     batches.onSettled();

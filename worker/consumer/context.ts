@@ -1,39 +1,39 @@
-/** What the parts of a consumer share: what it works with, its status, and how it stops. */
+/** What the consumer's modules share: its dependencies, its status, and how it stops. */
 import { Events, type NatsConnection } from "nats";
 
-import { createBackoff } from "../shared/backoff.ts";
-import type { Uuid } from "../shared/ids.ts";
-import type { Log } from "../shared/log.ts";
-import type { Collector } from "./batches/collector.ts";
-import { isLost, type OwnerDeps } from "./batches/deps.ts";
-import type { Owner } from "./batches/owner.ts";
-import type { Prepare } from "./batches/prepare.ts";
-import type { Count } from "./outcomes.ts";
+import { createBackoff } from "../../shared/backoff.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Collector } from "../batches/collector.ts";
+import { isLost, type OwnerDeps } from "../batches/deps.ts";
+import type { Owner } from "../batches/owner.ts";
+import type { EnrichSegment } from "../enrich/rows.ts";
+import type { CountOutcome } from "./acknowledger.ts";
 
 /** Pause after an interruption, such as a deleted stream. */
 export const RESTART_DELAY_MS = 500;
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
-export type ConsumerDeps<Rows> = {
+export type ConsumerDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
   /** Copies of a stream that this process creates. */
   streamReplicas: number;
-  /** How often the size of the stream is looked at. */
+  /** Time between two checks of the stream's size. */
   trimIntervalMs?: number;
   log: Log;
-  rowsOf: Prepare<Rows>;
+  enrich: EnrichSegment;
   /** The log of batches, and their storage. */
-  batches: Omit<OwnerDeps<Rows>, "retry" | "findInStream">;
-  /** Called with the links of stored segments: their figures have changed. */
+  batches: Omit<OwnerDeps, "retry" | "findInStream">;
+  /** Called with the links of stored segments: they have new clicks. */
   onStored: (linkIds: Iterable<Uuid>) => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
   onBatch: (ageSeconds: number) => void;
-  count: Count;
+  count: CountOutcome;
 };
 
-export type Consuming<Rows> = ConsumerDeps<Rows> & {
+export type ConsumerContext = ConsumerDeps & {
   status: {
     /** `ok` while segments are being fetched, here or by the owner, else the reason why not. */
     state: string;
@@ -42,28 +42,28 @@ export type Consuming<Rows> = ConsumerDeps<Rows> & {
     /** Batches of other owners that this worker settled. */
     settled: number;
     /** Undefined while this worker is not the owner. */
-    current: { owner: Owner<Rows>; collector: Collector<Rows> } | undefined;
+    current: { owner: Owner; collector: Collector } | undefined;
   };
-  /** The connection to NATS; undefined when the worker stops before there is one. */
+  /** The connection to NATS; undefined when the worker stops before it is connected. */
   connection(): Promise<NatsConnection | undefined>;
-  /** How often the connection was lost and made again: the server may have forgotten what it had acknowledged. */
+  /** How often the client has reconnected: the server may have forgotten what it had acknowledged. */
   reconnects(): number;
   /** Waits; resolves early when the worker stops. */
   sleep(ms: number): Promise<void>;
-  /** Repeats an operation until it succeeds, fails for good, or the worker stops. */
-  retry: OwnerDeps<Rows>["retry"];
-  /** Notes why segments are not being stored. */
+  /** Repeats an operation until it succeeds. Throws final errors at once, and any error when the worker stops. */
+  retry: OwnerDeps["retry"];
+  /** Records why segments are not being stored. */
   interrupt(error: unknown): void;
   isStopped(): boolean;
   stop(): void;
 };
 
-export function createConsuming<Rows>(deps: ConsumerDeps<Rows>): Consuming<Rows> {
+export function createContext(deps: ConsumerDeps): ConsumerContext {
   const { nats, log } = deps;
   const stopping = Promise.withResolvers<undefined>();
   let stopped = false;
   let reconnects = 0;
-  const status: Consuming<Rows>["status"] = {
+  const status: ConsumerContext["status"] = {
     state: "not connected yet",
     pending: 0,
     settled: 0,

@@ -12,37 +12,32 @@ import {
   StorageType,
 } from "nats";
 
-import {
-  encodeRawClick,
-  encodeSegmentHeader,
-  formatSegmentId,
-  RECORD_BYTES_MAX,
-  toRawClick,
-} from "../shared/contracts/click-segment.ts";
+import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import {
   listDeadLetters,
   REASON_HEADER,
   retryDeadLetter,
-} from "../shared/contracts/dead-letters.ts";
+} from "../../shared/contracts/dead-letters.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
   CLICKS_WORKER,
   DEAD_LETTERS_STREAM,
   ensureClicksStream,
-} from "../shared/contracts/streams.ts";
-import { newUuid, type Uuid } from "../shared/ids.ts";
-import { createLog } from "../shared/log.ts";
-import { UNKNOWN_LOCATION } from "../shared/visitors/geo.ts";
-import { parseAgent } from "../shared/visitors/user-agent.ts";
-import { eventually } from "../test/harness/eventually.ts";
-import { createMemoryLog } from "../test/harness/memory-log.ts";
-import { startNats, type TestNats } from "../test/harness/nats.ts";
-import { createSegmentIndex } from "./batches/segment-index.ts";
-import { isRejected } from "./clickhouse.ts";
+} from "../../shared/contracts/streams.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
+import { parseAgent } from "../../shared/visitors/user-agent.ts";
+import { encodeSegment } from "../../test/harness/encode-segment.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { createMemoryLog } from "../../test/harness/memory-log.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { createSegmentIndex } from "../batches/segment-index.ts";
+import { isRejected } from "../clickhouse.ts";
+import { createEnricher } from "../enrich/rows.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
-import type { ConsumerDeps } from "./consuming.ts";
-import { createRowsOf } from "./enrich/rows.ts";
+import type { ConsumerDeps } from "./context.ts";
 
 // Each test starts a real server and waits for it, all of them at once, on a machine that may be busy.
 setDefaultTimeout(180_000);
@@ -62,7 +57,7 @@ const TRIM_MS = 3_000;
 /** ClickHouse's code for data it cannot parse. */
 const CANNOT_PARSE = "27";
 
-const rowsOf = createRowsOf({
+const enrich = createEnricher({
   geo: { locate: () => UNKNOWN_LOCATION },
   parseAgent,
   visitorHash: () => "1",
@@ -86,24 +81,23 @@ async function openWorld() {
   const log = createMemoryLog();
   const stored = () => inserted.flat();
 
-  function start(change: Partial<ConsumerDeps<string>["batches"]> = {}): Consumer {
-    const consumer = startConsumer<string>({
+  function start(change: Partial<ConsumerDeps["batches"]> = {}): Consumer {
+    const consumer = startConsumer({
       nats: Promise.resolve(nats),
       streamBytesMax: STREAM_BYTES_MAX,
       streamReplicas: 1,
       trimIntervalMs: TRIM_INTERVAL_MS,
       log: createLog("test", "silent"),
-      async rowsOf(bytes) {
-        const prepared = await rowsOf(bytes);
-        return prepared === undefined
-          ? undefined
-          : { ...prepared, rows: formatSegmentId(prepared) };
+      async enrich(bytes) {
+        const enriched = await enrich(bytes);
+        return enriched && { ...enriched, rows: Buffer.from(formatSegmentId(enriched)) };
       },
       batches: {
         log,
-        async insert(_, ids) {
+        async insert(_, rows) {
+          const ids = rows.map(String);
           for (const id of ids) await faults.get(id)?.shift()?.();
-          inserted.push([...ids]);
+          inserted.push(ids);
         },
         isRejected,
         findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
@@ -160,26 +154,22 @@ const refuse = () =>
 /** Encodes a segment with one click of each link. */
 function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
   const journalId = newUuid();
-  const records = links.map((linkId) => {
-    const record = Buffer.alloc(RECORD_BYTES_MAX);
-    const click = {
-      time,
-      linkId,
-      accountId: newUuid(),
-      mode: "live" as const,
-      prefetch: false,
-      privacy: false,
-      address: "203.0.113.9",
-      host: "sho.rt",
-      userAgent: "agent",
-      referrer: "",
-      language: "",
-      query: "",
-    };
-    return record.subarray(0, encodeRawClick(record, 0, toRawClick(click)));
-  });
-  const bytes = Buffer.concat([encodeSegmentHeader({ journalId, segment: 0 }), ...records]);
-  return { id: formatSegmentId({ journalId, segment: 0 }), bytes };
+  const clicks = links.map((linkId) => ({
+    time,
+    linkId,
+    accountId: newUuid(),
+    mode: "live" as const,
+    prefetch: false,
+    privacy: false,
+    address: "203.0.113.9",
+    host: "sho.rt",
+    userAgent: "agent",
+    referrer: "",
+    language: "",
+    query: "",
+  }));
+  const id = { journalId, segment: 0 };
+  return { id: formatSegmentId(id), bytes: encodeSegment(id, clicks) };
 }
 
 test.concurrent(
@@ -211,7 +201,7 @@ test.concurrent("bytes that are not a segment are dead-lettered unchanged", asyn
   const letter = await deadLetter(1);
   expect(Buffer.from(letter.data).toString()).toBe("no segment");
   expect(letter.header.get(REASON_HEADER)).toBe("not a segment of clicks");
-  expect(counts).toContainEqual(["dead", 1, 0]);
+  expect(counts).toContainEqual(["dead_lettered", 1, 0]);
 });
 
 test.concurrent(
@@ -224,7 +214,7 @@ test.concurrent(
     faults.set(id, [refuse]);
     await publish(bytes);
     start();
-    await eventually(async () => expect(counts).toEqual([["dead", 1, 1]]), SOON_MS);
+    await eventually(async () => expect(counts).toEqual([["dead_lettered", 1, 1]]), SOON_MS);
     await waitUntilAcknowledged();
     const letter = await deadLetter(1);
     expect(Buffer.from(letter.data).equals(bytes)).toBe(true);

@@ -1,0 +1,66 @@
+/** The routes of all resources, which `/v1` offers to API keys and the dashboard's site to its users. */
+import { Elysia } from "elysia";
+
+import { backtestRoutes } from "./analytics/backtest/routes.ts";
+import { failureRoutes } from "./analytics/failures/routes.ts";
+import type { FailureService } from "./analytics/failures/service.ts";
+import { analyticsRoutes } from "./analytics/routes.ts";
+import type { AnalyticsService } from "./analytics/service.ts";
+import type { AuthPlugin } from "./auth/plugin.ts";
+import { clicksRoutes } from "./clicks/routes.ts";
+import type { ClicksService } from "./clicks/service.ts";
+import { domainRoutes } from "./domains/routes.ts";
+import type { DomainService } from "./domains/service.ts";
+import { createIdempotent } from "./idempotency/idempotent.ts";
+import { keyRoutes } from "./keys/routes.ts";
+import type { KeyService } from "./keys/service.ts";
+import type { ConsumeMany } from "./limits/consume-many.ts";
+import { bulkLinkRoutes } from "./links/bulk/routes.ts";
+import { explainRoutes } from "./links/explain/routes.ts";
+import { linkRoutes } from "./links/routes.ts";
+import type { LinkService } from "./links/service.ts";
+import { shareRoutes } from "./shares/routes.ts";
+import type { ShareService } from "./shares/service.ts";
+import type { AppStores } from "./stores.ts";
+import { limitRoutes } from "./usage/routes.ts";
+
+export type ResourceServices = {
+  links: LinkService;
+  analytics: AnalyticsService;
+  failures: FailureService;
+  clicks: ClicksService;
+  keys: KeyService;
+  domains: DomainService;
+  shares: ShareService;
+};
+
+type ResourceRoutesDeps = ResourceServices & {
+  /** Authenticates callers: by their API key, or by their session. */
+  auth: AuthPlugin;
+  stores: Pick<AppStores, "requests" | "listWindows" | "listQuotas">;
+  /** Consumes a bulk request's rows from the caller's rate limit. */
+  consumeMany: ConsumeMany;
+  /** The origin of short links, without a trailing slash. */
+  shortUrl: string;
+  /** The origin, without a trailing slash, at which the client of a request reaches this site. */
+  originOf: (request: Request) => string;
+};
+
+export function resourceRoutes(deps: ResourceRoutesDeps) {
+  const { auth, stores, consumeMany, links, analytics, failures, clicks, domains, keys } = deps;
+  const { shares, shortUrl, originOf } = deps;
+  const { listWindows, listQuotas } = stores;
+  const idempotent = createIdempotent(stores.requests);
+  return new Elysia()
+    .use(linkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
+    .use(bulkLinkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
+    .use(explainRoutes({ auth, links }))
+    .use(backtestRoutes({ auth, analytics }))
+    .use(analyticsRoutes({ auth, analytics }))
+    .use(failureRoutes({ auth, failures }))
+    .use(clicksRoutes({ auth, clicks }))
+    .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
+    .use(keyRoutes({ auth, idempotent, keys }))
+    .use(shareRoutes({ auth, idempotent, shares, originOf }))
+    .use(limitRoutes({ auth, listWindows, listQuotas }));
+}

@@ -1,0 +1,263 @@
+/**
+ * The record: one click, encoded. Redirectors encode a click within its redirect; the worker decodes it.
+ *
+ * Format, little-endian: u32 payload length, u32 CRC-32 of the payload, payload.
+ *   payload: f64 time, 16-byte link UUID, 16-byte account UUID, u8 flags, six texts (`click-text.ts`), 16-byte target UUID
+ *   if the flags say that there is a target
+ */
+import { type ByteRange, type ByteSlice, emptySlice } from "../bytes.ts";
+import type { Uuid } from "../ids.ts";
+import { formatUuid, ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
+import { CLICK_TEXT_BYTES_MAX, decodeText, writeText, writeTextBytes } from "./click-text.ts";
+import type { Mode } from "./link-record.ts";
+
+const RECORD_HEADER_BYTES = 8;
+
+/** Bytes of a payload before its texts. */
+const FIXED_BYTES = 8 + 2 * ID_BYTES + 1;
+
+/** Most bytes of one record: its header, the fixed fields, and six texts with their lengths. */
+export const RECORD_BYTES_MAX =
+  RECORD_HEADER_BYTES +
+  FIXED_BYTES +
+  6 * 2 +
+  Object.values(CLICK_TEXT_BYTES_MAX).reduce((sum, bytes) => sum + bytes, 0);
+
+export type Click = {
+  /** Unix milliseconds of the response. */
+  time: number;
+  linkId: Uuid;
+  accountId: Uuid;
+  mode: Mode;
+  /** The request declared itself a prefetch (`Sec-Purpose` or `Purpose`). */
+  prefetch: boolean;
+  /** The request carried `Sec-GPC: 1` or `DNT: 1`. */
+  privacy: boolean;
+  /** The client's IP address as text. The worker drops it after enrichment. */
+  address: string;
+  /** The short URL's host in lower case, without port. */
+  host: string;
+  userAgent: string;
+  referrer: string;
+  /** The `Accept-Language` header. */
+  language: string;
+  /** The short URL's own query, without `?`, and after it the UTM parameters of the link. */
+  query: string;
+  /** The rule or arm whose destination it got; undefined for the link's own destination. */
+  target?: ClickTarget | undefined;
+};
+
+/** A rule of a link or an arm of its split. */
+export type ClickTarget = { kind: "rule" | "arm"; id: Uuid };
+
+const FLAG_TEST = 1;
+const FLAG_PREFETCH = 2;
+const FLAG_PRIVACY = 4;
+/** The id of a rule or of an arm follows the texts; versions without targets ignore it. */
+const FLAG_RULE = 8;
+const FLAG_ARM = 16;
+
+/** A click at the time of its request. Header values are ranges of the request's bytes, not yet decoded. */
+export type RawClick = {
+  time: number;
+  /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
+  ids: ByteSlice;
+  mode: Mode;
+  prefetch: boolean;
+  privacy: boolean;
+  address: string;
+  host: string;
+  /** The bytes that the ranges below refer to. */
+  bytes: Buffer;
+  userAgent: ByteRange;
+  referrer: ByteRange;
+  language: ByteRange;
+  query: ByteRange;
+  target?: ClickTarget | undefined;
+  /** The link's own UTM parameters as a query. */
+  linkUtm?: Buffer | undefined;
+};
+
+/**
+ * Encodes a click as one record into `target` at `start`, where {@link RECORD_BYTES_MAX} bytes must be free. Returns
+ * the record's end. It runs within a redirect, so it allocates almost nothing.
+ */
+export function encodeRawClick(target: Buffer, start: number, click: RawClick): number {
+  const { bytes, ids } = click;
+  let offset = start + RECORD_HEADER_BYTES;
+  target.writeDoubleLE(click.time, offset);
+  ids.bytes.copy(target, offset + 8, ids.start, ids.end);
+  target[offset + 40] = flagsOf(click);
+  offset += 41;
+  offset = writeText(target, offset, click.address, CLICK_TEXT_BYTES_MAX.address);
+  offset = writeText(target, offset, click.host, CLICK_TEXT_BYTES_MAX.host);
+  offset = writeTextBytes(target, offset, bytes, click.userAgent, CLICK_TEXT_BYTES_MAX.userAgent);
+  offset = writeTextBytes(target, offset, bytes, click.referrer, CLICK_TEXT_BYTES_MAX.referrer);
+  offset = writeTextBytes(target, offset, bytes, click.language, CLICK_TEXT_BYTES_MAX.language);
+  // The target's bytes come off the query, so that no record is longer than one without a target.
+  const idBytes = click.target === undefined ? 0 : ID_BYTES;
+  const queryAt = offset;
+  offset = writeTextBytes(target, offset, bytes, click.query, CLICK_TEXT_BYTES_MAX.query - idBytes);
+  if (click.linkUtm !== undefined)
+    offset = appendQuery(
+      target,
+      queryAt,
+      offset,
+      click.linkUtm,
+      start + RECORD_BYTES_MAX - idBytes,
+    );
+  if (click.target !== undefined) {
+    writeUuid(target, offset, click.target.id);
+    offset += ID_BYTES;
+  }
+  target.writeUInt32LE(offset - start - RECORD_HEADER_BYTES, start);
+  const crc = Bun.hash.crc32(target.subarray(start + RECORD_HEADER_BYTES, offset));
+  target.writeUInt32LE(crc, start + 4);
+  return offset;
+}
+
+/**
+ * Appends `more` to the query that was written between `at` and `offset`, up to `end`. Of parameters with one name the first
+ * counts, so those of the short URL have priority.
+ */
+function appendQuery(
+  target: Buffer,
+  at: number,
+  offset: number,
+  more: Buffer,
+  end: number,
+): number {
+  if (offset >= end) return offset;
+  target[offset] = AMPERSAND;
+  const length = Math.min(more.length, end - offset - 1);
+  more.copy(target, offset + 1, 0, length);
+  target.writeUInt16LE(offset + 1 + length - at - 2, at);
+  return offset + 1 + length;
+}
+
+/** Creates an empty click whose fields the caller sets; the hot path reuses it. */
+export const newRawClick = (): RawClick => ({
+  time: 0,
+  ids: emptySlice(),
+  mode: "live",
+  prefetch: false,
+  privacy: false,
+  address: "",
+  host: "",
+  bytes: Buffer.alloc(0),
+  userAgent: EMPTY,
+  referrer: EMPTY,
+  language: EMPTY,
+  query: EMPTY,
+  target: undefined,
+  linkUtm: undefined,
+});
+
+const AMPERSAND = 0x26;
+
+const EMPTY: ByteRange = { start: 0, end: 0 };
+
+const flagsOf = (click: Pick<RawClick, "mode" | "prefetch" | "privacy" | "target">): number =>
+  (click.mode === "test" ? FLAG_TEST : 0) |
+  (click.prefetch ? FLAG_PREFETCH : 0) |
+  (click.privacy ? FLAG_PRIVACY : 0) |
+  (click.target === undefined ? 0 : click.target.kind === "rule" ? FLAG_RULE : FLAG_ARM);
+
+/** The kind of a click's target; undefined without one. */
+const targetKindOf = (flags: number): ClickTarget["kind"] | undefined => {
+  if ((flags & FLAG_RULE) !== 0) return "rule";
+  return (flags & FLAG_ARM) === 0 ? undefined : "arm";
+};
+
+/** Length of the record at `offset`, header included, as its header states it. */
+export const recordLength = (bytes: Buffer, offset: number): number =>
+  RECORD_HEADER_BYTES + bytes.readUInt32LE(offset);
+
+/** End of the record at `offset`; undefined when its length is impossible or exceeds the bytes. */
+export function recordEnd(bytes: Buffer, offset: number): number | undefined {
+  if (bytes.length - offset < RECORD_HEADER_BYTES) return undefined;
+  const length = bytes.readUInt32LE(offset);
+  const end = offset + RECORD_HEADER_BYTES + length;
+  return length === 0 || length > RECORD_BYTES_MAX || end > bytes.length ? undefined : end;
+}
+
+/** Whether the checksum of the record between `offset` and `end` is that of its payload. */
+export const hasValidChecksum = (bytes: Buffer, offset: number, end: number): boolean =>
+  Bun.hash.crc32(bytes.subarray(offset + RECORD_HEADER_BYTES, end)) ===
+  bytes.readUInt32LE(offset + 4);
+
+/**
+ * A click whose ids and texts are decoded as Latin-1, one character for each byte: that is cheap, and different texts stay
+ * different. {@link decodeText} returns the text itself.
+ */
+export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "privacy"> & {
+  /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
+  ids: string;
+  address: string;
+  host: string;
+  userAgent: string;
+  referrer: string;
+  language: string;
+  query: string;
+  /** `rule:` or `arm:` and the id as 32 hexadecimal digits; "" for the link's own destination. */
+  target: string;
+};
+
+/** Reads the valid record at `offset` of a segment; undefined when it is too short for a click. */
+export function readEncodedClick(segment: Buffer, offset: number): EncodedClick | undefined {
+  const start = offset + RECORD_HEADER_BYTES;
+  const end = start + segment.readUInt32LE(offset);
+  if (end - start < FIXED_BYTES) return undefined;
+  const flags = segment.readUInt8(start + 40);
+  const kind = targetKindOf(flags);
+  let textStart = start + FIXED_BYTES;
+  const nextText = (): string => {
+    if (textStart + 2 > end) return "";
+    const from = textStart + 2;
+    textStart = from + segment.readUInt16LE(textStart);
+    return textStart === from ? "" : segment.toString("latin1", from, Math.min(textStart, end));
+  };
+  return {
+    time: segment.readDoubleLE(start),
+    ids: segment.toString("latin1", start + 8, start + 8 + 2 * ID_BYTES),
+    mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
+    prefetch: (flags & FLAG_PREFETCH) !== 0,
+    privacy: (flags & FLAG_PRIVACY) !== 0,
+    address: nextText(),
+    host: nextText(),
+    userAgent: nextText(),
+    referrer: nextText(),
+    language: nextText(),
+    query: nextText(),
+    target: kind === undefined ? "" : `${kind}:${segment.toString("hex", end - ID_BYTES, end)}`,
+  };
+}
+
+/** Decodes the valid record at `offset` of a segment; undefined when it is too short for a click. */
+export function decodeClick(segment: Buffer, offset: number): Click | undefined {
+  const encoded = readEncodedClick(segment, offset);
+  if (encoded === undefined) return undefined;
+  const { time, mode, prefetch, privacy, target } = encoded;
+  const ids = Buffer.from(encoded.ids, "latin1");
+  return {
+    time,
+    linkId: readUuid(ids, 0),
+    accountId: readUuid(ids, ID_BYTES),
+    mode,
+    prefetch,
+    privacy,
+    address: decodeText(encoded.address),
+    host: decodeText(encoded.host),
+    userAgent: decodeText(encoded.userAgent),
+    referrer: decodeText(encoded.referrer),
+    language: decodeText(encoded.language),
+    query: decodeText(encoded.query),
+    ...(target === "" ? {} : { target: decodeTarget(target) }),
+  };
+}
+
+function decodeTarget(target: string): ClickTarget {
+  const colon = target.indexOf(":");
+  const kind = target.slice(0, colon) === "rule" ? "rule" : "arm";
+  return { kind, id: formatUuid(target.slice(colon + 1)) };
+}

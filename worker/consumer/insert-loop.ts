@@ -1,0 +1,56 @@
+/** The owner's insert loop: stores one batch after the other. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { Collector, HeldSegment } from "../batches/collector.ts";
+import { isLost, type OwnerDeps } from "../batches/deps.ts";
+import type { Owner, RejectedSegment } from "../batches/owner.ts";
+import type { Acknowledger } from "./acknowledger.ts";
+
+type InsertLoopDeps = {
+  owner: Owner;
+  collector: Collector;
+  acknowledger: Acknowledger;
+  repair: OwnerDeps["repair"];
+  retry: OwnerDeps["retry"];
+  /** Called with the links of stored segments: they have new clicks. */
+  onStored: (linkIds: Iterable<Uuid>) => void;
+  /** Called with the age of a batch's first click in seconds, when it is stored. */
+  onBatch: (ageSeconds: number) => void;
+};
+
+/** Stores the collector's batches until it is closed. Throws when another worker has taken over, or this one stops. */
+export async function runInsertLoop(deps: InsertLoopDeps): Promise<void> {
+  const { owner, collector, repair, retry } = deps;
+  for (;;) {
+    const batch = await collector.take();
+    if (collector.isClosed()) break;
+    // Without traffic nothing else would show that another worker has taken over.
+    if (batch.length === 0) await retry(owner.confirm, isLost);
+    const rejected = await owner.renewWhile(async () => {
+      // Between two inserts, when clicks and rollups are equal.
+      await repair(owner.confirm);
+      return await owner.store(batch);
+    });
+    await finishBatch(deps, batch, rejected);
+    collector.drop(batch);
+  }
+  await owner.release();
+}
+
+async function finishBatch(
+  { acknowledger, onStored, onBatch }: InsertLoopDeps,
+  batch: readonly HeldSegment[],
+  rejected: readonly RejectedSegment<HeldSegment>[],
+): Promise<void> {
+  const reasons = new Map(rejected.map(({ segment, reason }) => [segment, reason]));
+  const stored = batch.filter((segment) => !reasons.has(segment));
+  for (const { links, messages, whole, clicks } of stored) {
+    onStored(links);
+    acknowledger.acknowledge([...messages.values()], whole, clicks);
+  }
+  for (const [segment, reason] of reasons) {
+    const { clicks, messages } = segment;
+    await acknowledger.deadLetter([...messages.values()], { id: segment, clicks, reason });
+  }
+  if (stored.length === 0) return;
+  onBatch((Date.now() - Math.min(...stored.map(({ firstClick }) => firstClick))) / 1_000);
+}
