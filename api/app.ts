@@ -39,7 +39,7 @@ export type AppDeps = ResourceServices & {
   apiUrl?: string | undefined;
   /** The origins whose pages may call the API from a browser; none by default. */
   corsOrigins?: readonly string[];
-  /** Whether the process is stopping: clients shall connect to another one. */
+  /** Whether the process is stopping; responses then ask clients to reconnect elsewhere. */
   isStopping: () => boolean;
   /** Called for every completed request. */
   observe: Observe;

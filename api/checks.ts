@@ -25,7 +25,7 @@ import {
 
 type Config = z.output<typeof configSchema>;
 
-/** Analytics only read. */
+/** Analytics only reads. */
 const GRANTS = ["SELECT"];
 
 export const checks: Checks<Config> = {
@@ -44,7 +44,7 @@ export const checks: Checks<Config> = {
       name: "CLICKHOUSE_URL",
       mend: "Start ClickHouse, and give its user the grants of clickhouse/users.xml.",
       run: () =>
-        withClickHouse(CLICKHOUSE_URL, (ask) => requireGrants(CLICKHOUSE_URL, GRANTS, ask)),
+        withClickHouse(CLICKHOUSE_URL, (query) => requireGrants(CLICKHOUSE_URL, GRANTS, query)),
     },
   ],
   thorough: ({
@@ -67,7 +67,7 @@ export const checks: Checks<Config> = {
     ...checkImages(config),
     checkClock("PostgreSQL", () => usePostgres(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>
-      withClickHouse(CLICKHOUSE_URL, async (ask) => Number(await ask(SELECT_TIME))),
+      withClickHouse(CLICKHOUSE_URL, async (query) => Number(await query(SELECT_TIME))),
     ),
     checkRunning("api", config.API_METRICS_HOST, config.API_METRICS_PORT, METRICS_PORTS),
   ],
@@ -78,7 +78,7 @@ const streamsOf = ({ published }: LinksStreams): string[] => [
   CLICKS_STREAM,
 ];
 
-/** Of `migrate.env`, whose user owns the tables. */
+/** For `migrate.env`, whose database user owns the tables. */
 export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
   required: ({ DATABASE_URL }) => [
     {
@@ -90,7 +90,7 @@ export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
   ],
 };
 
-/** Whether the links feed has every link, as API processes last found. */
+/** Whether the links feed contains every link, according to the API processes' last check. */
 export const checkFeed = (url: string): Check => ({
   name: "links feed",
   mend: "Mend the schema of PostgreSQL first.",
@@ -105,7 +105,7 @@ export const checkFeed = (url: string): Check => ({
   },
 });
 
-/** Whether images of the links are made, if any are to be. */
+/** Checks that link images are written, if they are configured. */
 function checkImages(place: ImagesPlace): Check[] {
   if (place.LINKS_IMAGES === undefined) return [];
   return [
@@ -152,7 +152,7 @@ const checkExcess = (url: string): Check => ({
 /** Runs `work` with a function that runs a statement and returns its output as text. */
 async function withClickHouse<T>(
   url: string,
-  work: (ask: (statement: string) => Promise<string>) => Promise<T>,
+  work: (query: (statement: string) => Promise<string>) => Promise<T>,
 ): Promise<T> {
   const client = openClickHouse(url);
   try {

@@ -12,18 +12,19 @@ import type { ClickChunks, ClickHouse } from "../shared/clicks/query.ts";
 import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
 import { unavailable } from "./http/errors.ts";
 
-/** The longest a query may take; beyond that, the response is 503 and ClickHouse cancels the query. */
+/** Maximum time of a query; beyond that, the response is 503 and ClickHouse cancels the query. */
 const QUERY_TIMEOUT_MS = 10_000;
 
-/** The most memory that a query may use; beyond that, the response is 503. */
+/** Maximum memory of a query; beyond that, the response is 503. */
 const QUERY_BYTES_MAX = 2 * 1024 ** 3;
 
 /** Connections to ClickHouse: one for each running query, and some for responses that are still being read. */
 const CONNECTIONS_MAX = 20;
 
 /**
- * The most running and waiting queries, and the longest wait. Without them, a burst of costly queries would wait for
- * connections indefinitely, since the client's timeout starts only when a query has its connection.
+ * Maximum running and waiting queries, and the maximum wait. Without them, a burst of costly
+ * queries would wait for connections indefinitely, since the client's timeout starts only when a
+ * query has its connection.
  */
 const QUERIES: ConcurrencyBounds = { running: 16, waiting: 256, waitMs: 5_000 };
 
@@ -46,8 +47,8 @@ export const openClickHouse = (url: string) =>
 const summary = z.object({ read_rows: z.coerce.number(), read_bytes: z.coerce.number() });
 
 /**
- * Wraps a client: bounds its concurrent queries, and counts them and the rows and bytes that ClickHouse reports to have
- * read. A query throws `unavailable` when too many wait before it.
+ * Wraps a client: bounds its concurrent queries, and counts queries and the rows and bytes that
+ * ClickHouse reports to have read. A query throws `unavailable` when too many are already waiting.
  */
 export function countReads(
   client: ReturnType<typeof openClickHouse>,
@@ -85,7 +86,10 @@ export function countReads(
   };
 }
 
-/** Whether a query's error means that ClickHouse is unavailable, and not that the query is wrong. */
+/**
+ * Whether a query's error means that ClickHouse is unavailable, rather than that the query is
+ * invalid.
+ */
 export const isClickHouseUnavailable = (error: unknown): boolean =>
   error instanceof ClickHouseError
     ? // TOO_SLOW, TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES

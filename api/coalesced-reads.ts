@@ -1,20 +1,21 @@
-/** Shares reads between those who ask the same at the same time. */
+/** Shares one read between concurrent callers for the same key. */
 
-type Reading<Value> = { current: Promise<Value>; next?: Promise<Value> };
+type PendingRead<Value> = { current: Promise<Value>; next?: Promise<Value> };
 
 /**
- * Returns a function that runs `read` for a key, at most once at a time. Whoever asks while a read is in flight shares
- * the next one with all others: nobody gets what was read before it asked. Throws what `read` throws.
+ * Returns a function that runs `read` for a key, at most once at a time. Callers that arrive while
+ * a read is in flight share the next one, so none gets a value read before its call. Throws what
+ * `read` throws.
  */
 export function createCoalescedReads<Value>(): (
   key: string,
   read: () => Promise<Value>,
 ) => Promise<Value> {
-  /** Those in flight. */
-  const readings = new Map<string, Reading<Value>>();
+  /** Reads in flight. */
+  const readings = new Map<string, PendingRead<Value>>();
 
   function start(key: string, read: () => Promise<Value>): Promise<Value> {
-    const reading: Reading<Value> = { current: read() };
+    const reading: PendingRead<Value> = { current: read() };
     readings.set(key, reading);
     const end = () => {
       if (reading.next === undefined) readings.delete(key);

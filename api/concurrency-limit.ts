@@ -1,19 +1,20 @@
 /** Bounds how many jobs of one kind run concurrently, how many wait, and for how long. */
 
 export type ConcurrencyBounds = {
-  /** The most jobs that run concurrently. */
+  /** Maximum jobs that run concurrently. */
   running: number;
-  /** The most jobs that wait for a slot; beyond that, a job is rejected at once. */
+  /** Maximum jobs that wait for a slot; beyond that, a job is rejected at once. */
   waiting: number;
-  /** The longest wait for a slot, in milliseconds. */
+  /** Maximum wait for a slot, in milliseconds. */
   waitMs: number;
 };
 
 type Waiter = { start: () => void; expiry: NodeJS.Timeout };
 
 /**
- * Returns a function that runs jobs within `bounds`, in the order of arrival. It rejects with the error of `busy` when
- * too many jobs wait, or when no slot became free in time; it has not started a rejected job.
+ * Returns a function that runs jobs within `bounds`, in the order of arrival. It rejects with the
+ * error of `busy` when too many jobs wait, or when no slot became free in time. A rejected job was
+ * never started.
  */
 export function createConcurrencyLimit(bounds: ConcurrencyBounds, busy: () => Error) {
   // In the order of arrival.

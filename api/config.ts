@@ -16,7 +16,7 @@ import { imageVariables } from "../shared/links-store/images.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 
-/** The metrics port of a single API process, and what instances add their numbers to. */
+/** The metrics port of a single API process, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
 
 const variables = z.object({
@@ -39,14 +39,17 @@ const variables = z.object({
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,
   NATS_REPLICAS: envNatsReplicas,
-  /** Among how many streams the links feed is divided; a second number while that changes. */
+  /** The number of streams that the links feed is divided into; two numbers while that changes. */
   LINKS_STREAMS: envLinksStreams,
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
   /** The URL that short links are served at, e.g. https://short.example.com; `short_url` is built from it. */
   SHORT_URL: envUrl(["http", "https"]),
-  /** The URL at which clients reach /v1, e.g. https://api.example.com; without it, the host of each request is taken. */
+  /**
+   * The URL at which clients reach /v1, e.g. https://api.example.com; by default, the host of each
+   * request.
+   */
   API_URL: envUrl(["http", "https"]).optional(),
   /** Further host names of the default short domain. */
   SHORT_HOSTS: envList(),

@@ -1,4 +1,4 @@
-/** The demo account and user of a local stack, so that a first visitor need not create any. */
+/** The demo account and user of a local stack, so that a first visitor need not create them. */
 import { createAccountService } from "./accounts/service.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createMemberService } from "./members/service.ts";
@@ -14,7 +14,9 @@ export const createDemoKey = (databaseUrl: string): Promise<string> =>
     return (await createKeyService({ sql }).createFirst(accountId)).key;
   });
 
-/** Ensures that a user with this e-mail address and password exists, and is an owner of every demo account. */
+/**
+ * Ensures that a user with this e-mail address and password exists, and owns every demo account.
+ */
 export const ensureDemoUser = (databaseUrl: string, email: string, password: string) =>
   usePostgres(databaseUrl, async (sql) => {
     const users = openUsers(sql);

@@ -6,9 +6,9 @@ import { createFullDisk } from "./full-disk.ts";
 test("a request that meets a full disk is remembered for a minute, other failures are not", () => {
   let now = 0;
   const disk = createFullDisk(() => now);
-  disk.notice(new Error("something else"));
+  disk.record(new Error("something else"));
   expect(disk.problem()).toBeUndefined();
-  disk.notice(Object.assign(new Error("could not extend file"), { code: "53100" }));
+  disk.record(Object.assign(new Error("could not extend file"), { code: "53100" }));
   now = 59_000;
   expect(disk.problem()).toContain("disk is full");
   now = 61_000;

@@ -187,7 +187,7 @@ async function serve(): Promise<void> {
   const app = createApp({
     ...common,
     analytics,
-    onFailure: fullDisk.notice,
+    onFailure: fullDisk.record,
     corsOrigins: config.API_CORS_ORIGINS,
   });
   const shared = config.INSTANCE !== undefined;

@@ -8,7 +8,7 @@ import type { ImagesJob } from "./links/republish/image-job.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Methods with a label value of their own; clients cannot add others. */
+/** Methods with their own label value; clients cannot add others. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 type Load = {

@@ -8,13 +8,13 @@ export type Sql = postgres.Sql;
 /** The connection of a transaction. */
 export type Transaction = postgres.TransactionSql;
 
-/** The longest a statement may take, so that a blocked database leads to a 503. */
+/** Maximum time of a statement, so that a blocked database leads to a 503. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 
-/** The longest a request waits for a connection, so that an unreachable database leads to a 503. */
+/** Maximum wait for a connection, so that an unreachable database leads to a 503. */
 const CONNECT_TIMEOUT_SECONDS = 2;
 
-/** The longest that the close of a connection waits for its statement. */
+/** Maximum time that closing a connection waits for its statement. */
 const CLOSE_TIMEOUT_SECONDS = 2;
 
 /** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
@@ -47,7 +47,10 @@ export async function usePostgres<T>(
   }
 }
 
-/** Throws an error that names what is missing when the API lacks a right on one of its tables or sequences. */
+/**
+ * Throws an error that names the missing rights when the API lacks a right on one of its tables or
+ * sequences.
+ */
 export async function requirePrivileges(sql: Sql): Promise<void> {
   const rows = await sql<{ name: string; permitted: boolean }[]>`
     select relname as name,
@@ -65,7 +68,7 @@ export async function requirePrivileges(sql: Sql): Promise<void> {
   if (missing.length > 0) throw new Error(`lacks privileges on ${missing.join(", ")}`);
 }
 
-/** Why the role may do more than the API needs; undefined when it may not. */
+/** Which rights the role has beyond those the API needs; undefined for none. */
 export async function findExcessPrivilege(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<[{ role: string; superuser: boolean; owner: boolean }]>`
     select rolname as role, rolsuper as superuser,
@@ -99,8 +102,9 @@ const DISK_FULL = "53100";
 export const isDiskFull = (error: unknown): boolean => errorCode(error) === DISK_FULL;
 
 /**
- * SQLSTATEs and system errors of a database that is away, overloaded or no longer the primary. 08, connection
- * exceptions, and 57P01 to 57P05, shutting down or starting up, are tested as prefixes. 0A000 also means other things.
+ * SQLSTATEs and system errors of a database that is unreachable, overloaded or no longer the
+ * primary. 08, connection exceptions, and 57P01 to 57P05, shutting down or starting up, are tested
+ * as prefixes. 0A000 also means other things.
  */
 const UNAVAILABLE = new Set([
   "25006", // read-only: it has become a standby
@@ -117,7 +121,10 @@ const UNAVAILABLE = new Set([
   "ETIMEDOUT",
 ]);
 
-/** Whether an error means that the database is unavailable, and not that it rejected the statement. */
+/**
+ * Whether an error means that the database is unavailable, rather than that it rejected the
+ * statement.
+ */
 export function isUnavailable(error: unknown): boolean {
   const code = errorCode(error);
   if (code === undefined) return false;

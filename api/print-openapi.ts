@@ -65,7 +65,7 @@ const app = createApp({
   clicks: createClicksService({ clickhouse, analytics }),
   isStopping: () => false,
   observe: () => undefined,
-  // Of no installation: generated clients keep the placeholder.
+  // Belongs to no installation: generated clients keep the placeholder.
   shortUrl,
 });
 const response = await app.handle(new Request("http://localhost/v1/openapi.json"));

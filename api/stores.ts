@@ -1,6 +1,6 @@
-/** The app's own queries of PostgreSQL, as functions: a test can run the app without a database. */
+/** The app's PostgreSQL queries as functions, so that a test can run the app without a database. */
 import { authorizeAll, type BatchResult } from "./auth/authorize.ts";
-import type { WantedRequests } from "./auth/sql.ts";
+import type { RequestGroup } from "./auth/sql.ts";
 import { isClickHouseUnavailable } from "./clickhouse.ts";
 import type { AccountScope } from "./http/principal.ts";
 import type { LimitWindow } from "./http/rate-limit.ts";
@@ -12,7 +12,7 @@ import { isUnavailable, type Sql } from "./postgres.ts";
 
 export type AppStores = {
   /** Authenticates keys and consumes requests from their limits; undefined for an unknown key. */
-  authorize(requests: readonly WantedRequests[]): Promise<(BatchResult | undefined)[]>;
+  authorize(requests: readonly RequestGroup[]): Promise<(BatchResult | undefined)[]>;
   requests: IdempotencyStore;
   consumeMany: ConsumeMany;
   /** Lists every rate-limit window of an account and mode; consumes nothing. */

@@ -36,7 +36,7 @@ async function build(outdir: string): Promise<string> {
     publicPath: "/",
     define: { "process.env.NODE_ENV": '"production"' },
   });
-  // Compress at build time, so that the API process does not at every start.
+  // Compresses at build time, so that the API process need not do it at every start.
   for (const { path } of outputs) {
     const content = readFileSync(path);
     writeFileSync(`${path}.br`, brotliCompressSync(content));

@@ -21,7 +21,7 @@ import { CACHE_BYTES_LIMIT } from "./cache/blocks.ts";
 import { PAGE_BYTES_MAX } from "./http/response.ts";
 import { createErrorPages, type ErrorPages, TemplateError } from "./pages/error-pages.ts";
 
-/** The metrics port of a single redirector, and what instances add their numbers to. */
+/** The metrics port of a single redirector, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9102, instances: 9110 };
 
 const settings = z.object({
@@ -36,7 +36,7 @@ const settings = z.object({
   INSTANCE: envInstance(),
   NATS_URL: envNatsUrl,
   NATS_REPLICAS: envNatsReplicas,
-  /** Among how many streams the links feed is divided. */
+  /** The number of streams that the links feed is divided into. */
   LINKS_STREAMS: envLinksStreams,
   /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
@@ -44,24 +44,33 @@ const settings = z.object({
   SHORT_HOSTS: envList(),
   /** Destination of `/`; without it, `/` is a plain page. */
   ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
-  /** Hosts of short links without pages about them (`/alias+`). */
+  /** Hosts whose short links have no about page (`/alias+`). */
   ABOUT_PAGE_OFF_HOSTS: envList(),
-  /** Directory of the click journal. Each process needs a directory of its own. */
+  /** Directory of the click journal. Each process needs its own directory. */
   JOURNAL_DIR: z.string("must be set to a directory"),
   /** Directory of the links store, which all redirectors of a host may share; by default one below the journal. */
   LINKS_DIR: z.string().optional(),
   ...imageVariables,
-  /** The most bytes of the journal; beyond it, redirects continue, and clicks are dropped and counted. */
+  /**
+   * Maximum bytes of the journal; beyond it, redirects continue, and clicks are dropped and
+   * counted.
+   */
   JOURNAL_BYTES_MAX: envInteger(4 * 1024 ** 3, 1024 ** 2, 2 ** 50),
-  /** The most bytes of memory for cached links. */
+  /** Maximum bytes of memory for cached links. */
   CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, CACHE_BYTES_LIMIT),
-  /** The most bytes of the stream in which clicks wait for a worker. */
+  /** Maximum bytes of the stream in which clicks wait for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
   /** Seconds between two reports of failed requests, each of which is an insert into ClickHouse. */
   FAILURES_INTERVAL_SECONDS: envInteger(60, 1, 900),
-  /** Open connections; a further one takes the place of an idle one. Lowered to what the limit of open files allows. */
+  /**
+   * Maximum open connections; a new one beyond it replaces an idle one. Lowered to what the limit
+   * of open files allows.
+   */
   CONNECTIONS_MAX: envInteger(50_000, 1, 10_000_000),
-  /** Open connections of one address (in IPv6, of one /64), except trusted proxies; further ones are closed at once. */
+  /**
+   * Maximum open connections per address (in IPv6, per /64), except trusted proxies; further ones
+   * are closed at once.
+   */
   CONNECTIONS_PER_ADDRESS_MAX: envInteger(1_000, 1, 10_000_000),
   /** Signs the cookies of visitors who entered a link's password; must be the same for all redirectors. */
   LINK_UNLOCK_SECRET: z.string().min(16, "must have 16 characters at least").optional(),

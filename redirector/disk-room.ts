@@ -1,13 +1,16 @@
-/** Whether the disks of a redirector have room. */
+/** Checks the free disk space of a redirector. */
 import { readFreeBytes } from "../shared/disk.ts";
 
-/** A disk with less is nearly full: the open segments of a journal, and the reserve of a links store. */
+/**
+ * Free space below which a disk is nearly full: the open segments of a journal, and the reserve of
+ * a links store.
+ */
 const ROOM_BYTES_MIN = 64 * 1024 * 1024;
 
-/** What happens on a full disk, by the variable that names the folder. */
+/** The consequence of a full disk, by the variable that names the folder. */
 export type DiskFolders = Readonly<Record<string, { dir: string; consequence: string }>>;
 
-/** Which folders have no room left, and what that means; undefined when all have. */
+/** Describes the folders on full disks and the consequences; undefined when there are none. */
 export function diskWarning(folders: DiskFolders): string | undefined {
   const problems = Object.entries(folders).flatMap(([variable, { dir, consequence }]) => {
     const bytes = readRoom(dir);
@@ -20,7 +23,10 @@ export function diskWarning(folders: DiskFolders): string | undefined {
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
-/** The bytes that a folder's disk has for processes without privileges; undefined while there is no such folder. */
+/**
+ * The free bytes of a folder's disk for unprivileged processes; undefined while the folder does not
+ * exist.
+ */
 function readRoom(dir: string): number | undefined {
   try {
     return readFreeBytes(dir);

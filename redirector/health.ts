@@ -1,4 +1,4 @@
-/** Whether the process is ready, and what an operator should know. */
+/** Readiness of the process, and warnings for operators. */
 import { linksDirOf } from "./config.ts";
 import { diskWarning } from "./disk-room.ts";
 import { clicksWarning } from "./journal/clicks-warning.ts";

@@ -30,12 +30,12 @@ import { createHandler } from "./redirect/handler.ts";
 import { createLookups, type Lookups } from "./visitors/lookups.ts";
 
 /**
- * How long a start waits for the links of a new host, as requests may come to it as soon as it listens. systemd ends what
- * has not started after 90 s.
+ * Maximum time that a start waits for the links of a new host, because requests may arrive as soon
+ * as it listens. systemd kills a process that has not started after 90 s.
  */
 const FILL_MS = 60_000;
 
-/** How long it waits when there are no more to come; without NATS, old links are better than none. */
+/** Maximum wait without further links; without NATS, old links are better than none. */
 const CATCH_UP_MS = 3_000;
 
 type Metrics = ReturnType<typeof createMetrics>;
@@ -63,7 +63,7 @@ async function serve(): Promise<void> {
     publishing: publisher,
     lookups,
     replies,
-    setBacks: parts.limits.setBacks,
+    rollbacks: parts.limits.rollbacks,
     journalBytesMax: config.JOURNAL_BYTES_MAX,
   });
   const handle = await createRequestHandler(config, parts, lookups, metrics);

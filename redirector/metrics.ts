@@ -19,7 +19,7 @@ import type { Lookups } from "./visitors/lookups.ts";
 type MetricsDeps = {
   cache: LinkCache;
   feed: Pick<FeedHealth, "lag" | "ageSeconds" | "complete" | "completeStreams">;
-  /** Records of the feed that were skipped since the start, by reason. */
+  /** Feed records that were skipped since the start, by reason. */
   skipped: () => Readonly<Record<string, number>>;
   journal: Journal;
   publishing: PublisherClient;
@@ -29,7 +29,7 @@ type MetricsDeps = {
   limits: Pick<ClickLimits, "stats">;
   failures: Pick<FailureReporter, "stats">;
   replies: Replies;
-  setBacks: () => number;
+  rollbacks: () => number;
   journalBytesMax: number;
 };
 
@@ -135,14 +135,14 @@ function registerGeo({ gauge, counter }: ProcessMetrics, { geo }: MetricsDeps): 
 
 function registerLimits(
   { gauge, counter, counterBy }: ProcessMetrics,
-  { limits, setBacks }: MetricsDeps,
+  { limits, rollbacks }: MetricsDeps,
 ): void {
   const help = "Requests for limited links, by outcome";
   counterBy("outcome", "limit_requests_total", help, () => limits.stats().outcomes);
   const openHelp = "Limits of which the redirector holds, or may hold, leased clicks";
   gauge("limit_leases_open", openHelp, () => limits.stats().open);
-  const setBacksHelp = "Times the ledgers of limits were found set back";
-  counter("limit_set_backs_total", setBacksHelp, setBacks);
+  const rollbacksHelp = "Times the ledgers of limits were found set back";
+  counter("limit_set_backs_total", rollbacksHelp, rollbacks);
 }
 
 function registerFailures({ gauge, counter }: ProcessMetrics, { failures }: MetricsDeps): void {
@@ -161,7 +161,7 @@ export function registerLatency(
   help: string,
   latency: LatencyHistogram,
 ): void {
-  // What the registry calls when scraped; `get` of the histogram uses it as well.
+  // Called by the registry when scraped; the histogram's `get` uses it too.
   const getForPromString = () => {
     const { buckets, count, sumSeconds } = latency.read();
     const sample = (

@@ -1,4 +1,6 @@
-/** The parts of the process that go on beside requests: the host's links, the journal, limits, and what they report to. */
+/**
+ * The background parts of the process: the host's links, the journal, limits, and the reporters.
+ */
 import { mkdirSync } from "node:fs";
 
 import type * as z from "zod";
@@ -40,7 +42,7 @@ export type PartsDeps = {
 
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** Opens all parts; each is stopped with the process. Throws when one of them cannot be opened. */
+/** Opens all parts; each stops with the process. Throws when one of them cannot be opened. */
 export async function openParts(deps: PartsDeps) {
   const { config, log, lifecycle } = deps;
   const nats = openNats({ url: config.NATS_URL, name: "redirector", log });
@@ -158,7 +160,7 @@ function openClicks({ config, log, workers }: PartsDeps) {
   };
 }
 
-/** Ends the process with a message, as it must not go on without one of its threads. */
+/** Ends the process with a message, because it must not continue without one of its threads. */
 const failWith =
   (message: string) =>
   (error: unknown): never => {

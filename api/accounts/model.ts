@@ -1,4 +1,4 @@
-/** An account, its plan, and the limits of its own. */
+/** Accounts, their plans, and the limits set for a single account. */
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
@@ -11,8 +11,8 @@ export type Plan = (typeof PLANS)[number];
 const limit = z.int().positive().max(1_000_000_000);
 
 /**
- * Limits of one account; those left out are the plan's. Every plan allows quotas of the account's own, only the
- * enterprise plan the other limits.
+ * Limits of one account; the plan's limits apply where one is absent. Every plan allows quotas per
+ * account. Only the enterprise plan allows the other limits.
  */
 export const accountLimits = z.strictObject({
   minute: limit.optional(),

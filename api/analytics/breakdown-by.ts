@@ -13,7 +13,7 @@ import { countVisitors } from "./visitors.ts";
 /** Dimensions that are columns of `clicks`. */
 export type BreakdownColumn = ColumnFilter | "link";
 
-/** The columns of a dimension: regions and cities are unique only within what they lie in. */
+/** The columns of a dimension: a region or city is unique only within its country or region. */
 const columnsOf = (dimension: BreakdownColumn): readonly string[] => {
   if (dimension === "link") return ["link_id"];
   if (dimension === "region") return ["country", "region"];
@@ -21,7 +21,7 @@ const columnsOf = (dimension: BreakdownColumn): readonly string[] => {
 };
 
 type ValueCounts = {
-  /** By the name of the column. */
+  /** Keyed by column name. */
   values: Record<string, string>;
   clicks: number;
   unique_clicks: number;
@@ -29,7 +29,7 @@ type ValueCounts = {
 
 export type BreakdownPage = {
   rows: ValueCounts[];
-  /** Clicks of all values, also of those on other pages. */
+  /** Clicks of all values, including those on other pages. */
   total: number;
   /** Where the next page begins; null on the last one. */
   next_cursor: string | null;
@@ -51,7 +51,10 @@ type Row = Record<`c${number}`, string> & { clicks: string; visitors: string; to
 
 const totalOf = (rows: readonly Row[]): number => Number(rows[0]?.total ?? 0);
 
-/** Returns the values with the most clicks; ties sort by value. A range whose clicks are deleted has none. */
+/**
+ * Returns the values with the most clicks; ties sort by value. Returns none for a range whose
+ * clicks have been deleted.
+ */
 export async function breakDownBy(
   clickhouse: ClickHouse,
   scope: BreakdownScope,
@@ -96,7 +99,7 @@ export async function breakDownBy(
   };
 }
 
-/** Names of columns are constants, so they need no escaping. */
+/** Column names are constants, so they need no escaping. */
 function selectPage(
   { condition }: BreakdownScope,
   columns: readonly string[],

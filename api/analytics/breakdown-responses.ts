@@ -11,7 +11,10 @@ import type {
 } from "./model.ts";
 import type { QueryRange } from "./sources.ts";
 
-/** Far more than there are devices, browsers and operating systems: the response contains all of them. */
+/**
+ * Far more than the number of devices, browsers and operating systems, so the response contains all
+ * of them.
+ */
 const ALL_VALUES = 1_000;
 
 export async function breakDownGeo(

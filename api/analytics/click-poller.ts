@@ -1,7 +1,7 @@
 /**
- * Polls ClickHouse for new clicks of links that have live streams: one query per link and poll, shared by
- * all subscribers of the link. A click may be stored later than younger ones, so every poll reads the last
- * seconds again and recognises known clicks by their positions in the journal.
+ * Polls ClickHouse for new clicks of links that have live streams: one query per link and poll,
+ * shared by all subscribers of the link. A click may be stored after later ones, so every poll
+ * reads the last seconds again and recognises known clicks by their journal positions.
  */
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
@@ -11,17 +11,17 @@ import { type LiveRow, type ReadLiveRows, ROWS_MAX } from "./live-rows.ts";
 export const POLL_MS = 1_000;
 
 /**
- * Polls per second of all links together. One takes about 9 ms of ClickHouse's CPU time, so this is at most
- * half a core. With more links than this, each one is polled less often.
+ * Maximum polls per second of all links together. One takes about 9 ms of ClickHouse's CPU time, so
+ * this is at most half a core. With more links than this, each one is polled less often.
  */
 const POLLS_PER_SECOND_MAX = 50;
 
-/** A click is delivered if it is stored at most this much later than a younger one. */
+/** A click is delivered if it is stored at most this long after a later click. */
 const OVERLAP_MS = 15_000;
 
 /**
- * A link with more clicks than a poll reads lags behind. Beyond this lag the poller skips to the present,
- * because a live stream is about what happens now.
+ * A link with more clicks than a poll reads lags behind. Beyond this lag the poller skips to the
+ * present, because a live stream shows current clicks.
  */
 const LAG_MAX_MS = 60_000;
 
@@ -72,7 +72,7 @@ export function createClickPoller({
         await poll(linkId, state);
         state.failing = false;
       } catch (error) {
-        // Logged once per outage. The next successful poll reads what was stored meanwhile.
+        // Logged once per outage. The next successful poll reads the clicks stored meanwhile.
         if (!state.failing) log.warn({ error }, "live_clicks_not_read");
         state.failing = true;
       }
@@ -94,7 +94,7 @@ export function createClickPoller({
   }
 
   return {
-    /** Calls `subscriber` with new clicks, each once, until the returned function is called. */
+    /** Calls `subscriber` once with each new click, until the returned function is called. */
     subscribe(linkId: Uuid, subscriber: Subscriber): () => void {
       const running = links.get(linkId);
       const state = running ?? addLink(linkId);
@@ -112,7 +112,7 @@ export function createClickPoller({
   };
 }
 
-/** Moves the start of the next poll forward and forgets clicks before it. */
+/** Moves the start of the next poll forward and drops clicks before it. */
 function advance(state: LinkState, rows: readonly LiveRow[], now: number): void {
   const newest = Number(rows.at(-1)?.ms ?? 0);
   state.latest = Math.max(state.latest, Math.min(newest, now));

@@ -1,4 +1,7 @@
-/** Resolves what a range is compared with, so that an unfinished one is compared with as much of an earlier one. */
+/**
+ * Resolves the range that a range is compared with. An unfinished range is compared with the same
+ * part of an earlier one.
+ */
 import { invalidField } from "../http/errors.ts";
 import {
   dayRange,
@@ -35,7 +38,10 @@ export function resolveComparison(
   return compared;
 }
 
-/** The 24 hours before, or a year earlier; of the last one as much as has passed of the current one. */
+/**
+ * The 24 hours before, or a year earlier. Its last hour ends after the elapsed part of the current
+ * hour.
+ */
 function compareHours({ from, to, buckets }: Range, by: Comparison, zone: string, now: number) {
   const last = by === "year" ? yearBefore(to, zone) - 1 : from - 1;
   const before = hourRange(zone, last);
@@ -56,7 +62,7 @@ function compareDays({ period, from, to }: Range, by: Comparison, zone: string, 
   const months = period === "custom" ? countMonths(start, end) : 0;
   const days = start.toPlainDate().until(end.toPlainDate()).days;
   const first = start.subtract(months > 0 ? { months } : { days }).startOfDay();
-  // The clock shows the same time as now, as many days after the first.
+  // The time of day is now's; the day is as many days after the first.
   const moment = first
     .toPlainDate()
     .add({ days: start.toPlainDate().until(at.toPlainDate()).days })
@@ -65,7 +71,10 @@ function compareDays({ period, from, to }: Range, by: Comparison, zone: string, 
   return dayRange(first.epochMilliseconds, Math.max(first.epochMilliseconds, last), zone);
 }
 
-/** The number of calendar months that two local midnights bound; 0 if these are not the first of months. */
+/**
+ * The number of calendar months between two local midnights; 0 unless both are the first of a
+ * month.
+ */
 const countMonths = (start: Zoned, end: Zoned): number =>
   start.day === 1 && end.day === 1
     ? start.toPlainDate().until(end.toPlainDate(), { largestUnit: "months" }).months
@@ -73,7 +82,10 @@ const countMonths = (start: Zoned, end: Zoned): number =>
 
 const isMidnight = (at: Zoned): boolean => at.equals(at.startOfDay());
 
-/** The same local time a year earlier; of a day's start, that day's, which need not be midnight. */
+/**
+ * The same local time a year earlier. The start of a day maps to the start of that day, which need
+ * not be midnight.
+ */
 function yearBefore(instant: number, zone: string): number {
   const at = zoned(instant, zone);
   const before = at.subtract({ years: 1 });

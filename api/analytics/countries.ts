@@ -1,6 +1,6 @@
 /** Country codes, by Unicode CLDR. */
 
-/** The name of what is not known. */
+/** The name of an unknown country. */
 export const UNKNOWN = "Unknown";
 
 /** The code of an unknown country. */
@@ -12,7 +12,7 @@ const names = new Intl.DisplayNames(["en"], { type: "region", fallback: "none" }
 export const countryName = (code: string): string =>
   code === UNKNOWN_COUNTRY ? UNKNOWN : (names.of(code) ?? code);
 
-/** Codes that people write instead of those of ISO 3166-1. */
+/** Common codes that differ from ISO 3166-1. */
 const ALIASES: Readonly<Record<string, string>> = { UK: "GB", EL: "GR" };
 
 /** Returns the code of a country in upper case; undefined when there is no such country. */

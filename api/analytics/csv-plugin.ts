@@ -1,4 +1,4 @@
-/** CSV for clients that prefer it. */
+/** Responds with CSV to clients that prefer it. */
 import { Elysia } from "elysia";
 
 import { noted } from "../auth/access-rules.ts";

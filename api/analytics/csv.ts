@@ -26,8 +26,8 @@ export const toCsv = ({ columns, rows }: Table): string =>
   `${Papa.unparse([[...columns], ...rows.map((row) => row.map(neutralise))], { newline: "\r\n" })}\r\n`;
 
 /**
- * Prefixes text that a spreadsheet would run as a formula with an apostrophe. Not left to papaparse, whose
- * `escapeFormulae` quotes these cells as well.
+ * Prefixes text that a spreadsheet would run as a formula with an apostrophe. Does not use
+ * papaparse's `escapeFormulae`, which also quotes these cells.
  */
 const neutralise = (value: Cell): Cell =>
   typeof value === "string" && FORMULA.test(value) ? `'${value}` : value;

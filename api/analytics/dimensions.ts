@@ -1,6 +1,6 @@
 /**
- * Clicks by dimension: the whole UTC days of a range are read from rollups, its edges, of less than a day each, from raw
- * clicks.
+ * Clicks by dimension. Rollups provide the whole UTC days of a range; raw clicks provide its edges,
+ * each shorter than a day.
  */
 import { clickTime } from "../../shared/clicks/query.ts";
 import { columnCondition, type Condition, type Filters } from "./filters.ts";
@@ -9,7 +9,7 @@ import type { IsFew } from "./visitors.ts";
 
 const DAY_MS = 86_400_000;
 
-/** What rollups have. */
+/** The dimensions that rollups hold. */
 export const DIMENSIONS = [
   "country",
   "region",
@@ -41,26 +41,31 @@ export function splitDays({ from, to, rawFrom }: Span): Days {
 const floorToDay = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS;
 const ceilToDay = (ms: number): number => Math.ceil(ms / DAY_MS) * DAY_MS;
 
-/** The clicks to break down: WHERE clauses with their parameters, and what rollups cannot answer. */
+/**
+ * The clicks to break down: WHERE clauses with their parameters, and whether rollups can be used.
+ */
 export type BreakdownScope = {
-  /** For tables with links, raw clicks among them. */
+  /** For tables with a link column, including raw clicks. */
   condition: string;
   /** For rollups whose `subject_id` is a link or an account. */
   subjects: string;
   params: Record<string, unknown>;
-  /** The clicks are few: one table is cheaper than two. */
+  /** For few clicks, one table is cheaper than two. */
   lowVolume: boolean;
   isFew: IsFew;
-  /** Rollups cannot answer. */
+  /** Rollups cannot be used. */
   onlyRaw: boolean;
 };
 
-/** A subquery with the columns `link_id, name, value, country, region, region_name, clicks`, and its parameters. */
+/**
+ * A subquery with the columns `link_id, name, value, country, region, region_name, clicks`, and its
+ * parameters.
+ */
 type Source = { from: string; params: Record<string, unknown> };
 
 /**
- * Counts the clicks of a scope, whose parameters are part of the source's. The column `link_id` is there only `byLink`; in rows
- * of an account it is the account.
+ * Counts the clicks of a scope. The result includes the scope's parameters. The column `link_id`
+ * exists only with `byLink`; in rows of an account it holds the account.
  */
 export function fromDimensions(
   scope: Omit<BreakdownScope, "isFew">,
@@ -91,7 +96,7 @@ export function fromDimensions(
 type Rollup = {
   table: string;
   dimensions: readonly Dimension[];
-  /** Rows of which only some dimensions are known have an empty text for the others. */
+  /** Rows that hold only some of the dimensions have an empty text for the others. */
   where?: string;
 };
 
@@ -105,7 +110,7 @@ const ROLLUPS: readonly Rollup[] = [
   { table: "clicks_1d_referrers", dimensions: ["referrer"] },
 ];
 
-/** Each rollup that has columns of filters, with the condition of those filters. */
+/** The condition of the filters for each rollup that has their columns. */
 export const rollupConditions = ({
   columns,
 }: Pick<Filters, "columns">): (Condition & { table: string })[] =>
@@ -115,21 +120,21 @@ export const rollupConditions = ({
     return condition === undefined ? [] : [{ table, ...condition }];
   });
 
-/** Columns that tell where a place lies. */
+/** Columns that qualify a region or a city. */
 const LOCATION = ["country", "region", "region_name"] as const;
 
 const isPlace = (name: Dimension): boolean =>
   name === "country" || name === "region" || name === "city";
 
-// Names of dimensions are constants, so they need no escaping.
+// Dimension names are constants, so they need no escaping.
 
-/** An expression with one row for each dimension: its name, and the value. */
+/** An expression that returns one row per dimension: its name and value. */
 const rowsOf = (dimensions: readonly Dimension[]): string =>
   `arrayJoin([${dimensions.map((name) => `('${name}', toString(${name}))`).join(", ")}]) AS row`;
 
 /**
- * Sums up by all columns of the dimensions together before each row becomes one for each dimension: there are far fewer
- * combinations than clicks, or days of links.
+ * Sums up by all dimensions together before each row becomes one row per dimension: there are far
+ * fewer combinations than clicks, or than days of links.
  */
 function fromCombinations(
   table: string,
@@ -156,10 +161,14 @@ function fromCombinations(
     )`;
 }
 
-const fromRollups = (condition: string, wanted: readonly Dimension[], byLink: boolean): string[] =>
+const fromRollups = (
+  condition: string,
+  requested: readonly Dimension[],
+  byLink: boolean,
+): string[] =>
   ROLLUPS.map((rollup) => ({
     ...rollup,
-    dimensions: rollup.dimensions.filter((name) => wanted.includes(name)),
+    dimensions: rollup.dimensions.filter((name) => requested.includes(name)),
   }))
     .filter(({ dimensions }) => dimensions.length > 0)
     .map(

@@ -1,4 +1,4 @@
-/** Breakdowns by any dimension, and the times of clicks: what is read from the clicks that filters select. */
+/** Breakdowns by any dimension, and the times of clicks, from the clicks that filters select. */
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { readCursor } from "../http/cursor.ts";
@@ -24,18 +24,18 @@ import { resolveOffsets } from "./period.ts";
 import type { QueryRange } from "./sources.ts";
 import { readTimes, type TimesScope } from "./times.ts";
 
-/** What a query selects of the clicks of a link or of an account. */
-export type Selected = {
+/** The clicks of a link or an account that a query selects. */
+export type SelectedClicks = {
   scope: BreakdownScope;
   range: QueryRange;
-  /** Whether quarter hours of a rollup can answer instead of raw clicks. */
+  /** Whether a rollup by quarter hour can be used instead of raw clicks. */
   rollup: TimesScope["rollup"];
 };
 
-/** Breaks clicks down by columns; throws `invalid_request` for a cursor that is none. */
+/** Breaks clicks down by columns; throws `invalid_request` for an invalid cursor. */
 export async function exploreColumns(
   clickhouse: ClickHouse,
-  { scope, range }: Selected,
+  { scope, range }: SelectedClicks,
   {
     by,
     limit,
@@ -49,12 +49,15 @@ export async function exploreColumns(
   return toResponse(range, by, page);
 }
 
-/** As {@link exploreColumns} for an account, whose links can be a dimension too, by id or by tag and domain. */
+/**
+ * As {@link exploreColumns} for an account, which can also be broken down by link id, tag and
+ * domain.
+ */
 export async function exploreAccount(
   clickhouse: ClickHouse,
   links: Pick<LinkService, "getProperties">,
   owner: AccountScope,
-  selected: Selected,
+  selected: SelectedClicks,
   query: AccountBreakdownQuery,
 ): Promise<AccountBreakdownResponse> {
   const { by, limit, starting_after } = query;
@@ -73,7 +76,7 @@ async function exploreProperty(
   clickhouse: ClickHouse,
   links: Pick<LinkService, "getProperties">,
   owner: AccountScope,
-  { scope, range }: Selected,
+  { scope, range }: SelectedClicks,
   property: LinkProperty,
   limit: number,
 ): Promise<AccountBreakdownResponse> {
@@ -102,7 +105,7 @@ const toResponse = (
 /** Returns the first and the last click, and clicks by weekday and hour; throws `invalid_request`. */
 export async function exploreTimes(
   clickhouse: ClickHouse,
-  { scope, range, rollup }: Selected,
+  { scope, range, rollup }: SelectedClicks,
   query: AnalyticsQuery,
 ): Promise<AccountTimesResponse> {
   const offsets = resolveOffsets(query, range);

@@ -1,6 +1,7 @@
 /**
- * Whether a question is about so few clicks that their visitors are counted exactly, known before any click is read: rollups
- * bound how many clicks filters can select. Without that, visitors are estimated first, and the clicks read twice.
+ * Decides before any click is read whether a query selects so few clicks that visitors are counted
+ * exactly: rollups bound how many clicks filters can select. Otherwise visitors are estimated
+ * first, and the clicks may be read twice.
  */
 import { queryRows } from "../../shared/clicks/rollups.ts";
 import { rollupConditions } from "./dimensions.ts";
@@ -8,16 +9,18 @@ import type { Selection } from "./filters.ts";
 import { ANALYTICS_EXACT_CLICKS_MAX, clampInstant } from "./sources.ts";
 import type { IsFew } from "./visitors.ts";
 
-/** Of a link with few clicks ever. */
+/** For a link that has few clicks in total. */
 export const ALWAYS_FEW: IsFew = () => Promise.resolve(true);
 
-/** Bounds the selected clicks of subjects, a condition on rollups with its parameters. */
+/**
+ * Bounds the number of selected clicks. `subjects` is a condition on rollups with its parameters.
+ */
 export function fewByRollups(
   subjects: string,
   params: Record<string, unknown>,
   { classes, filters }: Pick<Selection, "classes" | "filters">,
 ): IsFew {
-  // Rollups by dimension have only people's clicks.
+  // Rollups by dimension hold only human clicks.
   const isOfPeople = classes.every((name) => name === "human");
   const conditions = isOfPeople ? rollupConditions(filters) : [];
   return async (clickhouse, { from, to }) => {

@@ -22,12 +22,12 @@ export const COLUMN_FILTERS = [
 
 export type ColumnFilter = (typeof COLUMN_FILTERS)[number];
 
-/** Filters by what PostgreSQL knows of a click's link. */
+/** Filters by a property of a click's link, which PostgreSQL stores. */
 export const LINK_FILTERS = ["tag", "domain"] as const;
 
 export const FILTERS = [...COLUMN_FILTERS, ...LINK_FILTERS, "class"] as const;
 
 export type FilterName = (typeof FILTERS)[number];
 
-/** What is counted as clicks: people's, unless the filter `class` says otherwise. */
+/** Classes of clicks; only human clicks are counted unless the filter `class` says otherwise. */
 export const CLASSES = ["human", "bot", "prefetch"] as const;

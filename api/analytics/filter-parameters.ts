@@ -1,32 +1,34 @@
 /**
- * Filters as query parameters: they select clicks by a column, or by a property of their link. A repeated parameter has
- * several values, and `-` before a value excludes it.
+ * Filters as query parameters. They select clicks by a column or by a property of their link. A
+ * repeated parameter has several values. `-` before a value excludes it.
  */
 import * as z from "zod";
 
 import type { FilterName } from "./filter-names.ts";
 import { parseFilterValue } from "./filter-values.ts";
 
-/** Values of all filters of one query together. */
+/** Maximum values of all filters of one query together. */
 export const FILTER_VALUES_MAX = 100;
 
-/** Characters of one value; the longest stored one is a referrer's path of 512. */
+/** Maximum characters of one value; the longest stored one is a referrer's path of 512. */
 const FILTER_VALUE_LENGTH_MAX = 1_024;
 
 const filterValue = z.string().max(FILTER_VALUE_LENGTH_MAX);
 
-/** Values of which one must match (if there are any), and values of which none may. */
+/** One of `anyOf` must match, if there are any; none of `noneOf` may match. */
 export type Values = { anyOf: string[]; noneOf: string[] };
 
-/** What the description of every filter ends with. */
+/** The end of every filter's description. */
 const HOW_TO_USE =
   "Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.";
 
-/** A query parameter that may be repeated; its output are the values as clicks have them. */
+/**
+ * A query parameter that may be repeated; its output is the values in the form that clicks store.
+ */
 const parameter = (name: FilterName, description: string, example: string) =>
   z
     .union([filterValue, z.array(filterValue).max(FILTER_VALUES_MAX)])
-    // Before the transformation: what is documented is the input.
+    // Before the transformation, because the input is documented.
     .meta({ description: `${description} ${HOW_TO_USE}`, examples: [example] })
     .transform((given, context) => {
       const read = readValues(name, typeof given === "string" ? [given] : given);
@@ -85,7 +87,7 @@ export const filterParameters = {
 
 export type FilterQuery = Partial<Record<FilterName, Values | undefined>>;
 
-/** A leading `-` excludes; a backslash makes the character after it an ordinary one. */
+/** A leading `-` excludes; a backslash escapes the character after it. */
 function readValues(name: FilterName, texts: readonly string[]): Values | { problem: string } {
   const values: Values = { anyOf: [], noneOf: [] };
   for (const text of texts) {

@@ -1,6 +1,6 @@
 /**
- * What the filters of analytics take. A value is compared as clicks have it, whatever its letter case; one that no click can
- * have is refused, as it would count nothing in silence.
+ * Parses the values of analytics filters into the form that clicks store, ignoring letter case.
+ * Rejects a value that no click can have, because it would silently count nothing.
  */
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
@@ -8,16 +8,16 @@ import { parseCountry, UNKNOWN, UNKNOWN_COUNTRY } from "./countries.ts";
 import { CLASSES, type FilterName } from "./filter-names.ts";
 
 type Vocabulary = {
-  /** Returns the value as clicks have it; undefined for one that no click can have. */
+  /** Returns the value in its stored form; undefined for one that no click can have. */
   parse: (text: string) => string | undefined;
-  /** What a value must be. */
+  /** Describes valid values, for error messages. */
   expected: string;
 };
 
 const isUnknown = (text: string): boolean =>
   text === "" || text.toLowerCase() === UNKNOWN.toLowerCase();
 
-/** A text, where clicks have `unknown` when there is none. */
+/** Parses text; maps `unknown` to the stored value for absent text. */
 const orUnknown =
   (unknown: string, parse: Vocabulary["parse"]): Vocabulary["parse"] =>
   (text) =>
@@ -28,14 +28,17 @@ const oneOf =
   (text) =>
     values.find((value) => value.toLowerCase() === text.toLowerCase());
 
-/** Any text: clicks can have values that nobody can list. */
+/** Accepts any text: the possible values cannot be listed. */
 const free = (parse: (text: string) => string): Vocabulary => ({ parse, expected: "a text" });
 
-/** ASCII letters in lower case, as ClickHouse's `lower` writes them. */
+/** Lower-cases ASCII letters only, as ClickHouse's `lower` does. */
 export const lowerAscii = (text: string): string =>
   text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** Columns that are compared ignoring case, as rules do: user agents write their names in several ways. */
+/**
+ * Columns that are compared ignoring case, as rules do: user agents spell their names in several
+ * ways.
+ */
 export const CASELESS: ReadonlySet<string> = new Set(["browser", "os"] satisfies FilterName[]);
 
 const agentName: Vocabulary = free((text) => lowerAscii(text === "" ? UNKNOWN : text));
@@ -48,7 +51,7 @@ const host: Vocabulary = {
   expected: "a host without scheme and path, such as go.example.com",
 };
 
-/** The filters that do not compare a text as it is given. */
+/** Filters whose values are parsed; the others are compared as given. */
 const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   country: {
     parse: orUnknown(UNKNOWN_COUNTRY, parseCountry),
@@ -58,7 +61,7 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
     parse: orUnknown("", oneOf(CONTINENTS)),
     expected: `one of ${CONTINENTS.join(", ")}, or empty where it is unknown`,
   },
-  // Codes of ISO 3166-2 where the GeoIP data have them, else names.
+  // ISO 3166-2 codes where the GeoIP data have them, else names.
   region: free((text) => {
     if (isUnknown(text)) return "";
     return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : text;
@@ -78,7 +81,7 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   class: { parse: oneOf(CLASSES), expected: `one of ${CLASSES.join(", ")}` },
 };
 
-/** Returns a value as clicks have it, or what it must be instead. */
+/** Returns the stored form of a value, or a description of valid values. */
 export function parseFilterValue(
   name: FilterName,
   text: string,
@@ -88,9 +91,9 @@ export function parseFilterValue(
   return value === undefined ? { expected: vocabulary?.expected ?? "" } : { value };
 }
 
-/** Columns whose empty text is shown, and asked for, under a name. */
+/** Columns whose empty text is shown and filtered as `Unknown`. */
 const SHOWN_AS_UNKNOWN: ReadonlySet<string> = new Set(["region", "city"] satisfies FilterName[]);
 
-/** The text under which clients see a value of a column. */
+/** The text that clients see for a stored value. */
 export const toShownValue = (column: string, value: string): string =>
   value === "" && SHOWN_AS_UNKNOWN.has(column) ? UNKNOWN : value;

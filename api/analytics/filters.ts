@@ -24,7 +24,7 @@ export type Filters = {
 
 const NO_VALUES: Values = { anyOf: [], noneOf: [] };
 
-/** The filter that counts clicks of every class. */
+/** Counts clicks of every class. */
 export const EVERY_CLASS: Values = { anyOf: [...CLASSES], noneOf: [] };
 
 /** Reads the filters of a query. Throws `invalid_request` for too many values. */
@@ -62,7 +62,10 @@ function toClasses(values: Values | undefined): readonly ClickClass[] {
 /** A WHERE clause with its parameters. */
 export type Condition = { condition: string; params: Record<string, unknown> };
 
-/** The condition of the filters by column, which only raw clicks have; undefined without such filters. */
+/**
+ * The condition of the filters by column, which only raw clicks support; undefined without such
+ * filters.
+ */
 export function columnCondition({ columns }: Pick<Filters, "columns">): Condition | undefined {
   const parts: string[] = [];
   const params: Record<string, unknown> = {};
@@ -80,7 +83,7 @@ export function columnCondition({ columns }: Pick<Filters, "columns">): Conditio
   return parts.length === 0 ? undefined : { condition: parts.join(" AND "), params };
 }
 
-/** Whether a click that has these values passes the filters by column and class. */
+/** Whether a click with these values passes the filters by column and class. */
 export function matchesFilters(
   { columns, classes }: Pick<Filters, "columns" | "classes">,
   click: Partial<Record<ColumnFilter | "class", string>>,
@@ -95,12 +98,12 @@ export function matchesFilters(
   );
 }
 
-/** Links whose clicks alone are counted, and links whose clicks are not. */
+/** Only clicks of links in `anyOf` are counted; clicks of links in `noneOf` are not. */
 export type LinkSets = { anyOf: readonly Uuid[] | undefined; noneOf: readonly Uuid[] };
 
 /**
- * Links in one parameter, at most 39 bytes each: ClickHouse rejects a form's field of more than 128 KiB
- * (`http_max_field_value_size`).
+ * Maximum links in one parameter, at most 39 bytes each: ClickHouse rejects a form field of more
+ * than 128 KiB (`http_max_field_value_size`).
  */
 const PARAMETER_LINKS_MAX = 3_000;
 
@@ -119,7 +122,9 @@ export function linkCondition(
   return { condition: parts.join(" AND "), params: { ...any?.params, ...none?.params } };
 }
 
-/** Whether a column has one of the ids, which are sent in as many parameters as they need. */
+/**
+ * Whether a column contains one of the ids. Splits the ids into as many parameters as they need.
+ */
 function membership(column: string, name: string, ids: readonly Uuid[]): Condition {
   const parts: string[] = [];
   const params: Record<string, unknown> = {};
@@ -131,19 +136,19 @@ function membership(column: string, name: string, ids: readonly Uuid[]): Conditi
   return { condition: parts.join(" OR "), params };
 }
 
-/** What of the clicks of a link or an account is counted. */
+/** The clicks of a link or an account to count. */
 export type Selection = {
-  /** Of columns that only raw clicks have. */
+  /** Conditions on columns that only raw clicks have. */
   columns: Condition | undefined;
   links: Condition | undefined;
   /** As `links`, for rollups whose `subject_id` is a link or an account. */
   subjects: Condition | undefined;
   classes: readonly ClickClass[];
-  /** Those by column, as they were given. */
+  /** The filters by column, as the client sent them. */
   filters: Pick<Filters, "columns">;
 };
 
-/** Whether rollups of people's clicks cannot answer. */
+/** Whether rollups of human clicks cannot be used. */
 export const needsRawClicks = ({ columns, classes }: Selection): boolean =>
   columns !== undefined || classes.length !== 1 || classes[0] !== "human";
 

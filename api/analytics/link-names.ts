@@ -1,18 +1,18 @@
-/** Short URLs and titles beside the ids of links, which ClickHouse does not know. */
+/** Reads short URLs and titles of links, which ClickHouse does not store. */
 import * as z from "zod";
 
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import type { Principal } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 
-/** Both are null for a link that is deleted, and for callers who may not read links. */
+/** Both are null for a deleted link, and for callers who may not read links. */
 export const linkName = z
   .object({ short_url: z.string().nullable(), title: z.string().nullable() })
   .meta({ id: "LinkName" });
 
 type LinkName = z.output<typeof linkName>;
 
-/** Who asks; only with the scope `links:read` are links named. */
+/** The caller; link names need the scope `links:read`. */
 export type Reader = Pick<Principal, "accountId" | "mode" | "scopes">;
 
 const NO_NAME: LinkName = { short_url: null, title: null };

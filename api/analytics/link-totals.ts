@@ -1,4 +1,4 @@
-/** Sums the clicks of an account by a property of its links: tag or domain, which PostgreSQL knows. */
+/** Sums up an account's clicks by tag or domain of the links, which PostgreSQL stores. */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
@@ -11,7 +11,7 @@ export const LINK_PROPERTIES = ["tag", "domain"] as const;
 
 export type LinkProperty = (typeof LINK_PROPERTIES)[number];
 
-/** Links of one query: each is a row of ClickHouse's answer. */
+/** Maximum links of one query: each is a row of ClickHouse's response. */
 const LINKS_MAX = 100_000;
 
 type ReadProperties = (
@@ -21,9 +21,9 @@ type ReadProperties = (
 type LinkTotals = { link_id: Uuid; counted: string; visitors: string };
 
 /**
- * Returns the tags or domains with the most clicks; ties sort by name. A click counts for every tag of its link. Visitors
- * are distinct by link, so those of several links are summed up.
- * Throws `invalid_request` beyond {@link LINKS_MAX} links with clicks.
+ * Returns the tags or domains with the most clicks; ties sort by name. A click counts for every tag
+ * of its link. Visitors are distinct per link, so those of several links are added up. Throws
+ * `invalid_request` beyond {@link LINKS_MAX} links with clicks.
  */
 export async function breakDownByProperty(
   clickhouse: ClickHouse,

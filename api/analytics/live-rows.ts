@@ -19,7 +19,7 @@ export type LiveRow = {
   os: string;
   device: string;
   referrer: string;
-  // Columns that are read only for filters are no part of an event.
+  // Columns that only filters read are not part of an event.
 } & Partial<Record<ColumnFilter, string>>;
 
 /** Reads the oldest (`ASC`) or latest (`DESC`) clicks of a link since an instant, in that order. */

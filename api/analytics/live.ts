@@ -6,13 +6,16 @@ import type { StreamLeases } from "../limits/stream-leases.ts";
 import { type ClickPoller, POLL_MS } from "./click-poller.ts";
 import type { LiveRow } from "./live-rows.ts";
 
-/** Streams per process; their buffers take at most 75 MiB. */
+/** Maximum streams per process; their buffers take at most 75 MiB. */
 const STREAMS_MAX = 300;
 
-/** Buffer of a slow client, beyond which its stream ends: about a thousand events, as one poll returns. */
+/**
+ * Buffer of a slow client, beyond which its stream ends: about a thousand events, as many as one
+ * poll returns.
+ */
 const BUFFER_BYTES = 256 * 1024;
 
-/** New clicks that wait while the clicks that a resuming client missed are read. */
+/** Maximum new clicks that are held back while a resuming client's missed clicks are read. */
 const PENDING_CLICKS_MAX = 5_000;
 
 /** A client that was disconnected for longer starts from now. */
@@ -150,8 +153,8 @@ export function createLiveClicks({ poller, leases, now = Date.now }: LiveClicksD
 
   return {
     /**
-     * Opens a stream; throws `quota_exceeded` at the account's maximum of open streams, and `unavailable`
-     * at the process's.
+     * Opens a stream; throws `quota_exceeded` beyond the account's maximum of open streams, and
+     * `unavailable` beyond the process's.
      */
     async open(reader: LiveReader): Promise<ReadableStream<Uint8Array>> {
       requireCapacity();

@@ -27,7 +27,7 @@ export const completeFrom = {
   }),
 };
 
-export const figures = {
+export const rangeCounts = {
   summary: z.object({
     total_clicks: z.int(),
     unique_clicks: z.int(),
@@ -50,19 +50,19 @@ const change = z.number().nullable().meta({
   description: "Change in percent since the compared period; null if that had none.",
 });
 
-/** The same figures of an earlier period. */
+/** The same counts for an earlier period. */
 const comparison = z.object({
   from: z.iso.datetime(),
   to: z.iso.datetime(),
   current: z.object({ from: z.iso.datetime(), to: z.iso.datetime() }),
-  ...figures,
+  ...rangeCounts,
   change: z.object({ total_clicks: change, unique_clicks: change }),
   ...completeFrom,
 });
 
 const timeSeries = {
   period: z.string(),
-  ...figures,
+  ...rangeCounts,
   ...completeFrom,
   comparison: comparison.optional(),
 };
@@ -182,10 +182,10 @@ export const accountReferrersResponse = referrersResponse.omit({ link_id: true }
 
 export type AccountReferrersResponse = z.output<typeof accountReferrersResponse>;
 
-/** The most dimensions of one breakdown. */
+/** Maximum dimensions of one breakdown. */
 const DIMENSIONS_MAX = 2;
 
-/** Longer than any two of their names. */
+/** Longer than any two dimension names together. */
 const DIMENSIONS_LENGTH_MAX = 64;
 
 const dimensions = <Name extends string>(names: readonly [Name, ...Name[]]) =>
@@ -274,7 +274,7 @@ export type TimesResponse = z.output<typeof timesResponse>;
 
 const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
 
-/** The filters of a query as members of a body. */
+/** The filters of a query as members of a JSON body. */
 const bulkFilters = z.strictObject(filterParameters);
 
 export const bulkBody = z.strictObject({

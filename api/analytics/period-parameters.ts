@@ -1,13 +1,13 @@
-/** The period of a question, as query parameters or as members of a body. */
+/** The period of a query, as query parameters or as members of a JSON body. */
 import * as z from "zod";
 
 import { PERIODS } from "../../shared/contracts/periods.ts";
 import { boundaryProblem, zoneProblem } from "./period.ts";
 
-/** Most characters of a date, and of a time zone's name. */
+/** Maximum characters of a date, and of a time zone's name. */
 const TEXT_LENGTH_MAX = 64;
 
-/** A text without a problem, which is the message of the error. */
+/** A text that `problemOf` accepts; its problem is the error message. */
 const textWithout = (problemOf: (text: string) => string | undefined) =>
   z
     .string()

@@ -1,6 +1,6 @@
 /**
- * Resolves the range of an analytics query and the buckets of its time axis. Applies the rules of the time
- * zone here, so that ClickHouse needs none.
+ * Resolves the range of an analytics query and the buckets of its time axis. Applies time-zone
+ * rules here, so that ClickHouse needs none.
  */
 import { DEFAULT_PERIOD, type Period } from "../../shared/contracts/periods.ts";
 import { invalidField } from "../http/errors.ts";
@@ -76,7 +76,7 @@ export const dayRange = (from: number, to: number, zone: string): Range => ({
   ...dayAxis(localDate(from, zone), localDate(Math.max(from, to - 1), zone), zone),
 });
 
-/** The offset of local time from UTC in seconds, from an instant (Unix milliseconds) on. */
+/** The UTC offset of local time in seconds, from an instant (Unix milliseconds) on. */
 export type Offset = { from: number; seconds: number };
 
 /** The offsets of a query's time zone within a range, in order. */
@@ -146,7 +146,7 @@ function dayAxis(first: Temporal.PlainDate, last: Temporal.PlainDate, zone: stri
   return { buckets, days: buckets.length };
 }
 
-/** Parses a date, which stands for a whole local day, or an instant with `Z` or an offset. */
+/** Parses a date, which means a whole local day, or an instant with `Z` or an offset. */
 function parseBoundary(name: string, text: string, zone: string, side: "start" | "end"): number {
   const instant = parseInstant(text, zone, side);
   const problem = instantProblem(instant);
@@ -157,15 +157,18 @@ function parseBoundary(name: string, text: string, zone: string, side: "start" |
 function instantProblem(instant: number | undefined): string | undefined {
   if (instant === undefined)
     return "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)";
-  // Temporal accepts more years than the calculations here can handle.
+  // Temporal accepts more years than the calculations here support.
   return instant < EARLIEST || instant > LATEST ? "must be in the years 1 to 9998" : undefined;
 }
 
-/** Why a text is no start or end of a range; undefined for one that can be. */
+/** Why a text cannot be the start or end of a range; undefined for one that can. */
 export const boundaryProblem = (text: string): string | undefined =>
   instantProblem(parseInstant(text, "UTC", "end"));
 
-/** The first and the last instant of ranges, in Unix milliseconds: those whose dates responses can write. */
+/**
+ * The first and the last instant of ranges, in Unix milliseconds: those whose dates responses can
+ * represent.
+ */
 export const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
 const LATEST = Date.parse("9998-12-31T00:00:00Z");
 
@@ -181,7 +184,7 @@ function parseInstant(text: string, zone: string, side: "start" | "end"): number
   }
 }
 
-/** Why a text is no IANA time zone, such as an offset (`+02:00`); undefined for one. */
+/** Why a text is not an IANA time zone, such as an offset (`+02:00`); undefined for a valid one. */
 export const zoneProblem = (text: string): string | undefined =>
   findZone(text) === undefined ? "must be an IANA time zone such as Europe/Berlin" : undefined;
 

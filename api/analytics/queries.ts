@@ -36,13 +36,13 @@ type CountScope = {
   condition: string;
   params: Record<string, unknown>;
   source: TimeSource | { table: "clicks_15m_of_account" | "clicks_1h_of_account"; raw: false };
-  /** The table with states of visitors, if it is another one. */
+  /** The table with visitor states, if it is a different one. */
   visitorsTable?: "clicks_15m";
-  /** Whether the clicks of the range's last hour are read one by one. */
+  /** Whether the last hour of the range is read from raw clicks. */
   isSplit: boolean;
-  /** Where the rollup's part of the range ends, in Unix milliseconds. */
+  /** The end of the part of the range that is read from the rollup, in Unix milliseconds. */
   rolledTo: number;
-  /** The condition for tables in the order of links: raw clicks, and that of visitors. */
+  /** The condition for tables sorted by link: raw clicks and visitor states. */
   byLinkCondition: string;
   isFew: IsFew;
 };
@@ -87,7 +87,7 @@ export function countAccountClicks(
   const onlyRaw = raw || selection.columns !== undefined;
   const byLink = allOf(
     account,
-    // Raw clicks of bots are counted too.
+    // Bot counts are read from raw clicks too.
     accountLinks(range, onlyRaw || split.isSplit || needsRawClicks(selection)),
     selection.links,
     selection.columns,
@@ -175,11 +175,11 @@ const BUCKET_START = (time: string): string =>
 const START = (time: string): string => `
   grouping(start) AS is_total, ${BUCKET_START(time)}`;
 
-/** WHERE clause for the raw clicks between the end of the rollup's part and that of the range. */
+/** WHERE clause for the raw clicks between the end of the rollup's part and the range's end. */
 const EDGE = `
   ts >= fromUnixTimestamp64Milli({to: Int64}) AND ts < fromUnixTimestamp64Milli({edge_to: Int64})`;
 
-/** A second SELECT over those clicks, if there can be any. */
+/** Adds a second SELECT over those clicks, if there can be any. */
 const withEdge = (
   { byLinkCondition, isSplit }: CountScope,
   columns: string,
@@ -224,7 +224,7 @@ const exactVisitors = ({ byLinkCondition }: CountScope): string => `
    WHERE ${byLinkCondition} AND ${RAW_RANGE} AND class IN {classes: Array(String)}
    GROUP BY GROUPING SETS ((start), ())`;
 
-/** Clicks of all classes are read, for those of bots; visitors are those of the counted ones. */
+/** Reads clicks of all classes, to count bots; counts visitors of the counted classes only. */
 const rawCounts = ({ byLinkCondition }: CountScope, visitors: string): string => `
   SELECT ${START("ts")},
          countIf(class IN {classes: Array(String)}) AS counted,

@@ -1,4 +1,4 @@
-/** Which clicks a question is about: conditions on raw clicks and on rollups by dimension. */
+/** The clicks that a query covers: conditions on raw clicks and on rollups by dimension. */
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { BreakdownScope } from "./dimensions.ts";
@@ -6,10 +6,10 @@ import { ALWAYS_FEW, fewByRollups } from "./few-clicks.ts";
 import { allOf, type Condition, needsRawClicks, type Selection } from "./filters.ts";
 import { accountLinks, type QueryRange } from "./sources.ts";
 
-/** A link, and whether it has so few clicks that scanning the raw ones is cheapest. */
+/** A link, and whether it has so few clicks that scanning raw clicks is cheapest. */
 export type CountedLink = { id: Uuid; lowVolume: boolean };
 
-/** A link's clicks that are selected. */
+/** The selected clicks of a link. */
 export const linkScope = ({ id, lowVolume }: CountedLink, selection: Selection): BreakdownScope => {
   const link = { condition: "link_id = {link_id: UUID}", params: { link_id: id } };
   const subject = { condition: "subject_id = {link_id: UUID}", params: {} };
@@ -25,7 +25,10 @@ export const linkScope = ({ id, lowVolume }: CountedLink, selection: Selection):
   };
 };
 
-/** The condition of single clicks of all links of an account; which links have any is not part of it. */
+/**
+ * The condition on single clicks of all links of an account. It does not restrict the links to
+ * those with clicks.
+ */
 export const accountClicks = (owner: AccountScope, selection: Selection): Condition => {
   const { links, columns } = selection;
   const { condition, params } = scopeOf(selection, accountCondition(owner), links, columns);
@@ -38,7 +41,7 @@ export const accountCondition = ({ accountId, mode }: AccountScope): Condition =
   params: { account_id: accountId, mode },
 });
 
-/** Those of all links of an account in one mode, including deleted ones. */
+/** The selected clicks of all links of an account in one mode, including deleted links. */
 export const accountScope = (
   owner: AccountScope,
   range: Pick<QueryRange, "from" | "to">,

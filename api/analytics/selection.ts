@@ -1,4 +1,7 @@
-/** Resolves the filters of a query to what ClickHouse selects; PostgreSQL knows the tags and domains of links. */
+/**
+ * Resolves the filters of a query to ClickHouse conditions. PostgreSQL provides the tags and
+ * domains of links.
+ */
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
@@ -16,8 +19,9 @@ import {
 type Links = Pick<LinkService, "findIds" | "requireKnownDomains">;
 
 /**
- * Resolves filters. Throws `invalid_request` when they have too many values, name a domain that the owner does not have, or
- * select too many links; `path` is where the request has them, with a dot.
+ * Resolves filters. Throws `invalid_request` when they have too many values, name a domain that the
+ * owner does not have, or select too many links. `path` is the filters' path in the request, with a
+ * trailing dot.
  */
 export async function resolveSelection(
   links: Links,
@@ -49,19 +53,19 @@ export async function resolveMatcher(
   return (click) => matchesFilters(filters, click);
 }
 
-/** A deleted link has neither tags nor a domain: it is among those that are not excluded. */
+/** A deleted link has no tags and no domain, so it is never excluded. */
 async function resolveLinks(
   links: Links,
   owner: AccountScope,
   { tag, domain }: { tag: Values; domain: Values },
   path: string,
 ): Promise<LinkSets> {
-  const wanted = {
+  const properties = {
     ...(tag.anyOf.length === 0 ? {} : { tags: tag.anyOf }),
     ...(domain.anyOf.length === 0 ? {} : { domains: domain.anyOf }),
   };
   const [anyOf, tagged, onDomains] = await Promise.all([
-    Object.keys(wanted).length === 0 ? undefined : links.findIds(owner, wanted),
+    Object.keys(properties).length === 0 ? undefined : links.findIds(owner, properties),
     tag.noneOf.length === 0 ? [] : links.findIds(owner, { tags: tag.noneOf }),
     domain.noneOf.length === 0 ? [] : links.findIds(owner, { domains: domain.noneOf }),
     links.requireKnownDomains(owner, [...domain.anyOf, ...domain.noneOf], `${path}domain`),

@@ -57,7 +57,7 @@ type AnalyticsServiceDeps = {
   links: LinkService;
   live: Pick<LiveClicks, "open">;
   isAlive: IsAlive;
-  /** Days for which raw clicks are retained; 0 for ever. */
+  /** Days for which raw clicks are retained; 0 keeps them for ever. */
   clicksRetentionDays: number;
 };
 
@@ -140,8 +140,8 @@ export function createAnalyticsService({
     query: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await links.get(owner, id);
-    const wanted = { ...query, class: query.class ?? EVERY_CLASS };
-    const matches = await resolveMatcher(links, owner, link.id, wanted);
+    const classified = { ...query, class: query.class ?? EVERY_CLASS };
+    const matches = await resolveMatcher(links, owner, link.id, classified);
     return await liveClicks.open({
       matches,
       owner,
@@ -208,22 +208,26 @@ export function createAnalyticsService({
   }
 
   /**
-   * Resolves which single clicks a query is about: of one `link` or of all, and of all classes unless a filter names some.
-   * Throws `not_found` and `invalid_request`.
+   * Resolves the single clicks that a query covers: of one `link` or of all, and of all classes
+   * unless a filter names some. Throws `not_found` and `invalid_request`.
    */
   async function selectClicks(
     owner: AccountScope,
     linkId: string | undefined,
     query: AnalyticsQuery,
   ): Promise<{ scope: Condition; range: QueryRange; link: Uuid | undefined }> {
-    const wanted = { ...query, class: query.class ?? EVERY_CLASS };
+    const classified = { ...query, class: query.class ?? EVERY_CLASS };
     if (linkId !== undefined) {
-      const { row, scope, range } = await resolveLinkScope(owner, decodeId("link", linkId), wanted);
+      const { row, scope, range } = await resolveLinkScope(
+        owner,
+        decodeId("link", linkId),
+        classified,
+      );
       return { scope, range, link: row.id };
     }
     const [range, selection] = await Promise.all([
-      resolveAccountRange(owner, wanted),
-      resolveSelection(links, owner, wanted),
+      resolveAccountRange(owner, classified),
+      resolveSelection(links, owner, classified),
     ]);
     return { scope: accountClicks(owner, selection), range, link: undefined };
   }

@@ -1,7 +1,7 @@
 /**
- * Chooses the ClickHouse table for a range. Rollups hold whole buckets, so a range that is not aligned with
- * them is read from the raw clicks; once their retention has deleted those, it is rounded to quarters of an
- * hour.
+ * Chooses the ClickHouse table for a range. Rollups hold whole buckets, so a range that is not
+ * aligned with them is read from raw clicks. After retention has deleted those, the range is
+ * rounded to quarter hours.
  */
 import type { Condition } from "./filters.ts";
 import type { Range } from "./period.ts";
@@ -11,9 +11,10 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Up to this many clicks in a range distinct visitors are counted exactly; beyond, they are estimated (1.5 % error). A
- * link's `unique_clicks` is exact only up to the smaller `COUNTERS_EXACT_CLICKS_MAX` (worker/counters.ts) and is
- * estimated beyond (0.8 % error), so above that limit it may differ from the link's analytics within these errors.
+ * Up to this many clicks in a range, distinct visitors are counted exactly; beyond, they are
+ * estimated (1.5 % error). A link's `unique_clicks` is exact only up to the smaller
+ * `COUNTERS_EXACT_CLICKS_MAX` (worker/counters.ts) and estimated beyond (0.8 % error). Above that
+ * limit it may differ from the link's analytics within these errors.
  */
 export const ANALYTICS_EXACT_CLICKS_MAX = 1_000_000;
 
@@ -24,7 +25,7 @@ export const ESTIMATED_VISITORS = "uniqCombined64(14)(visitor)";
 /** For links with fewer clicks than this, scanning raw clicks is cheaper than querying several rollups. */
 export const LOW_VOLUME_CLICKS = 50_000;
 
-/** The table to count clicks over time from. */
+/** The table that clicks over time are counted from. */
 export type TimeSource = {
   table: "clicks" | "clicks_1d" | "clicks_1h" | "clicks_15m";
   /** Whether it holds raw clicks instead of counts. */
@@ -33,10 +34,13 @@ export type TimeSource = {
 
 export const RAW: TimeSource = { table: "clicks", raw: true };
 
-/** A range, and the instant (Unix milliseconds) from which on all raw clicks are still retained. */
+/** A range, and the instant (Unix milliseconds) from which all raw clicks are retained. */
 export type QueryRange = Range & { rawFrom: number };
 
-/** The table for a range up to `rolledTo` (Unix milliseconds); if it is split, clicks after that are read one by one. */
+/**
+ * The table for a range up to `rolledTo` (Unix milliseconds). If it is split, later clicks are read
+ * from raw clicks.
+ */
 type SplitSource = { source: TimeSource; rolledTo: number; isSplit: boolean };
 
 /** Whether all raw clicks of a range are still retained. */
@@ -54,8 +58,8 @@ export function timeSource(range: QueryRange): TimeSource {
 }
 
 /**
- * As {@link timeSource}. A range of which only the end is within a bucket, such as one up to now, is read from a rollup
- * but for its last hour.
+ * As {@link timeSource}. If only the end of a range is within a bucket, as in a range up to now,
+ * reads all but its last hour from a rollup.
  */
 export function splitSource(range: QueryRange): SplitSource {
   const source = timeSource(range);
@@ -98,7 +102,7 @@ export const BUCKET_RANGE = `
   bucket >= toDateTime(intDiv({from: Int64}, 1000), 'UTC')
   AND bucket < toDateTime(intDiv({to: Int64}, 1000), 'UTC')`;
 
-/** Subquery for an account's human clicks by link of a range that {@link splitDays} has split. */
+/** Subquery for an account's human clicks by link, for a range that {@link splitDays} has split. */
 export const fromAccountRollups = (condition: string): string => `(
   SELECT link_id, clicks FROM clicks_1d_of_account WHERE ${condition}
      AND bucket >= toDateTime({day_from: UInt32}, 'UTC') AND bucket < toDateTime({day_to: UInt32}, 'UTC')
@@ -120,8 +124,8 @@ export const dayParams = (
 });
 
 /**
- * WHERE clause for the links of an account that have clicks in a range: people's, or any (`anyClass`). It lets tables sorted
- * by link skip the data of all other links.
+ * WHERE clause for the links of an account that have clicks in a range: human clicks, or any
+ * (`anyClass`). It lets tables sorted by link skip the data of all other links.
  */
 export function accountLinks(
   range: Pick<Range, "from" | "to">,
@@ -132,7 +136,10 @@ export function accountLinks(
   return { condition: `${column} IN (${select})`, params };
 }
 
-/** Statement for those links, in any order and repeatedly. Its account is in the parameters `account_id` and `mode`. */
+/**
+ * Statement for those links, unordered and with duplicates. The parameters `account_id` and `mode`
+ * name the account.
+ */
 export const selectAccountLinks = (
   { from, to }: Pick<Range, "from" | "to">,
   anyClass: boolean,

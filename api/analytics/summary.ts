@@ -1,4 +1,4 @@
-/** Totals and time series of a range, with those of the range that it is compared with. */
+/** Totals and time series of a range, and of the range that it is compared with. */
 import { resolveComparison } from "./comparison.ts";
 import type { Selection } from "./filters.ts";
 import type { SummaryQuery } from "./model.ts";
@@ -7,10 +7,10 @@ import { hasRawClicks, type QueryRange, timeSource } from "./sources.ts";
 
 const DAY_MS = 86_400_000;
 
-/** A range, and the time of the question in Unix milliseconds. */
+/** A range, and the time of the query in Unix milliseconds. */
 type CurrentRange = QueryRange & { now: number };
 
-/** Counts the range of a query, and the one that it is compared with; throws `invalid_request`. */
+/** Counts the range of a query and the range that it is compared with; throws `invalid_request`. */
 export async function countSummary(
   query: SummaryQuery,
   range: CurrentRange,
@@ -48,18 +48,20 @@ const toSpan = (from: number, to: number) => ({
   to: new Date(to).toISOString(),
 });
 
-/** Where the part of a range ends that has passed. */
+/** The end of the elapsed part of the range. */
 const elapsedTo = ({ from, to, now }: CurrentRange): number => Math.max(from, Math.min(to, now));
 
-/** From when on single clicks are complete, if some of the range have been deleted. */
+/**
+ * The instant from which single clicks are complete, if retention has deleted some of the range.
+ */
 export const incomplete = (range: QueryRange): { complete_from?: string } =>
   hasRawClicks(range) ? {} : { complete_from: new Date(range.rawFrom).toISOString() };
 
-/** As {@link incomplete}, for figures that need single clicks only because of filters. */
+/** As {@link incomplete}, for counts that need single clicks only because of filters. */
 export const completeFrom = (range: QueryRange, { columns }: Selection) =>
   columns === undefined ? {} : incomplete(range);
 
-/** The rollup by quarter hour for times of clicks, unless raw clicks must be read. */
+/** The rollup by quarter hour for times of clicks, unless raw clicks are needed. */
 export const rollupOf = <Table extends string>(
   table: Table,
   range: QueryRange,
@@ -69,7 +71,7 @@ export const rollupOf = <Table extends string>(
     ? table
     : undefined;
 
-/** Change in percent with one decimal; null from nothing. */
+/** Change in percent with one decimal; null when the earlier value is 0. */
 const changeOf = (now: number, before: number): number | null =>
   before === 0 ? null : Math.round((now / before - 1) * 1_000) / 10;
 
@@ -95,7 +97,7 @@ export function toTimeSeries(range: CurrentRange, { total, buckets }: SummaryCou
   };
 }
 
-/** Whether a bucket has ended. Of a range up to now, the last one has not. */
+/** Whether a bucket has ended. In a range up to now, the last one has not. */
 function isOver({ buckets, to, now }: CurrentRange, i: number): boolean {
   const next = buckets[i + 1]?.start;
   return next === undefined ? to < now : next <= now;

@@ -1,4 +1,7 @@
-/** Clicks by target: where a link led, by its rules and arms. Read from raw clicks, for as long as they are retained. */
+/**
+ * Clicks by target: the destination that the link's rules and arms chose. Read from raw clicks,
+ * while they are retained.
+ */
 import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
@@ -12,7 +15,7 @@ import { completeFrom } from "./model.ts";
 import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 import { countVisitors } from "./visitors.ts";
 
-/** More than the rules and arms that a link has had in practice; the ones with the most clicks come first. */
+/** More than the rules and arms of any link in practice; those with the most clicks come first. */
 const TARGETS_MAX = 1_000;
 
 export const targetsResponse = z.object({
@@ -37,7 +40,7 @@ type Row = { target: string; clicks: string; visitors: string };
 const totalOf = (rows: readonly Row[]): number =>
   rows.reduce((sum, { clicks }) => sum + Number(clicks), 0);
 
-/** Counts a link's selected clicks of a range by target. */
+/** Counts a link's selected clicks in a range by target. */
 export async function countTargets(
   clickhouse: ClickHouse,
   link: Pick<LinkRow, "extras" | "original_url">,

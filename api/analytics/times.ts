@@ -1,4 +1,7 @@
-/** When people click: the first and the last click of a range, and clicks by weekday and hour of the time zone. */
+/**
+ * When people click: the first and the last click of a range, and clicks by weekday and hour of the
+ * time zone.
+ */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Condition } from "./filters.ts";
 import type { Offset } from "./period.ts";
@@ -14,22 +17,28 @@ const QUARTER_MS = 900_000;
 const EPOCH_WEEKDAY = 3;
 
 export type Times = {
-  /** Clicks by weekday, from Monday, and hour. */
+  /** Clicks by weekday, Monday first, and hour. */
   heatmap: number[][];
 } & (
   | { first: undefined; last: undefined }
-  /** Unix milliseconds. A click that has been deleted counts as at the start of its quarter hour. */
+  /** Unix milliseconds. A deleted click counts as the start of its quarter hour. */
   | { first: number; last: number }
 );
 
-/** The clicks to read: a condition with its parameters (and `classes`), and the rollup by quarter hour that it applies to; raw clicks without one. */
+/**
+ * The clicks to read: a condition with its parameters (including `classes`), and the rollup by
+ * quarter hour that it applies to. Without a rollup, raw clicks are read.
+ */
 export type TimesScope = Condition & {
   rollup: "clicks_15m" | "clicks_15m_of_account" | undefined;
 };
 
 type Cell = { cell: number; counted: string; first: string; last: string };
 
-/** Counts the clicks of a scope by local weekday and hour. `offsets` are those of the time zone within the range. */
+/**
+ * Counts the clicks of a scope by local weekday and hour. `offsets` are those of the time zone
+ * within the range.
+ */
 export async function readTimes(
   clickhouse: ClickHouse,
   scope: TimesScope,
@@ -44,7 +53,7 @@ export async function readTimes(
   });
   const times = toTimes(cells);
   if (scope.rollup === undefined || times.first === undefined) return times;
-  // The exact instants lie in the first and in the last quarter hour with clicks.
+  // The first and last clicks are within the first and last quarter hour that has clicks.
   const [exact] = await queryRows<{ first: string; last: string; counted: string }>(
     clickhouse,
     `SELECT toUnixTimestamp64Milli(min(ts)) AS first, toUnixTimestamp64Milli(max(ts)) AS last, count() AS counted
@@ -63,7 +72,7 @@ const clampRange = ({ from, to }: Pick<QueryRange, "from" | "to">) => ({
   to: clampInstant(to),
 });
 
-/** Local time is UTC plus the offset that was in force. */
+/** Local time is UTC plus the offset in force. */
 const selectCells = ({ rollup, condition }: TimesScope): string => `
   SELECT toUInt32((intDiv(local, ${DAY}) + ${EPOCH_WEEKDAY}) % ${DAYS} * ${HOURS} + intDiv(local % ${DAY}, ${HOUR})) AS cell,
          sum(weight) AS counted, min(at) AS first, max(at) AS last

@@ -1,14 +1,17 @@
-/** The values with the most clicks of several dimensions: from rollups where they have them, else from single clicks. */
+/**
+ * The values with the most clicks of several dimensions: from rollups where they have the
+ * dimension, else from single clicks.
+ */
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import { breakDown, type BreakdownRow } from "./breakdowns.ts";
 import { type Dimension, DIMENSIONS } from "./dimensions.ts";
-import { exploreColumns, type Selected } from "./explore.ts";
+import { exploreColumns, type SelectedClicks } from "./explore.ts";
 import type { ColumnFilter } from "./filter-names.ts";
 import { toShownValue } from "./filter-values.ts";
 
 export type TopValues = {
   by: ColumnFilter;
-  /** `values` also has what a region or a city lies in. */
+  /** `values` also contains the country and region that a region or city is in. */
   data: { values: Record<string, string>; clicks: number; percentage: number }[];
 };
 
@@ -19,10 +22,10 @@ const isInRollups = (name: ColumnFilter): name is Dimension =>
 export const needsSingleClicks = (dimensions: readonly ColumnFilter[]): boolean =>
   !dimensions.every(isInRollups);
 
-/** Breaks clicks down by each dimension on its own, in their order. */
+/** Breaks clicks down by each dimension separately, in the given order. */
 export async function readTopValues(
   clickhouse: ClickHouse,
-  selected: Selected,
+  selected: SelectedClicks,
   dimensions: readonly ColumnFilter[],
   limit: number,
 ): Promise<TopValues[]> {

@@ -1,4 +1,7 @@
-/** Counts distinct visitors of raw clicks: exactly where the clicks are few enough, else within 1.5 % in bounded memory. */
+/**
+ * Counts distinct visitors of raw clicks: exactly for few clicks, else within 1.5 % in bounded
+ * memory.
+ */
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
 import {
   ANALYTICS_EXACT_CLICKS_MAX,
@@ -7,15 +10,16 @@ import {
   type QueryRange,
 } from "./sources.ts";
 
-/** Whether a range has few of the clicks; also false when only counting them would tell. */
+/** Whether a range has few of the clicks; false if only counting them would tell. */
 export type IsFew = (
   clickhouse: ClickHouse,
   range: Pick<QueryRange, "from" | "to">,
 ) => Promise<boolean>;
 
 /**
- * Runs a query with the aggregate for visitors that is put into it. Unless the clicks are known to be few (`isFew`), it
- * runs with estimates first, and again with exact counts if `totalOf` its rows allows those.
+ * Runs a query that is built with an aggregate for visitors. Unless the clicks are known to be few
+ * (`isFew`), it runs with estimates first, and again with exact counts if the rows' total
+ * (`totalOf`) is small enough.
  */
 export async function countVisitors<Row>(
   query: (visitors: string) => Promise<Row[]>,

@@ -7,19 +7,22 @@ export type AccessRule = {
   scope: Permission | null;
   /** The endpoint's own rate-limit window; null for none. */
   limit: EndpointLimit | null;
-  /** How many requests it consumes: 1, or 0 to read the state of the limits. */
+  /** How many requests the call consumes: 1, or 0 to read the state of the limits. */
   cost: 0 | 1;
 };
 
 /**
- * `static` needs no authentication and consumes nothing, as for a file; `public` needs no authentication and is
- * limited by address; `session` needs a signed-in user, but no account.
+ * `static`: no authentication, no limit, as for a file. `public`: no authentication, limited by
+ * address. `session`: needs a signed-in user, but no account.
  */
 export type Access = AccessRule | "static" | "public" | "session";
 
 type Route = { method: string; path: string; hooks: { detail?: { security?: unknown } } };
 
-/** Writes a route's access rule into its OpenAPI documentation, where {@link requireAccessRules} looks for it. */
+/**
+ * Writes a route's access rule into its OpenAPI documentation, where {@link requireAccessRules}
+ * reads it.
+ */
 export const accessDetail = (access: Access) => ({
   security:
     typeof access === "string" ? [] : [{ apiKey: access.scope === null ? [] : [access.scope] }],

@@ -29,11 +29,11 @@ type ApiKeyAuthDeps = {
   rejections: RejectionCache;
 };
 
-/** How long a key counts as recently verified, and how many such keys are remembered. */
+/** How long a key counts as recently verified, and how many such keys are stored. */
 const VERIFIED_MS = 15 * 60_000;
 const VERIFIED_MAX = 50_000;
 
-/** Recently verified keys, by the whole key: the limit of their address never rejects them. */
+/** Recently verified keys, by the whole key. The limit of their address never rejects them. */
 export type VerifiedKeys = {
   add(id: string): void;
   has(id: string): boolean;
@@ -78,8 +78,9 @@ type KeyRequest = {
 };
 
 /**
- * Identifies the caller and consumes its request. Throws `unauthorized`, without a query for a malformed key, and
- * `rate_limited` for a network that guesses keys and for a key that is beyond its limits in this process.
+ * Identifies the caller and consumes the request from its limits. Throws `unauthorized`, without a
+ * query for a malformed key. Throws `rate_limited` for a network that guesses keys and for a key
+ * beyond its limits in this process.
  */
 async function authorizeRequest(
   { authorize, unknownKeyLimit, verifiedKeys, keyLimits, rejections }: ApiKeyAuthDeps,
@@ -92,7 +93,8 @@ async function authorizeRequest(
   const key = parseKey(bearerToken(authorization) ?? "");
   if (key === undefined) throw invalidKey();
   const id = keyId(key);
-  // A network that guesses keys gets no more queries, except for a recently verified key, which is no guess.
+  // A network that guesses keys causes no more queries. A recently verified key is not a guess and
+  // passes.
   if (!verifiedKeys.has(id) && unknownKeyLimit.exhausted(call.address)) {
     unknownKeyLimit.enforce(call.address, headers);
   }
@@ -110,7 +112,7 @@ async function authorizeRequest(
   return result;
 }
 
-/** Identifies the whole key: a guessed secret must not match the real one. */
+/** Identifies the whole key, so that a guessed secret does not match the real one. */
 const keyId = (key: KeyParts): string => key.lookup + key.secretHash.toString("base64");
 
 /** The headers of a rejection describe the exhausted window, those of other responses the most constrained one. */

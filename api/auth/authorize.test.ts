@@ -47,8 +47,8 @@ const TIMEOUT_MS = 60_000;
 const authorizeMany = (requests: Parameters<typeof authorizeAll>[1]) =>
   authorizeAll(postgres.sql, requests, TIMEOUT_MS);
 
-async function authorize(key: KeyParts, rule = READ, wanted = 1, rejected = 0) {
-  const [result] = await authorizeMany([{ key, rule, wanted, rejected }]);
+async function authorize(key: KeyParts, rule = READ, cost = 1, rejected = 0) {
+  const [result] = await authorizeMany([{ key, rule, cost, rejected }]);
   return result;
 }
 
@@ -107,7 +107,7 @@ describe("several keys in one query", () => {
     const asked = [two.parts, unknown, revoked.parts, one.parts].map((key) => ({
       key,
       rule: READ,
-      wanted: 1,
+      cost: 1,
       rejected: 0,
     }));
     const results = await authorizeMany(asked);
@@ -121,7 +121,7 @@ describe("several keys in one query", () => {
 
   test("of one account, or one key under two rules, spend the account's windows together", async () => {
     const { parts, accountId } = await addKey();
-    const asked = [READ, WRITE, READ].map((rule) => ({ key: parts, rule, wanted: 2, rejected: 0 }));
+    const asked = [READ, WRITE, READ].map((rule) => ({ key: parts, rule, cost: 2, rejected: 0 }));
     const results = await authorizeMany(asked);
     expect(results.map((result) => result?.windows[0]?.used)).toEqual([2, 4, 6]);
     expect((await readUsed(accountId))["minute"]).toBe(6);
@@ -129,7 +129,7 @@ describe("several keys in one query", () => {
 
   test("in any order never wait for each other, and are all counted", async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => addKey()));
-    const asked = keys.map(({ parts }) => ({ key: parts, rule: READ, wanted: 1, rejected: 0 }));
+    const asked = keys.map(({ parts }) => ({ key: parts, rule: READ, cost: 1, rejected: 0 }));
     const queries = Array.from({ length: FREE_BURST }, (_, i) =>
       authorizeMany(i % 2 === 0 ? asked : asked.toReversed()),
     );

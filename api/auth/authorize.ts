@@ -9,8 +9,8 @@ import type { AccessRule } from "./access-rules.ts";
 import {
   type AuthorizationRow,
   authorizeRequests,
+  type RequestGroup,
   type Verdict,
-  type WantedRequests,
 } from "./sql.ts";
 
 /** The database's decision about a request of an existing key. */
@@ -38,7 +38,7 @@ const TIMEOUT_MS = 1_500;
  */
 export async function authorizeAll(
   sql: Sql,
-  requests: readonly WantedRequests[],
+  requests: readonly RequestGroup[],
   timeoutMs = TIMEOUT_MS,
 ): Promise<(BatchResult | undefined)[]> {
   const rows = await withTimeout(authorizeRequests(sql, requests), timeoutMs, () =>

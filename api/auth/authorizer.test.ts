@@ -14,12 +14,12 @@ const rule: AccessRule = { scope: "links:read", limit: null, cost: 1 };
 function createWindow(limit: number) {
   let used = 0;
   const batches: number[] = [];
-  const authorizeOne = ({ wanted }: { wanted: number }): BatchResult => {
-    batches.push(wanted);
-    const granted = Math.min(wanted, limit - used);
+  const authorizeOne = ({ cost }: { cost: number }): BatchResult => {
+    batches.push(cost);
+    const granted = Math.min(cost, limit - used);
     used += granted;
     return {
-      verdict: granted === 0 && wanted > 0 ? "limited" : "ok",
+      verdict: granted === 0 && cost > 0 ? "limited" : "ok",
       granted,
       principal: { callerId: "k", accountId: "a", mode: "live", scopes: [], plan: "free" },
       now: 0,

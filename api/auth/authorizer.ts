@@ -1,31 +1,33 @@
 /**
- * Coalesces the authorization of requests. Those of one key under one rule that arrive while a query for it is in
- * flight are authorized together by the next one: however busy a key is, its row is not contended, and each request is
- * decided by a query that began after the request arrived. And a query has many keys: with one commit for all of them.
+ * Coalesces the authorization of requests. Requests of one key under one rule that arrive while a
+ * query for it is in flight are authorized together by the next query. So a busy key's row is not
+ * contended, and each request is decided by a query that began after the request arrived. One query
+ * also covers many keys, with one commit for all of them.
  */
 import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
 import type { AuthorizationResult, BatchResult } from "./authorize.ts";
-import type { WantedRequests } from "./sql.ts";
+import type { RequestGroup } from "./sql.ts";
 
-/** The most requests of a key and rule in one query. */
+/** Maximum requests of a key and rule in one query. */
 const REQUESTS_MAX = 100;
 
-/** The most keys in one query. */
+/** Maximum keys in one query. */
 const KEYS_MAX = 32;
 
 /**
- * A query that takes longer is late: it waits for an account's row, and must not hold up the other accounts' keys. Until
- * then the next one waits, and has the more keys.
+ * A query that takes longer is late: it waits for an account's row lock. A late query no longer
+ * blocks the next one, so it does not delay other accounts' keys. Until then the next query waits
+ * and collects more keys.
  */
 const LATE_MS = 10;
 
-/** The most queries in flight, of which all but one are late. */
+/** Maximum queries in flight, of which all but one are late. */
 const QUERIES_MAX = 6;
 
 /** Authorizes requests of several keys in one query; the result of a key that does not exist is undefined. */
 export type AuthorizeAll = (
-  groups: readonly (Omit<WantedRequests, "rejected"> & { id: string })[],
+  groups: readonly (Omit<RequestGroup, "rejected"> & { id: string })[],
 ) => Promise<readonly (BatchResult | undefined)[]>;
 
 /** Authorizes one request; `id` identifies the whole key, its secret included. */
@@ -51,11 +53,11 @@ type Queue = {
 };
 
 export function createAuthorizer(authorizeAll: AuthorizeAll): Authorize {
-  /** By key and rule; those with requests that wait, or in flight. */
+  /** By key and rule; contains those with waiting requests or requests in flight. */
   const queues = new Map<string, Queue>();
-  /** Those that are not in flight and have requests, the one that waits for longest first. */
+  /** Queues that have waiting requests and no query in flight, longest wait first. */
   const ready = new Set<Queue>();
-  /** Queries in flight, and those of them that are late. */
+  /** Number of queries in flight, and how many of them are late. */
   let queries = 0;
   let late = 0;
 
@@ -86,7 +88,7 @@ export function createAuthorizer(authorizeAll: AuthorizeAll): Authorize {
           id,
           key,
           rule,
-          wanted: waiters.length * rule.cost,
+          cost: waiters.length * rule.cost,
         })),
       );
       groups.forEach(({ queue, waiters }, group) => {
@@ -129,7 +131,7 @@ function toResult(
 ): AuthorizationResult {
   if (result.verdict !== "ok" || rule.cost === 0) return result;
   if (i >= granted) return { ...result, verdict: "limited" };
-  // The windows count the whole batch: without the requests behind this one.
+  // The windows count the whole batch; add back the requests after this one.
   const later = granted - 1 - i;
   const windows = result.windows.map((window) => ({ ...window, used: window.used - later }));
   return { ...result, windows };

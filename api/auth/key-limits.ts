@@ -1,44 +1,48 @@
 /**
- * Limits of what consumes nothing from an account's windows: reading the state of the limits, and requests that are
- * refused for their key. They are held in this process's memory, by the whole key: nobody else can use them up.
+ * Limits for requests that consume nothing from an account's windows: reading the state of the
+ * limits, and requests that are rejected because of their key. They are held in this process's
+ * memory, by the whole key, so no one without the key can exhaust them.
  */
 import { createLocalLimit } from "../limits/local-limit.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { Verdict } from "./sql.ts";
 
-/** Readings of the state of the limits by one key: far more than a program that watches it makes. */
+/** Reads of the state of the limits per key: far more than a monitoring program needs. */
 const READINGS = { name: "limits", limit: 50, seconds: 1, keysMax: 50_000 };
 
 /**
- * Refused requests of one key: more than one for each operation there is. The window is short, because an operator may
- * lift what the key is refused for.
+ * Rejected requests per key: more than the number of operations. The window is short, because an
+ * operator may lift the reason for the rejection.
  */
 const REFUSALS = { name: "refused", limit: 100, seconds: 10, keysMax: 50_000 };
 
-/** Verdicts that hold for every request of a key. */
-const REFUSED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
+/** Verdicts that apply to every request of a key. */
+const REJECTED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
 
 export type KeyLimits = {
-  /** Throws `rate_limited`, and describes the window in the headers, when the key `id` has nothing left for this rule. */
+  /**
+   * Throws `rate_limited`, with the window in the headers, when the key `id` has exhausted the
+   * limit for this rule.
+   */
   enforce(id: string, rule: AccessRule, headers: Record<string, string | number>): void;
-  /** Counts a verdict that refuses the key, or refuses it this rule's scope; ignores any other. */
+  /** Counts a verdict that rejects the key, or that lacks this rule's scope; ignores any other. */
   record(id: string, rule: AccessRule, verdict: Verdict): void;
 };
 
 export function createKeyLimits(): KeyLimits {
   const readings = createLocalLimit(READINGS);
-  const refusals = createLocalLimit(REFUSALS);
+  const rejections = createLocalLimit(REFUSALS);
 
   return {
     enforce(id, rule, headers) {
-      const refused = [id, scopeKey(id, rule)].find(refusals.exhausted);
-      if (refused !== undefined) refusals.enforce(refused, headers);
+      const exhausted = [id, scopeKey(id, rule)].find(rejections.exhausted);
+      if (exhausted !== undefined) rejections.enforce(exhausted, headers);
       if (rule.cost === 0) readings.enforce(id, headers);
     },
     record(id, rule, verdict) {
-      if (REFUSED_EVERYWHERE.has(verdict)) refusals.consume(id);
-      // A key that lacks one scope may use its others.
-      if (verdict === "forbidden") refusals.consume(scopeKey(id, rule));
+      if (REJECTED_EVERYWHERE.has(verdict)) rejections.consume(id);
+      // A key that lacks one scope may use its other scopes.
+      if (verdict === "forbidden") rejections.consume(scopeKey(id, rule));
     },
   };
 }

@@ -1,7 +1,8 @@
 /**
- * Access control. A route declares `access: { scope, limit, cost }`; before anything else of the request is
- * looked at, the caller is authenticated, the scope checked and the rate limits consumed. An authenticator
- * does so by API key (`api-key-auth.ts`) or by session (`../sessions/session-auth.ts`).
+ * Access control. A route declares `access: { scope, limit, cost }`. Before the rest of the request
+ * is read, the caller is authenticated, the scope checked and the rate limits consumed. An
+ * authenticator does so by API key (`api-key-auth.ts`) or by session
+ * (`../sessions/session-auth.ts`).
  */
 import { Elysia } from "elysia";
 
@@ -12,16 +13,19 @@ import { readQuery, requireKnownParameters } from "../http/query.ts";
 import type { Call, RequestContext } from "../http/request-context.ts";
 import { type Access, accessDetail, noted } from "./access-rules.ts";
 
-/** What an authenticator sees of a request. It fills in the call and sets headers of the response. */
+/**
+ * The part of a request that an authenticator reads. It fills in the call and sets response
+ * headers.
+ */
 type AuthContext = { call: Call; request: Request; headers: Record<string, string | number> };
 
-/** Lets a request pass, or throws the reason why not. */
+/** Lets a request pass, or throws the reason for rejecting it. */
 export type Authenticator = (context: AuthContext, access: Access) => void | Promise<void>;
 
 type AuthDeps = {
   authenticate: Authenticator;
   requestContext: RequestContext;
-  /** The query parameters that a route knows. */
+  /** The query parameters that a route accepts. */
   parametersOf: (method: string, path: string) => readonly string[];
 };
 
@@ -40,8 +44,9 @@ export const authPlugin = ({ authenticate, requestContext, parametersOf }: AuthD
           const { call, request, route, set } = context;
           if (call === undefined) throw new Error("The request context is missing.");
           await authenticate({ call, request, headers: set.headers }, access);
-          // Assigns to one property: passing the context on would make the framework read the whole request first.
-          // Its type of a query lacks the lists of repeated parameters; the route's schema validates either.
+          // Assigns a single property: passing on the context would make the framework read the
+          // whole request first. The framework's type of a query lacks repeated parameters; the
+          // route's schema validates both.
           const query = readQuery(request.url) as Record<string, string>;
           if (access !== "static") {
             requireKnownParameters(query, parametersOf(request.method, route));
@@ -58,11 +63,11 @@ export const authPlugin = ({ authenticate, requestContext, parametersOf }: AuthD
           context.body = absent ? {} : await readJsonBody(context.request);
         },
       }),
-      /** Error codes of this route beyond those that follow from its other options. */
+      /** Error codes of this route beyond those that its other options imply. */
       errors: (codes: readonly ErrorCode[]) => ({ detail: noted({ "x-errors": codes }) }),
       /**
-       * `read`: a client that has the response already, by its `ETag`, gets a 304. `write`: the route honours
-       * `If-Match`, and may respond with 412.
+       * `read`: returns 304 to a client whose `ETag` is current. `write`: honours `If-Match`, and
+       * may return 412.
        */
       conditional: (kind: "read" | "write") => ({
         detail: noted({ "x-conditional": kind }),
@@ -76,7 +81,7 @@ export const authPlugin = ({ authenticate, requestContext, parametersOf }: AuthD
           return new Response(null, { status: 304 });
         },
       }),
-      /** The route replays a repeated `Idempotency-Key`: see `idempotency/idempotent.ts`. */
+      /** Replays the response to a repeated `Idempotency-Key`: see `idempotency/idempotent.ts`. */
       idempotent: (enabled: true) => ({ detail: noted({ "x-idempotent": enabled }) }),
     })
     .as("scoped");

@@ -1,7 +1,7 @@
 /**
- * A cache of recent rejections. A client that keeps sending beyond its limit gets the cached rejection, without a
- * query, for at most a second; then the database is queried again, which also notices a revoked key or a
- * changed plan.
+ * A cache of recent rejections. A client beyond its limit gets the cached rejection, without a
+ * query, for at most a second. Then the database is queried again, which also detects a revoked key
+ * or a changed plan.
  */
 import { LRUCache } from "lru-cache";
 
@@ -58,7 +58,8 @@ export function createRejectionCache(now: () => number = Date.now): RejectionCac
     },
     drain(id) {
       const count = counts.get(id) ?? 0;
-      // Not deleted: lru-cache clears its arrays, of KEYS_MAX elements, when its last entry is deleted.
+      // Not deleted: lru-cache clears its arrays, of KEYS_MAX elements, when its last entry is
+      // deleted.
       if (count > 0) counts.set(id, 0);
       return count;
     },
@@ -67,7 +68,7 @@ export function createRejectionCache(now: () => number = Date.now): RejectionCac
 
 const endpointKey = (id: string, rule: AccessRule): string => `${id} ${rule.limit}`;
 
-/** When a rejection ends, by the database's clock; undefined when the result is not one that is cached. */
+/** When a rejection ends, by the database's clock; undefined for a result that is not cached. */
 function endOfRejection(result: AuthorizationResult): number | undefined {
   if (result.verdict === "suspended") return result.suspendedUntil ?? undefined;
   return result.verdict === "limited" ? exhausted(result.windows)?.resetsAt : undefined;

@@ -1,5 +1,5 @@
-/** What a caller may do. */
+/** Permissions of callers. */
 import type { Scope } from "../../shared/contracts/key-schemas.ts";
 
-/** Scopes of API keys, and permissions that only users of the dashboard can have. */
+/** Scopes of API keys, and permissions that only dashboard users can have. */
 export type Permission = Scope | "members:read" | "members:write";

@@ -5,23 +5,26 @@ import type { Sql } from "../postgres.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
 
-/** What the database decides; `suspended` is a suspension that ends by itself, `barred` one that an operator must lift. */
+/**
+ * The database's decision. `suspended` ends by itself; `barred` is a suspension that an operator
+ * must lift.
+ */
 export type Verdict =
   "ok" | "revoked" | "expired" | "forbidden" | "suspended" | "barred" | "limited";
 
-/** Requests of a key under a rule. */
-export type WantedRequests = {
+/** Requests of one key under one rule. */
+export type RequestGroup = {
   key: KeyParts;
   rule: AccessRule;
-  /** What they cost together. */
-  wanted: number;
+  /** The number of requests they consume in total. */
+  cost: number;
   /** The key's requests that this process rejected from its cache. */
   rejected: number;
 };
 
 /** A row of `authorize_request`; times are Unix milliseconds by the database's clock. */
 export type AuthorizationRow = {
-  /** Which of the keys it is about, from 1. */
+  /** The index of the key in the statement's parameters, from 1. */
   number: number;
   verdict: Verdict | "unknown";
   granted: number;
@@ -48,13 +51,13 @@ export type AuthorizationRow = {
 };
 
 /**
- * Authorizes requests of keys under rules and consumes those it grants: see `migrations/0002_authorize.sql`. A key whose
- * public part is unknown has no row. Accounts are locked in the order of their ids, or two of these queries could wait
- * for each other.
+ * Authorizes requests of keys under rules and consumes the granted ones: see
+ * `migrations/0002_authorize.sql`. A key whose lookup id is unknown has no row. Locks accounts in
+ * the order of their ids; otherwise two of these queries could deadlock.
  */
 export const authorizeRequests = (
   sql: Sql,
-  requests: readonly WantedRequests[],
+  requests: readonly RequestGroup[],
 ): Promise<AuthorizationRow[]> =>
   sql<AuthorizationRow[]>`
     select wanted.number::integer, result.*
@@ -64,7 +67,7 @@ export const authorizeRequests = (
                       ${requests.map(({ key }) => key.secretHash.toString("hex"))}::text[],
                       ${requests.map(({ rule }) => rule.scope)}::text[],
                       ${requests.map(({ rule }) => rule.limit)}::text[],
-                      ${requests.map(({ wanted }) => wanted)}::integer[],
+                      ${requests.map(({ cost }) => cost)}::integer[],
                       ${requests.map(({ rejected }) => rejected)}::integer[])
                with ordinality as asked (lookup, hash, scope, endpoint, requests, rejected, number)
           join api_keys on api_keys.lookup = asked.lookup

@@ -1,6 +1,6 @@
 /**
- * Backups of clicks: a file for each month, packed text with the names of the columns in its first line. Rollups are
- * not in them, as they can be rebuilt from clicks.
+ * Backups of clicks: one file per month of compressed text, with the column names in its first
+ * line. Rollups are not included, because they can be rebuilt from clicks.
  */
 import {
   createReadStream,
@@ -21,16 +21,22 @@ import * as z from "zod";
 
 import { queryRows } from "../../shared/clicks/rollups.ts";
 
-/** A month gets clicks for so long after its end, as a rule: those that waited in journals and in NATS. */
+/**
+ * A month usually receives clicks until this long after its end: those that waited in journals and
+ * in NATS.
+ */
 const LATE_DAYS = 4;
 
-/** How many clicks the file of each month has, as JSON. */
+/** The file with the number of clicks in each month's file, as JSON. */
 const COUNTS = "counts.json";
 
-/** Text of one insert when restoring. */
+/** Bytes of text in one insert when restoring. */
 const INSERT_BYTES = 8 * 1024 ** 2;
 
-/** Rows that a drill inserts, at least: enough to see that they can be. */
+/**
+ * Rows that a drill inserts, rounded up to whole batches: enough to prove that they can be
+ * inserted.
+ */
 const DRILL_ROWS_MAX = 1_000_000;
 
 /** The table of a drill, beside `clicks`. */
@@ -41,12 +47,14 @@ type Month = { month: number; clicks: number };
 
 type ClicksFile = Month & { path: string };
 
-/** The first line has the names of the columns. */
+/** The first line contains the column names. */
 const NAMES_LINES = 1;
 
 const NEWLINE = "\n".charCodeAt(0);
 
-/** Writes the months that may have changed since they were written, or are not there; returns those. */
+/**
+ * Writes the months that are missing or may have changed since they were written; returns those.
+ */
 export async function dumpClicks(clickhouse: ClickHouseClient, dir: string): Promise<Month[]> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const months = await queryRows<Month>(
@@ -59,11 +67,12 @@ export async function dumpClicks(clickhouse: ClickHouseClient, dir: string): Pro
     const path = join(dir, `${month}.tsv.gz`);
     if (isOver(path, month)) {
       counts[month] ??= await countClicks(path);
-      // Fewer are what retention has left of the month: the file has all.
+      // Fewer clicks mean that retention has deleted some; the file has all of them.
       if (clicks <= counts[month]) continue;
     }
     const written = await dumpMonth(clickhouse, month, path);
-    // The server can only break off a response that it has begun.
+    // After the server has begun a response, it can report an error only by cutting the response
+    // short.
     if (written < clicks) throw new Error(`${path} has ${written} of ${clicks} clicks`);
     dumped.push({ month, clicks: written });
     counts[month] = written;
@@ -72,21 +81,21 @@ export async function dumpClicks(clickhouse: ClickHouseClient, dir: string): Pro
   return dumped;
 }
 
-/** Whether a file was written when its month got no more clicks, unless they came very late. */
+/** Whether a file was written after its month stopped receiving clicks, except very late ones. */
 function isOver(path: string, month: number): boolean {
   if (!existsSync(path)) return false;
   const end = Date.UTC(Math.floor(month / 100), month % 100, 1 + LATE_DAYS);
   return statSync(path).mtimeMs > end;
 }
 
-/** How many clicks the files have, by month; of files of earlier versions it is not known. */
+/** The number of clicks in each month's file; missing for files of earlier versions. */
 function readCounts(dir: string): Record<string, number> {
   const path = join(dir, COUNTS);
   if (!existsSync(path)) return {};
   return z.record(z.string(), z.number()).parse(JSON.parse(readFileSync(path, "utf8")));
 }
 
-/** Reads a file to its end, and counts its clicks. */
+/** Reads a file to its end and counts its clicks. */
 async function countClicks(path: string): Promise<number> {
   let lines = 0;
   for await (const batch of readBatches(path)) lines += countLines(batch);
@@ -133,8 +142,8 @@ export async function restoreClicks(clickhouse: ClickHouseClient, dir: string): 
 }
 
 /**
- * Reads every file to its end, and inserts the newest into a table of its own, which is dropped again. Returns the
- * clicks of each month.
+ * Reads every file to its end, inserts the newest into a temporary table, and drops that table.
+ * Returns the clicks of each month.
  */
 export async function drillClicks(
   clickhouse: ClickHouseClient,
@@ -176,8 +185,8 @@ const listFiles = (dir: string): { month: number; path: string }[] =>
     : [];
 
 /**
- * Reads a file to its end, and inserts its first `rowsMax` rows, rounded up to whole batches; returns how many it
- * inserted, and how many there are.
+ * Reads a file to its end and inserts its first `rowsMax` rows, rounded up to whole batches.
+ * Returns how many it inserted, and how many the file has.
  */
 async function insertFile(
   clickhouse: ClickHouseClient,
@@ -205,7 +214,10 @@ async function insertFile(
   return { inserted, clicks };
 }
 
-/** Reads whole lines of a packed file, about {@link INSERT_BYTES} at a time. Throws when the file is cut short. */
+/**
+ * Reads whole lines of a compressed file, about {@link INSERT_BYTES} at a time. Throws when the
+ * file is cut short.
+ */
 async function* readBatches(path: string): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let bytes = 0;

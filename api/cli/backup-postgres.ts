@@ -8,12 +8,15 @@ import { schemaState } from "../migrations/applied.ts";
 import { type Sql, usePostgres } from "../postgres.ts";
 import { countRows, createDatabase, dropDatabase } from "./sql.ts";
 
-/** The schema of a restored database is asked right after much has been written. */
+/**
+ * The schema of a restored database is read right after a large write, which can delay the
+ * connection.
+ */
 const CONNECT_TIMEOUT_SECONDS = 30;
 
 const ENDING = ".dump";
 
-/** The database, and the environment to run its programs in. */
+/** The database, and the environment in which its programs run. */
 export type Database = { url: string; env: Record<string, string | undefined> };
 
 /** Dumps the database; returns the file, named by the time. */
@@ -44,7 +47,10 @@ const listDumps = (dir: string): string[] =>
         .map((name) => join(dir, name))
     : [];
 
-/** Deletes dumps that are older than so many days, but never the newest. Returns how many. */
+/**
+ * Deletes dumps that are older than this many days, but never the newest. Returns how many it
+ * deleted.
+ */
 export async function deleteOldDumps(dir: string, days: number, now = Date.now()): Promise<number> {
   const oldest = new Date(now - days * 86_400_000).toISOString().slice(0, 19).replaceAll(":", "-");
   const old = listDumps(dir)
@@ -55,8 +61,8 @@ export async function deleteOldDumps(dir: string, days: number, now = Date.now()
 }
 
 /**
- * Restores the newest dump into a database of its own, checks its schema and counts its rows, and drops it again. The
- * user needs the right to create databases.
+ * Restores the newest dump into a temporary database, checks its schema, counts its rows and drops
+ * it. The user needs the right to create databases.
  */
 export async function drillPostgres(
   { url, env }: Database,
@@ -70,7 +76,7 @@ export async function drillPostgres(
     await createDatabase(sql, database);
     try {
       const restored = withDatabase(url, database);
-      // Owners and privileges are those of the cluster, not of a drill.
+      // A drill does not need the owners and privileges, which belong to the cluster.
       const options = ["--exit-on-error", "--no-owner", "--no-privileges", `--dbname=${database}`];
       await runTool({ url: restored, env }, ["pg_restore", ...options, dump]);
       const counts = await usePostgres(restored, inspect, CONNECT_TIMEOUT_SECONDS);
@@ -88,7 +94,10 @@ async function inspect(sql: Sql): Promise<Record<string, unknown>> {
   return await countRows(sql);
 }
 
-/** Runs a program of PostgreSQL on the database of a URL. The password is passed where other users cannot see it. */
+/**
+ * Runs a PostgreSQL program on the database of a URL. Passes the password where other users cannot
+ * see it.
+ */
 async function runTool({ url, env }: Database, command: string[]): Promise<void> {
   const { base, hosts } = hostsOf(url);
   const child = Bun.spawn(command, {

@@ -1,4 +1,7 @@
-/** `shorthop admin reconcile`, `check-rollups` and `journal`: account for every click and verify rollups. */
+/**
+ * `shorthop admin reconcile`, `check-rollups` and `journal`: account for every click and verify
+ * rollups.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,17 +19,17 @@ import { isWhole, scanSegment } from "../../shared/contracts/click-segment.ts";
 import { parseCount } from "./arguments.ts";
 import { print, printList, type WithClickHouse, type WithNats } from "./context.ts";
 import { readReconciliation, readRedirectors } from "./reconciliation.ts";
-import { askToRepair, repairByOwner } from "./rollup-repair.ts";
+import { confirmRepair, repairByOwner } from "./rollup-repair.ts";
 
 type Json = { json: boolean };
 
-/** Clicks may still arrive this long after they happened, so younger buckets are not compared. */
+/** Clicks may arrive this long after they happened, so later buckets are not compared. */
 const ARRIVAL_SECONDS = 3_600;
 
 type ClickCommandsDeps = {
   withNats: WithNats;
   withClickHouse: WithClickHouse;
-  /** With the rights to ask for a repair. */
+  /** Uses a connection that may request a repair. */
   withOwnersClickHouse: WithClickHouse;
   /** Returns the metrics URLs of the redirectors if the command names none. */
   defaultRedirectors: () => Promise<string>;
@@ -101,7 +104,7 @@ async function checkRollups(
   const differences = await findDifferences(clickhouse, range);
   const result = {
     hours,
-    // Older buckets are left as they are: of their clicks, retention may have deleted some.
+    // Older buckets stay unchanged: retention may have deleted some of their clicks.
     left_out_before: wholeFrom > range.from ? describeWholeFrom(wholeFrom) : null,
     differences: differences.length,
     missing: sumOf(differences, "missing"),
@@ -113,9 +116,9 @@ async function checkRollups(
     if (differences.length > 0) process.exitCode = 1;
     return;
   }
-  // Before anything is changed; standard output has the result alone.
+  // Printed before any change; standard output contains only the result.
   if (!json) listDifferences(differences, console.error);
-  if (!(await askToRepair(result, yes))) {
+  if (!(await confirmRepair(result, yes))) {
     print(json, { ...result, repaired: 0 });
     process.exitCode = 1;
     return;
@@ -138,7 +141,7 @@ function listDifferences(differences: readonly Difference[], write = console.log
   }
 }
 
-/** Differences printed without `--json`. */
+/** Maximum differences printed without `--json`. */
 const PRINTED_MAX = 100;
 
 function resolveRange(hours: number): BucketRange {
@@ -149,7 +152,8 @@ function resolveRange(hours: number): BucketRange {
 function readJournal(dir: string): Record<string, unknown>[] {
   return (
     readdirSync(dir)
-      // `.page`: a sealed segment of versions up to 0.2.0, which the redirector renames when it starts.
+      // `.page`: a sealed segment of versions up to 0.2.0, which the redirector renames when it
+      // starts.
       .filter((name) => /\.(?:open|segment|page)$/.test(name))
       .toSorted()
       .map((file) =>

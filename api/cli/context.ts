@@ -6,7 +6,7 @@ import { natsLogin } from "../../shared/nats.ts";
 import { type Sql, usePostgres } from "../postgres.ts";
 import { findUrl } from "./endpoints.ts";
 
-/** Nobody waits for a command as for a request: it may connect to a busy database. */
+/** A command can wait longer than a request, so it may connect to a busy database. */
 const CONNECT_TIMEOUT_SECONDS = 30;
 
 /** A record to print. */
@@ -39,7 +39,7 @@ export const createWithNats =
     }
   };
 
-/** Names the servers without the passwords of their URLs. */
+/** Names the servers without the passwords in their URLs. */
 function describeUnreachable(urls: string, cause: unknown): string {
   const hosts = urls.split(",").map((url) => new URL(url).host);
   const reason = cause instanceof Error ? cause.message : String(cause);
@@ -90,7 +90,7 @@ const formatLines = (result: Result): string[] =>
     ([name, value]) => `${name}\t${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
 
-/** Fails a command whose object does not exist. */
+/** Throws an error when the object of a command does not exist. */
 export function mustExist(found: boolean, noun: string): void {
   if (!found) throw new Error(`The ${noun} does not exist.`);
 }

@@ -1,4 +1,7 @@
-/** `shorthop doctor`: everything that can be wrong with the installation on this host, and what to do about it. */
+/**
+ * `shorthop doctor`: finds all problems of the installation on this host, and explains how to fix
+ * them.
+ */
 import type { Command } from "commander";
 import * as z from "zod";
 
@@ -15,7 +18,10 @@ import { commandOf, environmentOf, PROCESSES } from "./processes.ts";
 
 type Env = Record<string, string | undefined>;
 
-/** What is checked by a file of the installation: its name, and the process and its command that check it. */
+/**
+ * Which process checks which file of the installation: the file's name, the process and its
+ * command.
+ */
 const BY_FILES: [file: string, process: string, command: string][] = [
   ["migrate", "api", "doctor-migrate"],
   ["migrate", "worker", "doctor-migrate"],
@@ -50,7 +56,7 @@ export function addDoctorCommand(program: Command, env: Env, files: EnvironmentF
     });
 }
 
-/** Runs the checks of a process; when it does not print findings, that is one. */
+/** Runs the checks of a process. A process that prints no findings is itself a finding. */
 async function examineProcess(name: string, command: string, env: Env): Promise<Finding[]> {
   const child = Bun.spawn([...commandOf(name), command], {
     env,

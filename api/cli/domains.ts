@@ -20,7 +20,7 @@ export function addDomainCommands(program: Command, withDatabase: WithDatabase):
       withDatabase(async (sql) => {
         const service = createDomainService({
           sql,
-          // The outbox relay and the job of an API process publish what this changes.
+          // The outbox relay and the job of an API process publish these changes.
           feed: { publish: () => Promise.resolve(false) },
           readTxt: createTxtReader([]),
           ownHosts: new Set(),

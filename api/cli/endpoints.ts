@@ -12,12 +12,13 @@ type Env = Record<string, string | undefined>;
 
 type Variable = "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_METRICS_URL";
 
-/** Processes whose environment files name the stores, the one with the least rights first. */
+/** Processes whose environment files contain store URLs, in order of increasing rights. */
 const INSTALLED = ["api", "worker"];
 
 /**
- * Returns the environment variable if set, else that of an installation's files, else the URL from the running local stack
- * (`stack.json`, under the variable's name in lower case). Throws an error that says what to do if there is neither.
+ * Returns the environment variable if set, else that of an installation's files, else the URL from
+ * the running local stack (`stack.json`, under the variable's name in lower case). Throws an error
+ * that explains the remedy if there is none.
  */
 export async function findUrl(env: Env, variable: Variable): Promise<string> {
   const files = openEnvironmentFiles(env);
@@ -31,7 +32,9 @@ export async function findUrl(env: Env, variable: Variable): Promise<string> {
   return z.string().parse(stackFile.parse(await file.json())[variable.toLowerCase()]);
 }
 
-/** What to do where no URL is to be found: in an installation something else than in the source tree. */
+/**
+ * Explains how to provide a missing URL, which differs between an installation and the source tree.
+ */
 function describeMissing(env: Env, variable: Variable, stackPath: string): string {
   const dir = configDirOf(env);
   if (!existsSync(dir))

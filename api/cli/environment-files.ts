@@ -1,16 +1,16 @@
-/** Environment files of an installation, one for each process, as its systemd unit reads them. */
+/** Environment files of an installation: one per process, as its systemd unit reads them. */
 import { accessSync, constants, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 type Env = Record<string, string | undefined>;
 
-/** Where an installation's files are, unless `SHORTHOP_CONFIG_DIR` says otherwise. */
+/** The directory of an installation's files, unless `SHORTHOP_CONFIG_DIR` is set. */
 const CONFIG_DIR = "/etc/shorthop";
 
 export type EnvironmentFiles = {
-  /** Whether the installation has a file of this name that this user may read. */
+  /** Whether the installation has a file of this name that the current user may read. */
   has(name: string): boolean;
-  /** Returns a file's variables; none if there is no such file. */
+  /** Returns a file's variables; none if the file does not exist. */
   read(name: string): Record<string, string>;
 };
 
@@ -34,8 +34,8 @@ export function openEnvironmentFiles(env: Env): EnvironmentFiles {
 }
 
 /**
- * Parses lines of `NAME=value` as systemd does (systemd.exec(5), EnvironmentFile=), but for values of several lines:
- * comments begin with `#` or `;`, and a value may be quoted.
+ * Parses lines of `NAME=value` as systemd does (systemd.exec(5), EnvironmentFile=), except for
+ * values that span lines. Comments begin with `#` or `;`, and a value may be quoted.
  */
 export function parseEnvironment(text: string): Record<string, string> {
   const lines = text.split("\n").map((line) => line.trim());

@@ -1,4 +1,7 @@
-/** What `shorthop doctor` checks of the host itself: placeholder secrets, certificates, NATS, kernel settings. */
+/**
+ * The checks of `shorthop doctor` on the host itself: placeholder secrets, certificates, NATS,
+ * kernel settings.
+ */
 import { X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,15 +12,15 @@ import { parseEnvironment } from "./environment-files.ts";
 import { checkNatsMembers } from "./nats-members-check.ts";
 import { checkNatsRoom } from "./nats-room-check.ts";
 
-/** Automatic renewals begin 30 days before the end, so half of that is left only when they fail. */
+/** Automatic renewal begins 30 days before expiry, so half of that remains only if it fails. */
 const EXPIRY_WARNING_DAYS = 15;
 
 const DAY_MS = 86_400_000;
 
-/** Kernel settings of redirectors; the later of two files with one name counts. */
+/** Kernel settings of redirectors; if two files have the same name, the later one applies. */
 const SYSCTL_FILES = ["/usr/lib/sysctl.d/60-shorthop.conf", "/etc/sysctl.d/60-shorthop.conf"];
 
-/** For the others, more than the file says is fine. */
+/** For all other settings, more than the file's value is fine. */
 const LESS_IS_BETTER = new Set(["vm.dirty_expire_centisecs"]);
 
 type Host = {
@@ -55,7 +58,7 @@ export const hostChecks = (
     : []),
 ];
 
-/** Files of the configuration directory and its folders, with one of the endings. */
+/** Files of the configuration directory and its subdirectories whose names match. */
 function listFiles(dir: string, endings: RegExp): string[] {
   if (!existsSync(dir)) return [];
   return readdirSync(dir, { recursive: true, encoding: "utf8" })
@@ -64,7 +67,7 @@ function listFiles(dir: string, endings: RegExp): string[] {
     .map((name) => join(dir, name));
 }
 
-/** Placeholders of the examples, in environment files and in the configuration of NATS. */
+/** Finds placeholder secrets of the examples in environment files and in the NATS configuration. */
 function checkSecrets(configDir: string): Problem | undefined {
   const found = listFiles(configDir, /\.(env|conf)$/).flatMap((path) =>
     readFileSync(path, "utf8")
@@ -101,7 +104,7 @@ function checkCertificates(configDir: string, now: number): Problem | undefined 
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** The certificates of a file; none in that of a key. */
+/** The certificates in a file; none for a key file. */
 const readCertificates = (path: string): X509Certificate[] =>
   (readFileSync(path, "utf8").match(CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem));
 
@@ -113,8 +116,8 @@ function checkKernel(files: readonly string[], procDir: string): Problem | undef
       detail: "60-shorthop.conf is not installed",
       mend: "Copy systemd/60-shorthop.conf to /etc/sysctl.d, and run sysctl --system.",
     };
-  const wanted = Object.entries(parseEnvironment(readFileSync(path, "utf8")));
-  const wrong = wanted.flatMap(([name, value]) => {
+  const expected = Object.entries(parseEnvironment(readFileSync(path, "utf8")));
+  const wrong = expected.flatMap(([name, value]) => {
     const present = readSetting(procDir, name);
     const isFine =
       present !== undefined &&
@@ -126,7 +129,7 @@ function checkKernel(files: readonly string[], procDir: string): Problem | undef
   return { status: "warning", detail: wrong.join(", "), mend };
 }
 
-/** Undefined where the kernel does not have the setting. */
+/** Undefined if the kernel does not have the setting. */
 function readSetting(procDir: string, name: string): number | undefined {
   const path = join(procDir, name.replaceAll(".", "/"));
   return existsSync(path) ? Number(readFileSync(path, "utf8").trim()) : undefined;

@@ -1,14 +1,15 @@
 /**
- * Whether every server of a NATS cluster is a member of its JetStream. While a new cluster starts on a busy machine, it can
- * count one server too few and leave it so: seen with nats-server 2.10. Streams with a replica on each server cannot be
- * created then ("no suitable peers for placement"), and nothing else says why.
+ * Checks whether every server of a NATS cluster is a member of its JetStream group. A new cluster
+ * that starts on a busy machine can miss one server permanently: seen with nats-server 2.10.
+ * Streams with a replica on each server then cannot be created ("no suitable peers for placement"),
+ * and no other check reports why.
  */
 import * as z from "zod";
 
 import type { Check, Problem } from "../../shared/preflight.ts";
 import { MONITORING, readMonitoring } from "./nats-monitoring.ts";
 
-/** What is read of `/jsz`; only the leader names the other members. */
+/** The fields of `/jsz` that are used; only the leader names the other members. */
 const jsz = z.object({
   meta_cluster: z
     .object({
@@ -21,13 +22,16 @@ const jsz = z.object({
 
 type Members = NonNullable<z.output<typeof jsz>["meta_cluster"]>;
 
-/** What is read of `/routez`: the servers that this one is connected to, each by one route or several. */
+/**
+ * The fields of `/routez` that are used: the servers this one is connected to, with one or more
+ * routes each.
+ */
 const routez = z.object({ routes: z.array(z.object({ remote_id: z.string() })) });
 
 /** `others` are the ids of the servers that this one is connected to. */
 type Cluster = { members: Members; others: ReadonlySet<string> };
 
-/** Reads what a server says of its cluster; undefined where no server of a cluster answers. */
+/** Reads the cluster's state from one server; undefined if no clustered server responds. */
 export async function readCluster(monitoring: string): Promise<Cluster | undefined> {
   const members = (await readMonitoring(monitoring, "/jsz", jsz))?.meta_cluster;
   const connected = await readMonitoring(monitoring, "/routez", routez);

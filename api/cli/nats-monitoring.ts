@@ -1,12 +1,12 @@
-/** Reads the monitoring of a NATS server on this host. */
+/** Reads the monitoring endpoint of a NATS server on this host. */
 import type * as z from "zod";
 
-/** Where deploy/nats/server.conf has it listen. */
+/** The address that deploy/nats/server.conf configures. */
 export const MONITORING = "http://127.0.0.1:8222";
 
 const TIMEOUT_MS = 2_000;
 
-/** Undefined where no NATS server answers, or it says something else. */
+/** Undefined if no NATS server responds, or its response does not match the schema. */
 export async function readMonitoring<Schema extends z.ZodType>(
   monitoring: string,
   path: string,

@@ -1,16 +1,19 @@
-/** Whether a NATS server of this host has room for what its streams may hold. */
+/** Checks whether a NATS server on this host has space for the maximum size of its streams. */
 import * as z from "zod";
 
 import { readFreeBytes } from "../../shared/disk.ts";
 import type { Check, Problem } from "../../shared/preflight.ts";
 import { MONITORING, readMonitoring } from "./nats-monitoring.ts";
 
-/** The share of its space from which a server is nearly full. */
+/** The used share of its space at which a server counts as nearly full. */
 const FULL = 0.9;
 
 const MIB = 1024 ** 2;
 
-/** What is read of `/jsz`: bytes stored, bytes that streams with a maximum may take, and what the server may use in all. */
+/**
+ * The fields of `/jsz` that are used: bytes stored, bytes reserved by streams with a maximum, and
+ * bytes the server may use in total.
+ */
 const jsz = z.object({
   config: z.object({ max_storage: z.number(), store_dir: z.string() }),
   storage: z.number(),
@@ -19,7 +22,10 @@ const jsz = z.object({
 
 type JetStream = z.output<typeof jsz>;
 
-/** A full disk or store of NATS stops changes of links, and clicks wait in the journals until they are full as well. */
+/**
+ * A full disk or NATS store stops link changes. Clicks then wait in the journals until those are
+ * full too.
+ */
 export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFreeBytes): Check => ({
   name: "room of NATS",
   mend: "Make its directory readable, or run this as root on the host of NATS.",
@@ -29,7 +35,7 @@ export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFreeBytes): 
   },
 });
 
-/** `free` is what the disk has left, in bytes. */
+/** `free` is the free disk space in bytes. */
 export function roomProblems(
   { config, storage, reserved_storage: reserved }: JetStream,
   free: number,

@@ -1,6 +1,6 @@
 /**
- * `shorthop migrate` and `shorthop config check`: run the subcommand of each process, with the environment files of the
- * installation if it has any, else with this process's environment.
+ * `shorthop migrate` and `shorthop config check`: run the subcommand of each process, with the
+ * installation's environment files if it has any, else with this process's environment.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,10 @@ type Env = Record<string, string | undefined>;
 const MIGRATING = ["api", "worker"];
 export const PROCESSES = ["api", "worker", "redirector"];
 
-/** What units set themselves. The directory of all journals stands for those of the instances. */
+/**
+ * Variables that units set themselves. The parent directory of all journals replaces those of the
+ * instances.
+ */
 const SET_BY_UNITS = { JOURNAL_DIR: "/var/lib" };
 
 export function addProcessCommands(program: Command, env: Env, files: EnvironmentFiles): void {
@@ -43,11 +46,11 @@ export function addProcessCommands(program: Command, env: Env, files: Environmen
     });
 }
 
-/** The environment of a process by the installation's file of this name, if it has one. */
+/** The environment of a process: the installation's file of this name if it exists. */
 export const environmentOf = (name: string, env: Env, files: EnvironmentFiles): Env =>
   files.has(name) ? { ...SET_BY_UNITS, ...env, ...files.read(name) } : env;
 
-/** Adds `geoip update`, which the worker does. */
+/** Adds `geoip update`, which the worker implements. */
 export function addGeoipCommand(program: Command, env: Env, files: EnvironmentFiles): void {
   program
     .command("geoip")

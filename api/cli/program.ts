@@ -18,7 +18,9 @@ import { addRegionCommands } from "./regions.ts";
 import { addStatusCommand } from "./status.ts";
 import { addUserCommands } from "./users.ts";
 
-/** Creates the command line for an environment. What Commander prints, help and usage errors, goes to `output`. */
+/**
+ * Creates the command line for an environment. Commander's help and usage errors go to `output`.
+ */
 export function createProgram(
   env: Record<string, string | undefined>,
   output: OutputConfiguration = {},
@@ -50,7 +52,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   addDlqCommands(program, withNats);
   addRegionCommands(program, withNats);
   const files = openEnvironmentFiles(env);
-  // Who owns the schemas may also read everything.
+  // The owner of the schemas may also read all tables.
   const ownerEnv = { ...files.read("migrate"), ...env };
   addClickCommands(program, {
     withNats,

@@ -1,7 +1,8 @@
 /**
- * Click reconciliation: accounts for every click. Segments of a journal are numbered without gaps and each
- * click has a position, so missing segments and duplicates are visible in what is stored. Every click that a
- * running redirector has recorded must be stored, in the stream, dead-lettered or still in its journal.
+ * Click reconciliation: accounts for every click. Segments of a journal are numbered without gaps
+ * and each click has a position, so the stored clicks show missing segments and duplicates. Every
+ * click that a running redirector has recorded must be stored, in the stream, dead-lettered or still
+ * in its journal.
  */
 import type { NatsConnection } from "nats";
 
@@ -30,7 +31,7 @@ type Reconciliation = {
   dead_lettered: number;
   /** Segment numbers found nowhere: 0, except for segments that a crash left empty. */
   missing_segments: number;
-  /** Only of the running redirectors. */
+  /** Counts only running redirectors. */
   recorded: number;
   dropped: number;
   /** Recorded by running redirectors, but neither stored nor in the stream nor dead-lettered. */
@@ -65,7 +66,10 @@ export async function readRedirectors(urls: readonly string[]): Promise<Redirect
   );
 }
 
-/** Reads a counter of a redirector, summed over its labels. Throws when it is missing, as 0 would be a wrong count. */
+/**
+ * Reads a counter of a redirector, summed over its labels. Throws when it is missing: 0 would be a
+ * wrong count.
+ */
 function readCounter(metrics: string, name: string): number {
   const line = new RegExp(`^shorthop_redirector_${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm");
   const samples = [...metrics.matchAll(line)].map(([, value]) => Number(value));
@@ -73,13 +77,17 @@ function readCounter(metrics: string, name: string): number {
   return samples.reduce((sum, value) => sum + value, 0);
 }
 
-/** Reconciles stored clicks with streams and journals. Clicks on the move appear where they were when read. */
+/**
+ * Reconciles stored clicks with streams and journals. Clicks that move meanwhile are counted where
+ * they were read.
+ */
 export async function readReconciliation(
   nats: NatsConnection,
   clickhouse: ClickHouse,
   redirectors: readonly RedirectorStats[],
 ): Promise<Reconciliation> {
-  // Reads the stream before the stored clicks: a click stored in between is seen twice, not missed.
+  // Reads the stream before the stored clicks: a click stored in between is counted twice, not
+  // missed.
   const deadLettered = await countSegments(nats, DEAD_LETTERS_STREAM, 0);
   const pending = await countSegments(nats, CLICKS_STREAM, await readAckFloor(nats));
   const storedRows = await queryRows<StoredRow>(clickhouse, COUNT_STORED);
@@ -92,7 +100,7 @@ export async function readReconciliation(
     const stored = new Set(row?.segments ?? []);
     const queues = [pending.get(journal), deadLettered.get(journal)];
     const present = new Set([...stored, ...queues.flatMap((queue) => [...(queue?.keys() ?? [])])]);
-    // A pending segment that is stored already only waits for its acknowledgement.
+    // A pending segment that is already stored waits only for its acknowledgement.
     const countUnstored = (queue: ClicksBySegment | undefined): number =>
       [...(queue ?? [])].reduce(
         (sum, [segment, clicks]) => sum + (stored.has(segment) ? 0 : clicks),
@@ -159,7 +167,7 @@ async function countSegments(
   return counts;
 }
 
-/** The sequence up to which workers have acknowledged everything. */
+/** The sequence up to which workers have acknowledged all messages. */
 async function readAckFloor(nats: NatsConnection): Promise<number> {
   const { consumers } = await nats.jetstreamManager();
   return (await consumers.info(CLICKS_STREAM, CLICKS_WORKER)).ack_floor.stream_seq;

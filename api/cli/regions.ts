@@ -84,7 +84,7 @@ export function addRegionCommands(program: Command, withNats: WithNats): void {
       }),
     );
 
-  /** Adds a command for the region of a name. */
+  /** Adds a command that takes the name of a region. */
   function addSourceCommand(
     name: string,
     description: string,

@@ -1,4 +1,4 @@
-/** Has rollups repaired by the worker that stores clicks, after the operator has agreed. */
+/** Lets the worker that stores clicks repair rollups, after the operator has confirmed. */
 import { createInterface } from "node:readline/promises";
 
 import {
@@ -10,14 +10,16 @@ import type { BucketRange, ClickHouse } from "../../shared/clicks/rollups.ts";
 
 const POLL_MS = 1_000;
 
-/** Time for a worker to start: then the request is not valid any more. */
+/** The time in which a worker must start; after that the request has expired. */
 const START_MS = (REQUEST_SECONDS_MAX + 10) * 1_000;
 
-/** What would be changed. */
+/** The changes that a repair would make. */
 type Plan = { differences: number; missing: number; surplus: number };
 
-/** Asks the operator whether to repair, unless `yes` says so. Without a terminal the answer is no. */
-export async function askToRepair(plan: Plan, yes: boolean): Promise<boolean> {
+/**
+ * Asks the operator to confirm the repair, unless `yes` is set. Returns false without a terminal.
+ */
+export async function confirmRepair(plan: Plan, yes: boolean): Promise<boolean> {
   const { differences, missing, surplus } = plan;
   console.error(
     `A repair adds ${missing} clicks to ${differences} buckets of rollups, and takes ${surplus} away.`,
@@ -36,8 +38,9 @@ export async function askToRepair(plan: Plan, yes: boolean): Promise<boolean> {
 }
 
 /**
- * Has the owner of the clicks rebuild, between its inserts, what differs within the range. Returns the number of buckets
- * it rebuilt: less than differed before, if some were only being inserted. Throws when no worker begins in time.
+ * Requests that the owner of the clicks rebuild the differing buckets of the range between its
+ * inserts. Returns the number of buckets it rebuilt; this is less than the number of differences if
+ * some were inserts in progress. Throws when no worker starts in time.
  */
 export async function repairByOwner(clickhouse: ClickHouse, range: BucketRange): Promise<number> {
   const { id } = await requestRepair(clickhouse, range);

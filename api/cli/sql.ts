@@ -11,7 +11,7 @@ export async function dropDatabase(sql: Sql, name: string): Promise<void> {
   await sql`drop database if exists ${sql(name)} with (force)`;
 }
 
-/** Counts what an operator would miss first. */
+/** Counts the rows whose loss an operator would notice first. */
 export async function countRows(
   sql: Sql,
 ): Promise<{ accounts: number; links: number; keys: number }> {

@@ -3,7 +3,10 @@ import type { Figures, ProcessStatus } from "../../shared/contracts/process-stat
 
 const COLUMNS = ["PROCESS", "HOST", "VERSION", "UP", "STATE", "LAG", "JOURNAL", "CONNECTIONS"];
 
-/** Formats processes as a table, with the reasons of those that are not ready or warn below their lines. */
+/**
+ * Formats processes as a table. Below their lines it lists why processes are not ready, and their
+ * warnings.
+ */
 export function formatStatus(
   processes: readonly ProcessStatus[],
   waitMs: number,
@@ -43,7 +46,7 @@ function toCells(status: ProcessStatus, now: number): string[] {
   ];
 }
 
-/** Of the workers, one stores clicks. */
+/** Only one of the workers stores clicks. */
 function stateOf({ owner, owner_epoch: epoch }: Figures): string {
   if (owner === undefined) return "ready";
   return owner ? `ready, owner (epoch ${epoch ?? "?"})` : "ready, stands by";

@@ -1,4 +1,4 @@
-/** `shorthop status`: asks all processes of the installation over NATS how they are. */
+/** `shorthop status`: requests the status of all processes of the installation over NATS. */
 import { type Command, Option } from "commander";
 import { ErrorCode, type NatsConnection, NatsError } from "nats";
 
@@ -11,8 +11,8 @@ import { parseCount } from "./arguments.ts";
 import type { WithNats } from "./context.ts";
 import { formatStatus } from "./status-table.ts";
 
-/** Answers that are read: more than any installation has processes. */
-const ANSWERS_MAX = 5_000;
+/** Maximum responses read: more than any installation has processes. */
+const RESPONSES_MAX = 5_000;
 
 const WAIT_SECONDS = 2;
 
@@ -41,7 +41,7 @@ export function addStatusCommand(program: Command, withNats: WithNats): void {
       withNats(async (nats) => {
         const waitMs = Math.max(1, wait) * 1_000;
         do {
-          const processes = await askProcesses(nats, waitMs);
+          const processes = await requestStatuses(nats, waitMs);
           const text = json ? JSON.stringify(processes) : formatStatus(processes, waitMs);
           console.log(watch && !json && process.stdout.isTTY ? CLEAR + text : text);
           const ready = processes.every(({ status }) => status === "ready");
@@ -51,11 +51,14 @@ export function addStatusCommand(program: Command, withNats: WithNats): void {
     );
 }
 
-/** Collects what processes answer within `waitMs`, by kind, host and number. Throws when this user may not ask. */
-async function askProcesses(nats: NatsConnection, waitMs: number): Promise<ProcessStatus[]> {
+/**
+ * Collects the responses of processes within `waitMs`, by kind, host and number. Throws when this
+ * user may not send the request.
+ */
+async function requestStatuses(nats: NatsConnection, waitMs: number): Promise<ProcessStatus[]> {
   const found: ProcessStatus[] = [];
   try {
-    const options = { maxWait: waitMs, maxMessages: ANSWERS_MAX };
+    const options = { maxWait: waitMs, maxMessages: RESPONSES_MAX };
     for await (const { data } of await nats.requestMany(STATUS_SUBJECT, "", options)) {
       const status = decodeStatus(data);
       if (status !== undefined) found.push(status);
@@ -71,7 +74,7 @@ async function askProcesses(nats: NatsConnection, waitMs: number): Promise<Proce
   return found.toSorted(compare);
 }
 
-/** Undefined for an answer that cannot be read, such as that of a future version. */
+/** Undefined for a response that cannot be decoded, such as one of a future version. */
 function decodeStatus(data: Uint8Array): ProcessStatus | undefined {
   try {
     return processStatus.safeParse(JSON.parse(new TextDecoder().decode(data))).data;

@@ -1,4 +1,4 @@
-/** `shorthop admin links disable|enable|disabled`: takes links down and lifts that. */
+/** `shorthop admin links disable|enable|disabled`: takes links down and restores them. */
 import type { Command } from "commander";
 
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";

@@ -104,7 +104,7 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
         const members = createMemberService({ sql, users });
         await members.requireAccount(options.account);
         const verified = await users.isVerified(id);
-        // To standard error, so that standard output stays JSON.
+        // Printed to standard error, so that standard output stays JSON.
         if (!verified) console.error(unverifiedWarning(options.email));
         await members.add(options.account, id, options.role);
         print(options.json, {
@@ -132,7 +132,7 @@ const unverifiedWarning = (email: string): string =>
   `Warning: nobody has verified that ${email} belongs to this user, who was invited. ` +
   "Confirm with the person, or create a user for them (users create), who gets the address.";
 
-/** Reads the password from standard input, or generates one, which then has to be shown. */
+/** Reads the password from standard input, or generates one, which must then be shown. */
 async function choosePassword(fromStdin: boolean) {
   if (fromStdin) {
     const text = (await Bun.stdin.text()).replace(/\r?\n$/, "");

@@ -1,6 +1,7 @@
 /**
- * Exports of all single clicks of a range as lines of JSON, in the order of links and times: that of the table, which needs
- * no sorting. They are read in parts, with bounded memory on both sides.
+ * Exports all single clicks of a range as lines of JSON, ordered by link and time. This is the
+ * order of the table, so no sorting is needed. They are read in parts, with bounded memory on both
+ * sides.
  */
 import {
   type ClickChunks,
@@ -19,27 +20,32 @@ import {
 import { ApiError } from "../http/errors.ts";
 import { type ClicksScope, selectFields, SETTINGS, type SingleClick } from "./single-clicks.ts";
 
-/** Clicks of one part: some 45 MB. In smaller ones, the start of each statement costs a third of its time. */
+/**
+ * Clicks of one part: about 45 MB. With smaller parts, starting each statement takes a third of the
+ * time.
+ */
 const PART_ROWS = 100_000;
 
-/** Clicks of the first part. Each has twice as many as the one before, as far as the client reads them. */
+/**
+ * Clicks of the first part. Each next part has twice as many, as long as the client keeps reading.
+ */
 const FIRST_PART_ROWS = 5_000;
 
-/** Links of one statement, whose clicks the index finds. */
+/** Links of one statement; the index finds their clicks. */
 const GROUP_LINKS = 1_000;
 
-/** Links of an account that are looked up at once. */
+/** Links of an account that one lookup reads. */
 const LOOKUP_LINKS = 20_000;
 
-/** Exports that run at once in a process: each may hold two parts. */
+/** Maximum concurrent exports per process: each may hold two parts. */
 const EXPORTS_MAX = 3;
 
-/** Seconds after which a client may ask for an export again. */
+/** Seconds after which a client may request an export again. */
 const RETRY_SECONDS = 5;
 
 /**
- * Bounds the exports of a process: reading a second one of an account throws `rate_limited`, and beyond
- * {@link EXPORTS_MAX} `unavailable`.
+ * Bounds the exports of a process: a second concurrent export of an account throws `rate_limited`,
+ * and one beyond {@link EXPORTS_MAX} throws `unavailable`.
  */
 export function createExports() {
   const running = new Set<Uuid>();
@@ -63,13 +69,14 @@ export function createExports() {
 
 type Span = Pick<QueryRange, "from" | "to">;
 
-type Exported = Pick<ClickHouse, "query"> & ClickChunks;
+type ExportClickHouse = Pick<ClickHouse, "query"> & ClickChunks;
 
 /**
- * Reads all clicks of a range as lines of JSON, in chunks that may end anywhere; the next part is read while one is sent.
+ * Reads all clicks of a range as lines of JSON, in chunks that may end anywhere. Reads the next
+ * part while one is sent.
  */
 export async function* exportClicks(
-  clickhouse: Exported,
+  clickhouse: ExportClickHouse,
   { scope, link }: ClicksScope,
   range: Span,
 ): AsyncGenerator<Uint8Array, undefined> {
@@ -78,7 +85,7 @@ export async function* exportClicks(
   return undefined;
 }
 
-/** Asks for each value while the one before is in use. */
+/** Requests the next value while the current one is in use. */
 async function* aheadOf<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Value> {
   let next = values.next();
   try {
@@ -86,7 +93,7 @@ async function* aheadOf<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Va
       const { value, done } = await next;
       if (done === true) return;
       next = values.next();
-      // Whoever stops reading does not wait for it.
+      // A consumer that stops reading does not await it.
       next.catch(() => undefined);
       yield value;
     }
@@ -95,9 +102,12 @@ async function* aheadOf<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Va
   }
 }
 
-/** Reads the links of an account that have clicks in a range, in their order, and divides them into groups. */
+/**
+ * Reads the links of an account that have clicks in a range, in table order, and divides them into
+ * groups.
+ */
 async function* groupLinks(
-  clickhouse: Exported,
+  clickhouse: ExportClickHouse,
   scope: Condition,
   range: Span,
 ): AsyncGenerator<readonly Uuid[]> {
@@ -125,19 +135,19 @@ async function* groupLinks(
 
 /** Reads the clicks of each group of links, in parts. */
 async function* readParts(
-  clickhouse: Exported,
+  clickhouse: ExportClickHouse,
   scope: Condition,
   range: Span,
   groups: AsyncIterable<readonly Uuid[]> | Iterable<readonly Uuid[]>,
 ): AsyncGenerator<Uint8Array[]> {
   let limit = FIRST_PART_ROWS;
   for await (const links of groups) {
-    let after: Place | undefined;
+    let after: ExportPosition | undefined;
     for (let isWhole = false; !isWhole;) {
       const { chunks, lines } = await readPart(clickhouse, scope, range, { links, after, limit });
       if (chunks.length === 0) break;
-      // Throws when ClickHouse failed on the way and ended with a message.
-      after = placeOf(chunks);
+      // Throws when ClickHouse failed midway and ended the response with an error message.
+      after = positionOf(chunks);
       isWhole = lines < limit;
       limit = Math.min(PART_ROWS, 2 * limit);
       yield chunks;
@@ -153,17 +163,17 @@ function countLines(chunk: Uint8Array): number {
   return count;
 }
 
-/** Where a part ends: at its last click, in the order of the table. */
-type Place = { link_id: Uuid; ms: number; id: string };
+/** The last click of a part, in the order of the table. */
+type ExportPosition = { link_id: Uuid; ms: number; id: string };
 
-function placeOf(chunks: readonly Uint8Array[]): Place {
+function positionOf(chunks: readonly Uint8Array[]): ExportPosition {
   const last: SingleClick = JSON.parse(lastLineOf(chunks));
   const link_id = decodeId("link", last.link_id);
   if (link_id === undefined) throw new Error(`A click has the link "${last.link_id}".`);
   return { link_id, ms: Date.parse(last.time), id: last.id };
 }
 
-/** The last line, which may begin in an earlier chunk than the last one. */
+/** The last line, which may begin in an earlier chunk. */
 function lastLineOf(chunks: readonly Uint8Array[]): string {
   let end = Buffer.alloc(0);
   for (const chunk of chunks.toReversed()) {
@@ -174,15 +184,18 @@ function lastLineOf(chunks: readonly Uint8Array[]): string {
   return end.toString();
 }
 
-/** Up to `limit` clicks of links, behind a place. */
-type Part = { links: readonly Uuid[]; after: Place | undefined; limit: number };
+/** Up to `limit` clicks of links, after a position. */
+type Part = { links: readonly Uuid[]; after: ExportPosition | undefined; limit: number };
 
-/** ClickHouse writes the public ids of links, which it is told: each line would have to be read to replace them. */
+/**
+ * ClickHouse writes the public ids of links, which the query passes in: replacing them here would
+ * mean parsing each line.
+ */
 const PUBLIC_ID =
   "transform(toString(clicks.link_id), {links: Array(String)}, {ids: Array(String)}, '')";
 
 async function readPart(
-  clickhouse: Exported,
+  clickhouse: ExportClickHouse,
   { condition, params }: Condition,
   { from, to }: Span,
   { links, after, limit }: Part,
@@ -215,14 +228,17 @@ async function readPart(
   return { chunks, lines };
 }
 
-/** The index is used for the first two lines only; without the second, all of a link's clicks would be read again. */
+/**
+ * The index is used for the first two lines only; without the second, all of a link's clicks would
+ * be read again.
+ */
 const AFTER = `
   AND clicks.link_id >= {after_link: UUID}
   AND (clicks.link_id > {after_link: UUID} OR ts >= fromUnixTimestamp64Milli({after_ms: Int64}))
   AND (clicks.link_id, ts, journal_id, segment, idx)
     > ({after_link: UUID}, fromUnixTimestamp64Milli({after_ms: Int64}), {after_journal: UUID}, {after_segment: UInt32}, {after_idx: UInt16})`;
 
-function toParams({ link_id, ms, id }: Place) {
+function toParams({ link_id, ms, id }: ExportPosition) {
   const [journal = "", segment = "0", idx = "0"] = id.split(".");
   return {
     after_link: link_id,

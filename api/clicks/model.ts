@@ -5,7 +5,7 @@ import { analyticsQuery } from "../analytics/model.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
 import { CLICK_FIELDS } from "./single-clicks.ts";
 
-/** Clicks of one page. */
+/** Maximum clicks of one page. */
 const PAGE_MAX = 1_000;
 
 export const exportQuery = analyticsQuery.extend({
@@ -26,7 +26,7 @@ export type ClicksQuery = z.output<typeof clicksQuery>;
 const fields = Object.fromEntries(CLICK_FIELDS.map((name) => [name, z.string()])) as Record<
   (typeof CLICK_FIELDS)[number],
   z.ZodString
->; // fromEntries made one of each.
+>; // fromEntries creates one per field.
 
 export const clicksResponse = z.object({
   data: z.array(z.object(fields).meta({ id: "ListedClick" })),

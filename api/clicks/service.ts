@@ -1,4 +1,4 @@
-/** Single clicks, for those who keep a warehouse of their own. */
+/** Lists and exports single clicks, for clients with their own data warehouse. */
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { incomplete } from "../analytics/summary.ts";
@@ -12,7 +12,7 @@ import { clickCursor, readNewestClicks } from "./single-clicks.ts";
 type ClicksServiceDeps = {
   clickhouse: Pick<ClickHouse, "query"> & ClickChunks;
   analytics: Pick<AnalyticsService, "selectClicks">;
-  /** After how many milliseconds an export ends of which the client takes nothing. */
+  /** Ends an export after the client has read nothing for this many milliseconds. */
   stalledMs?: number;
 };
 
@@ -37,8 +37,8 @@ export function createClicksService({ clickhouse, analytics, stalledMs }: Clicks
     },
 
     /**
-     * Returns all clicks of a range as lines of JSON, until the client has gone or reads nothing. Throws as `list`, and
-     * `rate_limited` and `unavailable`.
+     * Returns all clicks of a range as lines of JSON, until the client disconnects or stops
+     * reading. Throws as `list`, and `rate_limited` and `unavailable`.
      */
     async exportAll(owner: AccountScope, query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
       const { range, ...scope } = await analytics.selectClicks(owner, query.link_id, query);

@@ -10,7 +10,10 @@ import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import { allOf, type Condition } from "../analytics/filters.ts";
 import { accountLinks, clampInstant, type QueryRange, RAW_RANGE } from "../analytics/sources.ts";
 
-/** The clicks to read: a condition with its parameters, `classes` among them; and their link, unless they are an account's. */
+/**
+ * The clicks to read: a condition with its parameters, including `classes`; and their link, unless
+ * the scope is an account.
+ */
 export type ClicksScope = { scope: Condition; link: Uuid | undefined };
 
 /** The columns of a click besides its time, link and id, under the names that clients see. */
@@ -24,20 +27,20 @@ export type SingleClick = { id: string; time: string; link_id: string } & Record
 /** The names of a click's fields, in order. */
 export const CLICK_FIELDS = ["id", "time", "link_id", ...CLICK_COLUMNS] as const;
 
-/** The place of a click in a redirector's journal, which identifies it. */
+/** The position of a click in a redirector's journal, which identifies it. */
 const ID = "concat(toString(journal_id), '.', toString(segment), '.', toString(idx))";
 
 /** RFC 3339 in UTC, with milliseconds. */
 const TIME = "concat(replaceOne(toString(ts), ' ', 'T'), 'Z')";
 
-/** Selects the fields of clicks; `link` is the expression for that of the link. */
+/** Selects the fields of clicks; `link` is the expression for the link's id. */
 export const selectFields = (link = "toString(link_id)"): string =>
   `SELECT ${ID} AS id, ${TIME} AS time, ${link} AS link_id, ${CLICK_COLUMNS.join(", ")}`;
 
-/** Conditions are on columns, which the texts of the same names must not replace. */
+/** Conditions apply to columns, which the aliases of the same names must not replace. */
 export const SETTINGS = "SETTINGS prefer_column_name_to_alias = 1";
 
-/** Where a page ends: the time (Unix milliseconds) and the id of its last click. */
+/** The end of a page: the time (Unix milliseconds) and the id of its last click. */
 export type ClickCursor = { ms: number; id: string };
 
 /** The schema of a page's cursor. */
@@ -46,13 +49,15 @@ export const clickCursor: z.ZodType<ClickCursor> = z.object({
   id: z.string().max(64),
 });
 
-/** Links are found by whole seconds. */
+/** The index finds clicks by whole seconds. */
 const SECOND_MS = 1_000;
 
-/** How far back a page is searched for, step by step: most pages lie within the last hour or day. */
+/** How far back to search for a page, step by step: most pages lie within the last hour or day. */
 const WINDOWS_MS = [3_600_000, 86_400_000, 8 * 86_400_000, Infinity];
 
-/** Returns up to `limit` clicks of a range, newest first, that come after `cursor` in this order. */
+/**
+ * Returns up to `limit` clicks of a range, newest first, that come after `cursor` in this order.
+ */
 export async function readNewestClicks(
   clickhouse: Pick<ClickHouse, "query">,
   { scope, link }: ClicksScope,

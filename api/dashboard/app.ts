@@ -1,6 +1,6 @@
 /**
- * The dashboard's site, on a port of its own: its files, sign-in, and for users with a session the same resources
- * that /v1 offers to API keys, under `/api/:account/:mode`.
+ * The dashboard's site, on its own port: its files, sign-in, and the resources of /v1 for users
+ * with a session, under `/api/:account/:mode`.
  */
 import { Elysia } from "elysia";
 
@@ -35,7 +35,10 @@ export type DashboardDeps = AppDeps & {
   origin: string;
 };
 
-/** Allows only the dashboard's own files and the images of links' previews, no inline code, and no framing. */
+/**
+ * Allows only the dashboard's own files and the images of link previews. Forbids inline code and
+ * framing.
+ */
 const SECURITY_HEADERS = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob: https:; " +
@@ -49,7 +52,7 @@ const SECURITY_HEADERS = {
 
 const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 
-/** The endpoint's rate limit is for programs; the daily quota of links bounds an import. */
+/** The endpoint's rate limit is meant for programs; the daily quota of links bounds an import. */
 const consumeMany = () => Promise.resolve();
 
 export function createDashboardApp(deps: DashboardDeps) {

@@ -48,10 +48,17 @@ export function readAssets(folder: string): Assets {
 
 const read = (path: string): Uint8Array<ArrayBuffer> => new Uint8Array(readFileSync(path));
 
-type Served = { headers: Record<string, string>; body: Uint8Array<ArrayBuffer> };
+type AssetResponse = { headers: Record<string, string>; body: Uint8Array<ArrayBuffer> };
 
-/** Finds the file of a path; returns `index.html` for every other path, which its client-side router resolves. */
-export function findAsset(assets: Assets, path: string, acceptEncoding: string | null): Served {
+/**
+ * Finds the file of a path. Returns `index.html` for every other path, which the client-side router
+ * resolves.
+ */
+export function findAsset(
+  assets: Assets,
+  path: string,
+  acceptEncoding: string | null,
+): AssetResponse {
   const asset = assets.get(path) ?? assets.get(PAGE);
   if (asset === undefined) throw new Error("The dashboard has no page.");
   const encoding = chooseEncoding(acceptEncoding ?? "");

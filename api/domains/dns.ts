@@ -9,7 +9,10 @@ const TRIES = 2;
 /** Error codes for a name that does not exist or has no TXT record. */
 const NOT_FOUND_CODES = new Set(["ENOTFOUND", "ENODATA"]);
 
-/** Returns the TXT records of a name, none if it does not exist; throws `unavailable` when DNS fails. */
+/**
+ * Returns the TXT records of a name, none if it does not exist; throws `unavailable` when DNS
+ * fails.
+ */
 export type ReadTxt = (name: string) => Promise<string[]>;
 
 /** Creates a reader on `servers` (`address` or `address:port`), or on the system's resolvers if empty. */

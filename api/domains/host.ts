@@ -16,8 +16,8 @@ const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const NOT_A_DOMAIN = { problem: "must be a full domain name such as go.example.com" };
 
 /**
- * Parses a domain name; returns it in lower case, internationalised names in their ASCII form. Returns the
- * problem when the name cannot be a custom domain.
+ * Parses a domain name. Returns it in lower case, with internationalised names in their ASCII form.
+ * Returns the problem when the name cannot be a custom domain.
  */
 export function parseDomain(text: string): { host: string } | { problem: string } {
   if (text.length > TEXT_LENGTH_MAX) return NOT_A_DOMAIN;

@@ -65,21 +65,24 @@ export type DomainRow = {
   created_at: Date;
   verified_at: Date | null;
   case_sensitive: boolean;
-  /** Its links are being published under aliases of the other case. */
+  /**
+   * Its links are being republished because it switches between case-sensitive and case-insensitive
+   * aliases.
+   */
   switching: boolean;
   settings: StoredSettings | null;
-  /** Since when the proof of a verified domain has not been found. */
+  /** Since when DNS has lacked the proof of a verified domain; null while it is there. */
   missing_since: Date | null;
 };
 
 /** The DNS name of the TXT record that proves ownership of a domain. */
 export const verificationName = (host: string): string => `_shorthop.${host}`;
 
-/** The DNS record that leads a domain to the service at `shortUrl`. */
+/** The DNS record that routes a domain to the service at `shortUrl`. */
 function routingOf(host: string, shortUrl: string) {
   const target = new URL(shortUrl).hostname.replaceAll(/[[\]]/g, "");
   const version = isIP(target);
-  // The top of a domain has other records, beside which no CNAME may be (RFC 1034 §3.6.2).
+  // The top of a domain has other records, which forbid a CNAME (RFC 1034 §3.6.2).
   const isTop = parse(host, { allowPrivateDomains: true }).domain === host;
   const type =
     version === 4

@@ -1,4 +1,4 @@
-/** Notices of domains in the links feed, with which redirectors learn their settings. */
+/** Notices of domains in the links feed, which give redirectors the domains' settings. */
 import { type DomainNotice, domainNotice } from "../../shared/contracts/feed-notices.ts";
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -34,7 +34,7 @@ export async function enqueueNotice(
   return { message, outboxId: await insertNotice(transaction, message) };
 }
 
-/** Adds the notice of a domain that is no more: it has no settings. */
+/** Adds a notice for a removed domain: one without settings. */
 export async function enqueueRemoval(
   transaction: Transaction,
   { id, host }: Pick<DomainRow, "id" | "host">,
@@ -43,10 +43,10 @@ export async function enqueueRemoval(
   return { message, outboxId: await insertNotice(transaction, message) };
 }
 
-/** Domains of one transaction, which holds their locks. */
+/** Domains per transaction, which holds their locks. */
 const BATCH = 500;
 
-/** Adds the notices of all domains with settings to the outbox again; yields them, part by part. */
+/** Adds the notices of all domains with settings to the outbox again; yields them in batches. */
 export async function* renewDomainNotices(sql: Sql): AsyncGenerator<NoticeEntry[]> {
   for (let after: Uuid | null = null; ;) {
     const last: Uuid | null = after;
@@ -66,7 +66,10 @@ async function renewBatch(transaction: Transaction, after: Uuid | null): Promise
   return { rows, entries: await renew(transaction, rows) };
 }
 
-/** Adds the notices of an account's domains to the outbox again: those of earlier versions do not say whose they are. */
+/**
+ * Adds the notices of an account's domains to the outbox again, because notices of earlier versions
+ * do not name the account.
+ */
 export const renewNoticesOf = async (
   transaction: Transaction,
   accountId: Uuid,
@@ -85,7 +88,10 @@ async function renew(transaction: Transaction, rows: readonly DomainRow[]): Prom
 const noticeOf = (row: DomainRow, version: number): DomainNotice =>
   domainNotice(version, row.host, toFeedSettings(row), row.account_id);
 
-/** Adds notices without settings to the outbox for those of the hosts that are no verified domain with settings. */
+/**
+ * Adds notices without settings to the outbox, for the hosts that are not a verified domain with
+ * settings.
+ */
 export async function withdrawNotices(
   transaction: Transaction,
   hosts: readonly string[],

@@ -4,10 +4,13 @@ import type { DomainService } from "./service.ts";
 
 const INTERVAL_MS = 60_000;
 
-/** Proofs that are looked up in a row: each takes some seconds at most. */
+/** Proofs that one batch looks up in sequence: each takes a few seconds at most. */
 const BATCH = 20;
 
-/** Starts the checks in the background and returns a function that stops them. Processes claim domains for themselves. */
+/**
+ * Starts the checks in the background and returns a function that stops them. Each process claims
+ * its own domains.
+ */
 export function startProofChecks(
   domains: Pick<DomainService, "checkProofs">,
   log: Log,

@@ -60,9 +60,9 @@ export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRout
     .get(
       "",
       async ({ call, query }) => {
-        const wanted = readListRequest(query, LIST);
-        const part = await domains.list(principalOf(call), wanted);
-        return listResponse(wanted, part, LIST, (row) => toDomainResponse(row, shortUrl));
+        const listRequest = readListRequest(query, LIST);
+        const part = await domains.list(principalOf(call), listRequest);
+        return listResponse(listRequest, part, LIST, (row) => toDomainResponse(row, shortUrl));
       },
       {
         access: { scope: "domains:read", limit: null, cost: 1 },

@@ -41,18 +41,21 @@ import {
   lockVerified,
   markReleased,
   markVerified,
-  noteProof,
   postponeProof,
+  recordProof,
   updateDomain,
 } from "./sql.ts";
 
-/** Most links of a domain that switches: each is written and published again. */
+/** Maximum links of a domain that may switch: each is rewritten and republished. */
 const SWITCHED_LINKS_MAX = 10_000;
 
-/** How long a proof may be missing before another account's proof displaces it. */
+/**
+ * How long a verified domain's proof may be missing before another account's proof can take it
+ * over.
+ */
 const GRACE_MS = 7 * 24 * 60 * 60 * 1_000;
 
-/** Most aliases that an error names. */
+/** Maximum aliases that an error names. */
 const COLLISIONS_NAMED_MAX = 50;
 
 type DomainServiceDeps = {
@@ -61,7 +64,7 @@ type DomainServiceDeps = {
   /** Host names of the service's own short domain. */
   ownHosts: ReadonlySet<string>;
   feed: Pick<LinkPublisher, "publish">;
-  /** Returns a URL as it was given if a link may lead to it; throws `invalid_url`. */
+  /** Returns a URL unchanged if a link may redirect to it; throws `invalid_url`. */
   checkDestination: (url: string) => Promise<string>;
 };
 
@@ -75,8 +78,8 @@ export function createDomainService({
   checkDestination,
 }: DomainServiceDeps) {
   /**
-   * Adds a pending domain. Throws `invalid_request`, `quota_exceeded`, and `domain_taken` when any account
-   * has verified it or the owner has added it already under another id.
+   * Adds a pending domain. Throws `invalid_request`, `quota_exceeded`, and `domain_taken` when any
+   * account has verified it or the owner has already added it under another id.
    */
   async function create(owner: AccountScope, id: Uuid, text: string): Promise<DomainRow> {
     const parsed = parseDomain(text);
@@ -105,8 +108,8 @@ export function createDomainService({
   }
 
   /**
-   * Looks up the TXT record and marks the domain as verified if it matches; a verified domain stays verified.
-   * Throws `not_found`, `domain_taken`, and `unavailable` when DNS fails.
+   * Looks up the TXT record and marks the domain as verified if it matches. A verified domain stays
+   * verified. Throws `not_found`, `domain_taken`, and `unavailable` when DNS fails.
    */
   async function verify(
     owner: AccountScope,
@@ -133,8 +136,8 @@ export function createDomainService({
   }
 
   /**
-   * An operator's order: takes a host from the account that has verified it. Its links are withdrawn, and any account may
-   * verify it. Returns whether an account had it.
+   * Takes a host from the account that has verified it, on an operator's command. Its links are
+   * withdrawn, and any account may verify it. Returns false if no account had it.
    */
   async function release(host: string): Promise<boolean> {
     const entry = await sql.begin(async (transaction) => {
@@ -147,21 +150,21 @@ export function createDomainService({
     return entry !== undefined;
   }
 
-  /** Looks up the proofs that are due: see `proof-checks.ts`. Returns how many there were. */
+  /** Looks up the proofs that are due: see `proof-checks.ts`. Returns how many were due. */
   async function checkProofs(limit: number): Promise<number> {
     const due = await claimDueProofs(sql, limit);
     for (const { id, host, verification_value } of due) {
       const records = await readTxt(verificationName(host)).catch(() => undefined);
-      // DNS that does not answer is never an absence.
+      // A failed DNS query does not prove that the record is absent.
       if (records === undefined) await postponeProof(sql, id);
-      else await noteProof(sql, id, records.includes(verification_value));
+      else await recordProof(sql, id, records.includes(verification_value));
     }
     return due.length;
   }
 
   /**
-   * Calls `work` with a domain whose links are to be published (`verified`) or withdrawn, unless another process has it;
-   * when that returns true, they are.
+   * Calls `work` with a domain whose links must be published (`verified`) or withdrawn, unless
+   * another process holds it. If `work` returns true, the domain is marked as done.
    */
   async function withRepublishing(
     work: (id: Uuid, verified: boolean) => Promise<boolean>,
@@ -174,7 +177,7 @@ export function createDomainService({
     });
   }
 
-  /** Stores a URL as it was given, once it has passed the checks of every destination. */
+  /** Returns a URL unchanged after the checks that every destination must pass. */
   async function checkUrl(field: string, url: string): Promise<string> {
     try {
       return await checkDestination(url);
@@ -186,9 +189,9 @@ export function createDomainService({
   }
 
   /**
-   * Changes the settings of a verified domain and publishes them to the redirectors. `propagated` is false when the feed
-   * was unreachable. Throws `not_found`, `invalid_url`, `invalid_request`, `aliases_collide`, and `conflict` while the
-   * domain is switching already.
+   * Changes the settings of a verified domain and publishes them to the redirectors. `propagated`
+   * is false when the feed was unreachable. Throws `not_found`, `invalid_url`, `invalid_request`,
+   * `aliases_collide`, and `conflict` while the domain is already switching.
    */
   async function update(
     owner: AccountScope,
@@ -220,8 +223,8 @@ export function createDomainService({
   }
 
   /**
-   * Calls `work` with a domain that is switching, unless another process has it; when that returns true, the domain has
-   * switched, and the redirectors are told.
+   * Calls `work` with a domain that is switching, unless another process holds it. If `work`
+   * returns true, the switch is complete, and its notice is published to the redirectors.
    */
   async function withSwitching(work: (id: Uuid) => Promise<boolean>): Promise<void> {
     if (!(await hasUnpublished(sql))) return;
@@ -256,7 +259,9 @@ export function createDomainService({
     }
   }
 
-  /** Finds the owner's verified domain of that name; throws `invalid_request` when there is none. */
+  /**
+   * Finds the owner's verified domain of that name; throws `invalid_request` when there is none.
+   */
   async function requireVerified(
     owner: AccountScope,
     text: string,
@@ -288,31 +293,37 @@ export function createDomainService({
         (limit, start) => listDomains(sql, owner, limit, start),
         () => countDomains(sql, owner),
       ),
-    /** Lists the owner's verified domains, and since when they are. */
+    /** Lists the owner's verified domains and when each was verified. */
     listVerified: (owner: AccountScope): Promise<{ host: string; verifiedAt: Date }[]> =>
       listVerifiedHosts(sql, owner),
-    /** Those of the hosts that the owner has as domains, verified or not, and up to `othersMax` others of the owner. */
+    /**
+     * Returns the owner's domains among the hosts, verified or not, and up to `othersMax` of the
+     * owner's other domains.
+     */
     async findHosts(
       owner: AccountScope,
-      wanted: readonly string[],
+      preferred: readonly string[],
       othersMax: number,
     ): Promise<{ known: string[]; others: string[] }> {
-      const hosts = await listHosts(sql, owner, wanted, wanted.length + othersMax);
-      const known = hosts.filter((host) => wanted.includes(host));
+      const hosts = await listHosts(sql, owner, preferred, preferred.length + othersMax);
+      const known = hosts.filter((host) => preferred.includes(host));
       return { known, others: hosts.slice(known.length, known.length + othersMax) };
     },
-    /** Whether a host is a verified domain of any account, so that short links are served on it. */
+    /**
+     * Whether a host is a verified domain of any account, which means that it serves short links.
+     */
     isCustom: async (host: string): Promise<boolean> =>
       (await findVerifiedHost(sql, host)) !== undefined,
-    /** As `isCustom` for many hosts: those that are. */
+    /** As `isCustom` for many hosts: returns those that are. */
     findCustom: (hosts: readonly string[]): Promise<ReadonlySet<string>> =>
       findVerifiedHosts(sql, hosts),
   };
 }
 
 /**
- * Makes the aliases of a locked domain unique in lower case, or as they are. Throws `aliases_collide`, and `invalid_request`
- * for a domain with more than {@link SWITCHED_LINKS_MAX} links.
+ * Makes the aliases of a locked domain case-insensitive or case-sensitive. Throws
+ * `aliases_collide`, and `invalid_request` for a domain with more than {@link SWITCHED_LINKS_MAX}
+ * links.
  */
 async function switchCase(
   transaction: Transaction,
@@ -338,7 +349,10 @@ async function switchCase(
   await foldAliases(transaction, id, !case_sensitive);
 }
 
-/** Marks a domain as verified, and takes it from an account whose proof is stale and not among the records. */
+/**
+ * Marks a domain as verified. Takes it from an account whose proof is stale and missing from the
+ * records.
+ */
 async function take(transaction: Transaction, row: DomainRow, records: readonly string[]) {
   const holder = await lockVerified(transaction, row.host);
   const isDisplaced =
@@ -348,17 +362,20 @@ async function take(transaction: Transaction, row: DomainRow, records: readonly 
     !records.includes(holder.verification_value);
   if (isDisplaced) await markReleased(transaction, holder.id);
   const verified = (await markVerified(transaction, row.id)) ?? row;
-  // The settings of the account that had it, or those of this one from an earlier time.
+  // Publishes a notice if the previous account had settings, or this account has earlier ones.
   const isChanged = isDisplaced || hasNotice(verified);
   const entry = isChanged ? await enqueueNotice(transaction, verified) : undefined;
   return { verified, entry };
 }
 
-/** Whether a proof has been missing for longer than the days of grace. */
+/** Whether a proof has been missing for longer than the grace period. */
 const isStale = (missingSince: Date | null): boolean =>
   missingSince !== null && Date.now() - missingSince.getTime() > GRACE_MS;
 
-/** Whether redirectors have something of a domain. One that is only pending may be another account's by now. */
+/**
+ * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to
+ * another account.
+ */
 const hasNotice = ({ verified_at, settings, case_sensitive, switching }: DomainRow): boolean =>
   verified_at !== null && (settings !== null || !case_sensitive || switching);
 

@@ -1,4 +1,7 @@
-/** A domain's settings: what its visitors get where it has no link, as requests set them and as the feed has them. */
+/**
+ * A domain's settings: the responses to visitors where it has no link, in the form of requests and
+ * of the feed.
+ */
 import {
   APP_FILE_BYTES_MAX,
   type ChangeDomainBody,
@@ -6,7 +9,7 @@ import {
 import type { DomainSettings } from "../../shared/contracts/feed-notices.ts";
 import { invalidField } from "../http/errors.ts";
 
-/** The settings as they are stored; each is absent while it is off. URLs are as they were given. */
+/** The stored settings; a setting that is off is absent. URLs are as the client sent them. */
 export type StoredSettings = {
   root_url?: string;
   not_found_url?: string;
@@ -19,8 +22,9 @@ const URLS = ["root_url", "not_found_url", "expired_url"] as const;
 const FILES = ["apple_app_site_association", "assetlinks"] as const;
 
 /**
- * Validates the settings of a request; undefined switches one off, absent leaves it as it is. `checkUrl` returns a URL as it
- * is stored, and throws for one that is not allowed. Throws `invalid_request` for a file that is too large.
+ * Validates the settings of a request. undefined switches a setting off; an absent one stays
+ * unchanged. `checkUrl` returns the URL to store, and throws for one that is not allowed. Throws
+ * `invalid_request` for a file that is too large.
  */
 export async function prepareDomainSettings(
   body: ChangeDomainBody,
@@ -51,7 +55,7 @@ export function mergeDomainSettings(
   return entries.length === 0 ? null : Object.fromEntries(entries);
 }
 
-/** What redirectors get: with normalized URLs. */
+/** The settings for redirectors, with normalized URLs. */
 export function toFeedSettings(row: {
   settings: StoredSettings | null;
   case_sensitive: boolean;

@@ -26,8 +26,8 @@ const COLUMNS = [
 export type NewDomain = AccountScope & { id: Uuid; host: string; verificationValue: string };
 
 /**
- * Inserts a pending domain. One that the owner has already violates `domains_by_account`. Throws
- * `quota_exceeded` when the account has reached its maximum.
+ * Inserts a pending domain. A domain that the owner already has violates `domains_by_account`.
+ * Throws `quota_exceeded` when the account has reached its maximum.
  */
 export async function insertDomain(sql: Sql, domain: NewDomain): Promise<DomainRow> {
   const [{ granted, allowed, ...row }] = await sql<[Claim & DomainRow]>`
@@ -88,7 +88,7 @@ export async function findVerifiedHost(sql: Sql, host: string): Promise<Verified
   return row;
 }
 
-/** Returns those of the hosts that are verified domains of any account. */
+/** Returns the hosts that are verified domains of any account. */
 export async function findVerifiedHosts(
   sql: Sql,
   hosts: readonly string[],
@@ -107,24 +107,24 @@ export const listVerifiedHosts = (
     select host, verified_at as "verifiedAt" from domains
      where account_id = ${accountId} and mode = ${mode} and verified_at is not null`;
 
-/** Hosts of the owner's domains, verified or not: those that are `wanted` first, `max` at most. */
+/** Hosts of the owner's domains, verified or not: the `preferred` ones first, at most `max`. */
 export async function listHosts(
   sql: Sql,
   { accountId, mode }: AccountScope,
-  wanted: readonly string[],
+  preferred: readonly string[],
   max: number,
 ): Promise<string[]> {
   const rows = await sql<{ host: string }[]>`
     select host from domains
      where account_id = ${accountId} and mode = ${mode}
-     order by host = any (${[...wanted]}::text[]) desc, host
+     order by host = any (${[...preferred]}::text[]) desc, host
      limit ${max}`;
   return rows.map(({ host }) => host);
 }
 
 /**
- * Marks a domain as verified; links that it had before are to be published again. If another account was first, it violates
- * `domains_verified_host`.
+ * Marks a domain as verified and its earlier links as due for republishing. If another account
+ * verified it first, violates `domains_verified_host`.
  */
 export async function markVerified(
   sql: Sql | Transaction,
@@ -150,7 +150,7 @@ export async function lockVerified(
   return row;
 }
 
-/** Takes a domain from its account: its links are to be withdrawn. */
+/** Takes a domain from its account and marks its links as due for withdrawal. */
 export async function markReleased(transaction: Transaction, id: Uuid): Promise<void> {
   await transaction`
     update domains
@@ -172,19 +172,22 @@ export const claimDueProofs = async (sql: Sql, limit: number): Promise<DueProof[
         order by coalesce(checked_at, verified_at) limit ${limit} for update skip locked)
     returning id, host, verification_value`;
 
-/** Notes whether a proof was there. */
-export async function noteProof(sql: Sql, id: Uuid, isThere: boolean): Promise<void> {
+/** Records whether a proof was found. */
+export async function recordProof(sql: Sql, id: Uuid, isThere: boolean): Promise<void> {
   await sql`
     update domains set missing_since = case when ${isThere} then null else coalesce(missing_since, now()) end
      where id = ${id} and verified_at is not null`;
 }
 
-/** Has a proof looked up again in an hour. */
+/** Schedules the next lookup of a proof in an hour. */
 export async function postponeProof(sql: Sql, id: Uuid): Promise<void> {
   await sql`update domains set checked_at = now() - interval '23 hours' where id = ${id}`;
 }
 
-/** Finds a domain whose links are to be published or withdrawn, for this process alone until the transaction ends. */
+/**
+ * Finds a domain whose links must be published or withdrawn, and locks it for this process until
+ * the transaction ends.
+ */
 export async function lockRepublishing(
   transaction: Transaction,
 ): Promise<{ id: Uuid; verified: boolean } | undefined> {
@@ -196,7 +199,9 @@ export async function lockRepublishing(
   return row;
 }
 
-/** Says that the links are published or withdrawn, unless the domain has changed hands meanwhile. */
+/**
+ * Records that the links are published or withdrawn, unless the domain has changed hands meanwhile.
+ */
 export async function finishRepublishing(sql: Sql, id: Uuid, verified: boolean): Promise<void> {
   await sql`
     update domains set republishing = false where id = ${id} and (verified_at is not null) = ${verified}`;
@@ -207,7 +212,10 @@ export async function deleteDomain(sql: Sql | Transaction, id: Uuid): Promise<vo
   await sql`delete from domains where id = ${id}`;
 }
 
-/** As {@link findDomain}, with a row lock: no link is created on the domain until the transaction ends. */
+/**
+ * As {@link findDomain}, with a row lock: no link is created on the domain until the transaction
+ * ends.
+ */
 export async function lockDomain(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
@@ -219,7 +227,7 @@ export async function lockDomain(
   return row;
 }
 
-/** Writes settings and case of a domain. */
+/** Writes a domain's settings and its case sensitivity. */
 export async function updateDomain(
   transaction: Transaction,
   { id, settings, case_sensitive, switching }: DomainRow,
@@ -231,7 +239,7 @@ export async function updateDomain(
      where id = ${id}`;
 }
 
-/** What came from JSON is JSON again. */
+/** The value came from JSON, so it can be converted back. */
 const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));
 
 /** Draws a version for the notice of a domain. */
@@ -255,7 +263,7 @@ export async function drawVersions(
   return ids.map((id) => byId.get(id) ?? 0);
 }
 
-/** Draws a version for the notice of a host that is no domain any more. */
+/** Draws a version for the notice of a host that is no longer a domain. */
 export async function drawFreeVersion(transaction: Transaction): Promise<number> {
   const [row] = await transaction<[{ version: number }]>`
     select next_link_version()::float8 as version`;
@@ -263,8 +271,8 @@ export async function drawFreeVersion(transaction: Transaction): Promise<number>
 }
 
 /**
- * Of hosts, those of verified domains about which a notice was published. Other changes of their domains wait until the
- * transaction ends.
+ * Locks the verified domains among the hosts that have a published notice; returns their hosts.
+ * Other changes of these domains wait until the transaction ends.
  */
 export async function lockNoticedHosts(
   transaction: Transaction,
@@ -287,7 +295,7 @@ export async function insertNotice(
   return Number(row.id);
 }
 
-/** Locks the next verified domains that ever had a notice, in id order. */
+/** Locks the next verified domains that have a published notice, in id order. */
 export const lockNoticedDomains = async (
   transaction: Transaction,
   after: Uuid | null,
@@ -298,7 +306,7 @@ export const lockNoticedDomains = async (
      where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
      order by id limit ${limit} for update`;
 
-/** Locks the domains of an account, in both modes, that have a notice; a quota bounds their number. */
+/** Locks an account's domains that have a notice, in both modes; a quota bounds their number. */
 export const lockNoticedDomainsOf = async (
   transaction: Transaction,
   accountId: Uuid,
@@ -330,19 +338,23 @@ export async function findCollisions(
   return rows.map(({ alias }) => alias);
 }
 
-/** Makes the aliases of a domain's links unique in lower case, or as they are. */
+/** Makes the aliases of a domain's links case-insensitive or case-sensitive. */
 export async function foldAliases(
   transaction: Transaction,
   id: Uuid,
   folded: boolean,
 ): Promise<void> {
-  // Thousands of rows with all their indexes take longer than a statement of a request may.
+  // Updating thousands of rows with all their indexes takes longer than the statement timeout of a
+  // request.
   await transaction`set local statement_timeout = '30s'`;
   await transaction`
     update links set folded = ${folded} where domain_id = ${id} and folded is distinct from ${folded}`;
 }
 
-/** Whether links of a domain are to be published, by the indexes `domains_switching` and `domains_republishing`. */
+/**
+ * Whether any domain has links to publish, by the indexes `domains_switching` and
+ * `domains_republishing`.
+ */
 export async function hasUnpublished(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ found: boolean }]>`
     select exists (select from domains where switching) or exists (select from domains where republishing) as found`;
@@ -350,8 +362,8 @@ export async function hasUnpublished(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Finds a domain that is switching, for this process alone until the transaction ends. Not by a lock of its row, which
- * would stop the creation of links.
+ * Finds a switching domain and reserves it for this process until the transaction ends. Uses no row
+ * lock, which would block the creation of links.
  */
 export async function lockSwitching(transaction: Transaction): Promise<Uuid | undefined> {
   const [row] = await transaction<{ id: Uuid }[]>`
@@ -360,7 +372,7 @@ export async function lockSwitching(transaction: Transaction): Promise<Uuid | un
   return row?.id;
 }
 
-/** Says that a domain has switched. */
+/** Records that a domain has switched. */
 export async function finishSwitching(
   transaction: Transaction,
   id: Uuid,

@@ -1,6 +1,6 @@
 /**
- * Watches a stream of the links feed and says in its heartbeat whether it has every link. A stream that was lost, in part or as a
- * whole, or that is later than a restored PostgreSQL, is filled again by itself.
+ * Watches a stream of the links feed and publishes in its heartbeat whether it has every link.
+ * Refills a stream that lost messages, was lost as a whole, or is newer than a restored PostgreSQL.
  */
 import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
 
@@ -28,13 +28,21 @@ import {
 } from "./sql.ts";
 import { findLoss, PASSING, type StreamLoss } from "./stream-loss.ts";
 
-/** Each API process checks and publishes a heartbeat this often; the stream keeps only the last. */
+/**
+ * Interval at which each API process checks the stream and publishes a heartbeat; the stream keeps
+ * only the last one.
+ */
 const INTERVAL_MS = 2_000;
 
-/** How often links are counted for the heartbeat, so that hosts can compare. */
+/**
+ * Interval at which links are counted for the heartbeat, so that hosts can compare their counts.
+ */
 const COUNT_INTERVAL_MS = 30_000;
 
-/** Checks in a row that must show a loss which a new leader may show for a moment: four seconds. */
+/**
+ * Consecutive checks that must show a loss, if a newly elected leader may report it briefly: four
+ * seconds.
+ */
 const CONFIRMATIONS = 3;
 
 export type FeedWatch = {
@@ -42,11 +50,14 @@ export type FeedWatch = {
   started(): boolean;
   /** Whether the stream has every link; undefined while that is unknown. */
   complete(): boolean | undefined;
-  /** Links of the running or of the last filling. */
+  /** Links published by the current or the last fill. */
   filledLinks(): number;
-  /** What is wrong with the stream and what is done about it; undefined when nothing is. */
+  /** The stream's problem and its remedy; undefined when there is none. */
   problem(): string | undefined;
-  /** Why PostgreSQL cannot be written to, which every check does; undefined when it can, or is away. */
+  /**
+   * Why the last check could not write to PostgreSQL; undefined when it could, or when PostgreSQL
+   * is unreachable.
+   */
   databaseProblem(): string | undefined;
   stop(): Promise<void>;
 };
@@ -54,20 +65,23 @@ export type FeedWatch = {
 export type FeedWatchDeps = {
   sql: Sql;
   nats: Promise<NatsConnection>;
-  /** Copies of the stream, if this process creates it. */
+  /** Replicas of the stream, if this process creates it. */
   streamReplicas: number;
   fill: FillStream;
-  /** The highest sequence number that the stream has given this process since the last call; 0 when there was none. */
+  /**
+   * The highest sequence number that the stream acknowledged to this process since the last call; 0
+   * for none.
+   */
   takeAcknowledged: (stream: LinksStream) => number;
   stream?: LinksStream;
-  /** The streams of all feeds to which this process publishes. */
+  /** The streams of all feeds that this process publishes to. */
   streams?: readonly LinksStream[];
   log: Log;
   intervalMs?: number;
   countIntervalMs?: number;
 };
 
-/** Starts watching; any number of processes may. One of them fills the stream. */
+/** Starts watching. Any number of processes may watch; one of them fills the stream. */
 export function startFeedWatch({
   sql,
   nats,
@@ -81,23 +95,29 @@ export function startFeedWatch({
   countIntervalMs = COUNT_INTERVAL_MS,
 }: FeedWatchDeps): FeedWatch {
   const { name } = watched;
-  /** What the last check found in which PostgreSQL took part. */
+  /** The result of the last check for which PostgreSQL was available. */
   let last: { heartbeat: Heartbeat; stream: StreamPosition } | undefined;
   let isStarted = false;
   let stopped = false;
   let filled = 0;
   let filling: Promise<void> | undefined;
   /** Whether the last check found that the stream lacks links. */
-  let isToBeFilled = false;
+  let needsFilling = false;
   let losses = 0;
-  /** The highest sequence number given to this process, while PostgreSQL may not know of it. */
+  /**
+   * The highest sequence number acknowledged to this process that may not be recorded in PostgreSQL
+   * yet.
+   */
   let acknowledged = 0;
   let wake: (() => void) | undefined;
   let isDatabaseFull = false;
   let isOtherDatabase = false;
   let countedAt = -Infinity;
 
-  /** Records a loss of a stream of an epoch once it is certain; returns whether the stream is to be filled. */
+  /**
+   * Records that a stream of an epoch lost messages, once that is certain; returns whether the
+   * stream must be filled.
+   */
   async function onLoss(
     loss: StreamLoss,
     heartbeat: Heartbeat | undefined,
@@ -111,13 +131,13 @@ export function startFeedWatch({
     return true;
   }
 
-  /** Compares the stream with PostgreSQL, and returns what the next heartbeat says. */
+  /** Compares the stream with PostgreSQL and returns the next heartbeat. */
   async function check(manager: JetStreamManager, client: JetStreamClient): Promise<Heartbeat> {
     acknowledged = Math.max(acknowledged, takeAcknowledged(watched));
     await keepStreams(sql, client, streams);
     const before = await selectFeed(sql, name);
     const stream = await readPosition(manager, streamReplicas, watched);
-    // Another stream counts from one again.
+    // A different stream counts from one again.
     if (last !== undefined && stream.created !== last.stream.created) acknowledged = 0;
     const heartbeat = await readHeartbeat(manager, watched);
     const after = await selectFeed(sql, name);
@@ -129,17 +149,18 @@ export function startFeedWatch({
       acknowledged = 0;
     } else if (await onLoss(loss, heartbeat, after.epoch)) {
       acknowledged = 0;
-      isToBeFilled = true;
+      needsFilling = true;
     }
     const now = await selectFeed(sql, name);
-    // When the database was restored just now, the heartbeat keeps the version by which the next check notices.
+    // If the database has just been restored, the heartbeat keeps the version by which the next
+    // check detects that.
     const { epoch, version, incomplete_since } = now.version < after.version ? after : now;
     const complete = loss === undefined && incomplete_since === null;
     last = { heartbeat: { complete, epoch: epoch ?? 0, version }, stream };
     return { ...last.heartbeat, ...(await count()) };
   }
 
-  /** Counts the links of all streams for a heartbeat of the first one, now and then. */
+  /** Periodically counts the links of all streams, for the heartbeat of the first stream. */
   async function count(): Promise<Pick<Heartbeat, "links">> {
     const now = performance.now();
     if (watched.index > 0 || now - countedAt < countIntervalMs) return {};
@@ -147,7 +168,9 @@ export function startFeedWatch({
     return { links: await countPublished(sql) };
   }
 
-  /** What can be said without PostgreSQL: the stream is complete if it was, and has lost nothing since. */
+  /**
+   * Checks without PostgreSQL: the stream is complete if it was before and has lost nothing since.
+   */
   async function checkAlone(manager: JetStreamManager): Promise<Heartbeat | undefined> {
     if (last === undefined) return undefined;
     const stream = await readPosition(manager, streamReplicas, watched);
@@ -193,8 +216,9 @@ export function startFeedWatch({
           resolve();
         };
       });
-      // One that fails is not repeated: the next one says the same, and link changes have the outbox.
-      isToBeFilled = false;
+      // A failed heartbeat is not repeated: the next one has the same content, and link changes
+      // have the outbox.
+      needsFilling = false;
       try {
         const heartbeat = await check(manager, client).then(
           (checked) => {
@@ -213,8 +237,9 @@ export function startFeedWatch({
           );
           acknowledged = Math.max(acknowledged, seq);
           isStarted = true;
-          // Not before redirectors can know: a position of now may say nothing once links are published.
-          if (isToBeFilled && !heartbeat.complete) startFilling(connection, manager);
+          // Starts only after redirectors know that the stream is incomplete: once links are
+          // published, their current position would no longer show it.
+          if (needsFilling && !heartbeat.complete) startFilling(connection, manager);
         }
       } catch (error) {
         log.debug({ error }, "heartbeat_failed");
@@ -243,7 +268,7 @@ export function startFeedWatch({
   };
 }
 
-/** Reads what the stream has; creates it when it does not exist. */
+/** Reads the stream's position; creates the stream when it does not exist. */
 async function readPosition(
   manager: JetStreamManager,
   replicas: number,

@@ -1,8 +1,8 @@
-/** Watches all streams of the links feed at once: the feed is complete when each is. */
+/** Watches all streams of the links feed; the feed is complete when each stream is. */
 import { type FeedWatch, type FeedWatchDeps, startFeedWatch } from "./feed-watch.ts";
 
 export type FeedWatches = FeedWatch & {
-  /** The streams of which that is known, by whether they have every link: 1 or 0. */
+  /** 1 if the stream has every link, else 0; contains only streams whose state is known. */
   completeStreams(): Record<string, number>;
 };
 
@@ -16,7 +16,7 @@ export function startFeedWatches({
     name: stream.name,
     watch: startFeedWatch({ ...deps, stream, streams }),
   }));
-  /** Joins what is wrong with the streams; undefined when nothing is. */
+  /** Joins the problems of the streams; undefined when there is none. */
   const join = (describe: (watch: FeedWatch) => string | undefined): string | undefined => {
     const problems = new Set(watches.flatMap(({ watch }) => describe(watch) ?? []));
     return problems.size === 0 ? undefined : [...problems].join("; ");

@@ -1,4 +1,7 @@
-/** Fills a stream of the links feed under an epoch: what comes before the links are published, and after it. */
+/**
+ * Fills a stream of the links feed under an epoch: the steps before and after the links are
+ * published.
+ */
 import type { JetStreamManager, NatsConnection } from "nats";
 
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
@@ -17,33 +20,42 @@ import {
   type StreamPosition,
 } from "./sql.ts";
 
-/** How often, and how long, a filling looks whether the changes before it have ended, each of which takes milliseconds. */
+/**
+ * Interval and maximum time of the wait for earlier changes to end, each of which takes
+ * milliseconds.
+ */
 const WRITERS_POLL_MS = 20;
 const WRITERS_MS_MAX = 30_000;
 
-/** Messages of a stream that has nothing but its heartbeat. */
+/** Messages of a stream that contains only its heartbeat. */
 const HEARTBEATS = 1;
 
-/** What a filling has to know. */
-export type Filling = {
+/** The inputs of a fill. */
+export type FillInput = {
   stream: LinksStream;
   connection: NatsConnection;
-  /** The version under which all is published. Every change with a lower one has been committed. */
+  /**
+   * The version under which all links are published. Every change with a lower version has been
+   * committed.
+   */
   epoch: number;
-  /** Messages of the stream before the epoch, and the last one. */
+  /** The number of messages in the stream before the epoch, and the sequence of the last one. */
   messages: number;
   end: number;
-  /** To be called with the number of links so far. */
+  /** Called with the number of links published so far. */
   onProgress: (links: number) => Promise<void>;
   isStopped: () => boolean;
 };
 
 /**
- * Publishes every link again, and withdraws what the stream has beyond them; returns false when that was interrupted.
+ * Publishes every link again, and withdraws the stream's other links. Returns false when it was
+ * interrupted.
  */
-export type FillStream = (filling: Filling) => Promise<boolean>;
+export type FillStream = (filling: FillInput) => Promise<boolean>;
 
-/** The stream has messages that were replaced: it cannot be filled, and must be made again. */
+/**
+ * The stream still counts messages that were replaced. It cannot be filled and must be recreated.
+ */
 export class DamagedStreamError extends Error {
   override name = "DamagedStreamError";
   constructor(stream: string, messages: number) {
@@ -58,21 +70,24 @@ type FillingDeps = {
   manager: JetStreamManager;
   readPosition: () => Promise<StreamPosition>;
   fill: FillStream;
-  /** Called with the number of links so far. */
+  /** Called with the number of links published so far. */
   onProgress: (links: number) => void;
-  /** Called with whether the database is another one than that of the stream's links, which are then left as they are. */
+  /**
+   * Called with whether the stream's links come from a different database; they are then left
+   * unchanged.
+   */
   onOtherDatabase: (isOther: boolean) => void;
   isStopped: () => boolean;
   log: Log;
 };
 
-/** Fills the stream, unless another process fills one, or this one has every link meanwhile. */
+/** Fills the stream, unless another process is filling it or it has become complete meanwhile. */
 export const fillOnce = async (deps: FillingDeps): Promise<void> =>
   await deps.sql.begin(async (lock) => {
     const { sql, stream, manager, readPosition, fill, isStopped, log } = deps;
     const { name } = stream;
     if (!(await lockFilling(lock))) return;
-    // A filling may have ended since the check that found links missing.
+    // Another fill may have ended since the check that found missing links.
     if ((await selectFeed(lock, name)).incomplete_since === null) return;
     const before = await readPosition();
     const isOtherDatabase = before.messages > HEARTBEATS && (await lacksAccounts(lock));
@@ -101,7 +116,7 @@ export const fillOnce = async (deps: FillingDeps): Promise<void> =>
     });
     const isFilled = await filling.catch(async (error: unknown) => {
       if (!(error instanceof DamagedStreamError)) throw error;
-      // Every redirector goes on with what it has, and another filling follows.
+      // Every redirector continues with the links it has, and another fill follows.
       log.error({ error }, "links_feed_damaged");
       await manager.streams.delete(name);
       return false;
@@ -113,8 +128,8 @@ export const fillOnce = async (deps: FillingDeps): Promise<void> =>
   });
 
 /**
- * Waits until every change that may have drawn a lower version than the epoch has ended; false when stopped. Throws when
- * one does not end.
+ * Waits until every change that may have drawn a version below the epoch has ended. Returns false
+ * when stopped. Throws when a change does not end.
  */
 async function waitForWriters(lock: Transaction, isStopped: () => boolean): Promise<boolean> {
   const deadline = performance.now() + WRITERS_MS_MAX;

@@ -1,15 +1,18 @@
-/** What is said of streams of the links feed that do not have every link. */
+/** Messages about streams of the links feed that lack links. */
 import type { Sql } from "../postgres.ts";
 import { lacksAccounts, selectFeeds } from "./sql.ts";
 
-/** An empty database in place of the right one must not withdraw every link. */
+/** An empty database in place of the right one must not cause every link to be withdrawn. */
 export const describeOtherDatabase = (stream: string): string =>
   `PostgreSQL has no account, and the stream ${stream} has links, which stay as they are: mount the disk of the right database, or restore it; to begin anew, delete the stream`;
 
 export const describeIncompleteness = (stream: string, filledLinks: number): string =>
   `the stream ${stream} lacks links: ${filledLinks} have been published again so far`;
 
-/** Says what API processes have found wrong with streams and not mended yet; undefined when nothing is. */
+/**
+ * Describes the problems of streams that API processes have found and not repaired yet; undefined
+ * for none.
+ */
 export async function findIncompleteness(sql: Sql): Promise<string | undefined> {
   const lacking = (await selectFeeds(sql)).filter((feed) => feed.incomplete_since !== null);
   if (lacking.length === 0) return undefined;

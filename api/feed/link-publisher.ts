@@ -1,6 +1,7 @@
 /**
- * Publishes link changes to the redirectors through the links feed (JetStream): directly after each commit,
- * and by a relay that publishes what remains in the outbox. A subject only ever moves to higher versions.
+ * Publishes link changes to the redirectors through the links feed (JetStream): directly after each
+ * commit, and by a relay that publishes the remaining outbox entries. The version of a subject
+ * never decreases.
  */
 import { type JetStreamClient, type JetStreamManager, type NatsConnection } from "nats";
 
@@ -24,29 +25,29 @@ import { deleteEntries, lockPendingEntries, type OutboxStats, selectOutboxStats 
 /** How long a request waits for the feed before it responds with `X-Propagation: pending`. */
 const PUBLISH_TIMEOUT_MS = 2_000;
 
-/** Lost races for one subject (another process published first) after which the relay retries later. */
+/** Lost races for a subject (another process published first) until the relay retries later. */
 const PUBLISH_RACES_MAX = 10;
 
 /** How often the relay polls the outbox. */
 const RELAY_INTERVAL_MS = 500;
-/** The relay skips younger entries: the process that wrote them is publishing them. */
+/** The relay skips more recent entries: the process that wrote them is publishing them. */
 const RELAY_AFTER_SECONDS = 1;
 const RELAY_BATCH = 200;
 
 export type LinkPublisher = {
   /**
-   * Publishes a committed change and deletes its outbox entry; false when the feed is unreachable. `expected` is
-   * `absent` for a link that was created: there is hardly ever an earlier version, so none is looked for first.
+   * Publishes a committed change and deletes its outbox entry; false when the feed is unreachable.
+   * `expected` is `absent` for a created link, whose subject is not read first.
    */
   publish(message: LinkMessage, outboxId: number, expected?: "absent"): Promise<boolean>;
-  /** As `publish` for many changes, with one statement on the outbox; false unless all were published. */
+  /** As `publish` for many changes, with one outbox statement; false unless all were published. */
   publishMany(
     entries: readonly { message: LinkMessage; outboxId: number }[],
     expected?: "absent",
   ): Promise<boolean>;
   /**
-   * Publishes states of links of a stream that are not in the outbox, some hundred at a time; false unless all were
-   * published. With `absent` the stream has none of these links, as far as is known.
+   * Publishes link states of a stream that are not in the outbox, several hundred at a time; false
+   * unless all were published. `absent` means that the stream probably has none of these links.
    */
   publishStates(
     messages: readonly LinkMessage[],
@@ -55,11 +56,11 @@ export type LinkPublisher = {
   ): Promise<boolean>;
   /** Whether the streams have been opened since the start. */
   connected(): boolean;
-  /** The highest sequence number that a stream has given a message since the last call; 0 when there was none. */
+  /** The highest sequence number that a stream has acknowledged since the last call; 0 for none. */
   takeAcknowledged(stream: LinksStream): number;
   /** Changes that have not been published. */
   outboxStats(): Promise<OutboxStats>;
-  /** Says that changes of links wait for long; undefined when none does, or PostgreSQL does not say. */
+  /** Warns of link changes that wait too long; undefined for none, or if PostgreSQL is down. */
   outboxWarning(): Promise<string | undefined>;
   stop(): Promise<void>;
 };
@@ -67,11 +68,11 @@ export type LinkPublisher = {
 type LinkPublisherDeps = {
   sql: Sql;
   nats: Promise<NatsConnection>;
-  /** Where the connection's user may have inboxes; undefined for anywhere. */
+  /** The inbox prefix that the connection's user may use; undefined for any. */
   inboxPrefix?: string | undefined;
-  /** Copies of each stream, if this process creates it. */
+  /** Replicas of each stream, if this process creates it. */
   streamReplicas: number;
-  /** The streams of all feeds to which changes are published. */
+  /** The streams of all feeds that changes are published to. */
   streams?: readonly LinksStream[];
   log: Log;
 };
@@ -87,7 +88,7 @@ export function startLinkPublisher({
 }: LinkPublisherDeps): LinkPublisher {
   let jetStream: JetStream | undefined;
   let stopped = false;
-  /** Outbox entries that are published and not deleted yet. */
+  /** Outbox entries that are published but not yet deleted. */
   const published: string[] = [];
   let isDeleting = false;
   /** The highest sequence numbers by the names of streams. */
@@ -96,7 +97,7 @@ export function startLinkPublisher({
   const noteAcknowledged = ({ name }: LinksStream, sequence: number): void =>
     void acknowledged.set(name, Math.max(acknowledged.get(name) ?? 0, sequence));
 
-  /** Publishes a message in each stream that has its link. */
+  /** Publishes a message to each stream that holds its link. */
   async function publishNow(
     connection: JetStream,
     message: LinkMessage,
@@ -131,7 +132,7 @@ export function startLinkPublisher({
   ): Promise<boolean> {
     if (jetStream === undefined) return false;
     try {
-      // It takes several requests when another message came first; one that is late changes nothing.
+      // Takes several attempts when other messages come first. A late attempt is harmless.
       await withTimeout(publishNow(jetStream, message, expected), PUBLISH_TIMEOUT_MS);
     } catch (error) {
       log.warn({ error, version: message.version }, "link_publish_failed");
@@ -143,8 +144,8 @@ export function startLinkPublisher({
   }
 
   /**
-   * Deletes the entries that have been published meanwhile, one statement at a time. Requests do not wait for this:
-   * publishing a leftover entry again has no effect.
+   * Deletes published entries, one statement at a time. Requests do not wait for this: publishing a
+   * leftover entry again has no effect.
    */
   async function deletePublished(): Promise<void> {
     if (isDeleting) return;
@@ -184,10 +185,10 @@ export function startLinkPublisher({
     const opened = jetStream;
     if (opened === undefined) return messages.length === 0;
     const options = { stream, absent, timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
-    const { refused, ...outcome } = await publishStates(await nats, messages, options);
+    const { conflicts, ...outcome } = await publishStates(await nats, messages, options);
     noteAcknowledged(stream, outcome.acknowledged);
     const published = await Promise.allSettled(
-      refused.map((message) =>
+      conflicts.map((message) =>
         withTimeout(publishNow(opened, message, undefined, [stream]), PUBLISH_TIMEOUT_MS),
       ),
     );
@@ -196,7 +197,7 @@ export function startLinkPublisher({
     return failed === 0;
   }
 
-  /** Publishes a batch of outbox entries; returns how many there were. */
+  /** Publishes a batch of outbox entries; returns the batch's size. */
   async function relay(): Promise<number> {
     const connection = jetStream;
     if (connection === undefined) return 0;
@@ -252,10 +253,11 @@ export function startLinkPublisher({
 type JetStream = { client: JetStreamClient; manager: JetStreamManager };
 
 /**
- * Publishes a message unless the stream holds the same or a later version; returns the sequence number of what the stream
- * then has. The expected last sequence of the subject (optimistic locking) makes comparison and write atomic across
- * processes. It is read first, not found out by a publish that fails: after those, replicas of nats-server 2.9 number
- * their messages differently (decision 17).
+ * Publishes a message unless the stream holds the same or a later version. Returns the sequence
+ * number of the subject's last message. The expected last sequence of the subject (optimistic
+ * locking) makes comparison and write atomic across processes. It is read first instead of being
+ * learned from a failed publish: after failed publishes, replicas of nats-server 2.9 number their
+ * messages differently (decision 17).
  */
 async function publishIfNewer(
   { client, manager }: JetStream,

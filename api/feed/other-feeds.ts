@@ -1,4 +1,7 @@
-/** Takes leave of streams of the links feed to which this process does not publish: their number has changed. */
+/**
+ * Retires streams of the links feed that this process does not publish to, after the number of
+ * streams has changed.
+ */
 import { ErrorCode, type JetStreamClient, NatsError } from "nats";
 
 import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
@@ -8,9 +11,9 @@ import type { Sql } from "../postgres.ts";
 import { type FeedRow, keepFeeds, selectFeeds } from "./sql.ts";
 
 /**
- * Keeps what is known of these streams, and of no others. Each other one says that it lacks links, as it does from now on: no
- * redirector that still follows it takes a link that it lacks for one that does not exist, and who publishes to it again
- * fills it.
+ * Keeps the records of these streams and removes all others. A last heartbeat in each removed
+ * stream reports that it lacks links. So a redirector that still follows it does not treat a
+ * missing link as nonexistent, and a process that publishes to it again refills it.
  */
 export async function keepStreams(
   sql: Sql,
@@ -21,12 +24,12 @@ export async function keepStreams(
   const others = (await selectFeeds(sql)).filter(({ name }) => !names.includes(name));
   for (const feed of others) {
     const stream = ALL_LINKS_STREAMS.find(({ name }) => name === feed.name);
-    if (stream !== undefined) await sayIncomplete(client, stream, feed);
+    if (stream !== undefined) await publishIncomplete(client, stream, feed);
   }
   await keepFeeds(sql, names);
 }
 
-async function sayIncomplete(
+async function publishIncomplete(
   client: JetStreamClient,
   stream: LinksStream,
   { epoch, version }: FeedRow,
@@ -35,7 +38,7 @@ async function sayIncomplete(
     const heartbeat = { complete: false, epoch: epoch ?? 0, version };
     await client.publish(heartbeatSubject(stream), encodeHeartbeat(heartbeat));
   } catch (error) {
-    // There is no such stream any more.
+    // The stream no longer exists.
     const isGone = error instanceof NatsError && error.code === ErrorCode.NoResponders.toString();
     if (!isGone) throw error;
   }

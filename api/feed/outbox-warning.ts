@@ -1,10 +1,13 @@
-/** What an operator should know about changes of links that wait to be published. */
+/** Warns operators about link changes that wait to be published. */
 import type { OutboxStats } from "./sql.ts";
 
-/** As the alert ShorthopOutboxOld. */
+/** The same threshold as the alert ShorthopOutboxOld. */
 const WAITING_WARNING_SECONDS = 60;
 
-/** Says how long the oldest change has been waiting, if that is long. `now` is in milliseconds. */
+/**
+ * Describes how long the oldest change has been waiting, if that is too long. `now` is in
+ * milliseconds.
+ */
 export function describeOutbox(
   { pending, oldest }: OutboxStats,
   now = Date.now(),

@@ -1,9 +1,12 @@
-/** The outbox of link changes: what a transaction adds to it is published after the commit. */
+/**
+ * The outbox of link changes: messages that a transaction adds to it are published after the
+ * commit.
+ */
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";
 import type { Transaction } from "../postgres.ts";
 import { insertMessages } from "./sql.ts";
 
-/** Adds messages to the outbox; returns what is to be published after the commit. */
+/** Adds messages to the outbox; returns the entries to publish after the commit. */
 export async function addToOutbox<Message extends LinkMessage>(
   transaction: Transaction,
   messages: readonly Message[],

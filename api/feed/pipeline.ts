@@ -1,27 +1,27 @@
-/** Sends many requests to NATS at once: hundreds are on their way before the first is answered. */
+/** Pipelines requests to NATS: sends hundreds before the first response arrives. */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "nats";
 
 export type PipelinedRequest = { subject: string; data: Uint8Array | string; headers?: MsgHdrs };
 
 export type PipelineOptions = {
-  /** How long to wait after the last answer. */
+  /** Maximum wait after the last response. */
   timeoutMs: number;
-  /** Where the connection's user may have inboxes; undefined for anywhere. */
+  /** The inbox prefix that the connection's user may use; undefined for any. */
   inboxPrefix: string | undefined;
 };
 
 /**
- * Sends requests, and waits until all are answered. Returns the answers in their order; undefined where nothing was heard.
- * The client's own requests take six times as much of a core.
+ * Sends requests and waits for all responses. Returns the responses in order; undefined where none
+ * arrived. The NATS client's own requests need six times as much CPU time.
  */
 export async function requestAll(
   connection: NatsConnection,
   requests: readonly PipelinedRequest[],
   { timeoutMs, inboxPrefix }: PipelineOptions,
 ): Promise<(Msg | undefined)[]> {
-  const answers: (Msg | undefined)[] = requests.map(() => undefined);
-  if (requests.length === 0) return answers;
-  let unanswered = requests.length;
+  const responses: (Msg | undefined)[] = requests.map(() => undefined);
+  if (requests.length === 0) return responses;
+  let remaining = requests.length;
   const done = Promise.withResolvers<void>();
   const timer = setTimeout(done.resolve, timeoutMs);
   const inbox = createInbox(inboxPrefix);
@@ -30,9 +30,9 @@ export async function requestAll(
       if (error !== null) return done.resolve();
       timer.refresh();
       const place = Number(message.subject.slice(inbox.length + 1));
-      if (answers[place] === undefined) unanswered--;
-      answers[place] = message;
-      if (unanswered === 0) done.resolve();
+      if (responses[place] === undefined) remaining--;
+      responses[place] = message;
+      if (remaining === 0) done.resolve();
     },
   });
   try {
@@ -46,5 +46,5 @@ export async function requestAll(
     clearTimeout(timer);
     subscription.unsubscribe();
   }
-  return answers;
+  return responses;
 }

@@ -1,4 +1,4 @@
-/** Where the links feed is, for what is made beside it. */
+/** Reads the current position of the links feed, for files that are written beside it. */
 import type { JetStreamManager } from "nats";
 
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
@@ -7,8 +7,8 @@ import type { Sql } from "../postgres.ts";
 import { lockFilling, selectFeed } from "./sql.ts";
 
 /**
- * The end of each stream of the feed and its epoch; undefined while one lacks links. No process fills one meanwhile, so that
- * what has a lower version than the epoch was published before.
+ * The end of each stream of the feed and its epoch; undefined while a stream lacks links. No fill
+ * runs meanwhile, so every message with a version below the epoch was published before.
  */
 export const readPosition = (
   sql: Sql,
@@ -27,7 +27,10 @@ export const readPosition = (
     return toPosition(positions);
   });
 
-/** Reads when each stream was last filled, as a version; null or 0 before that. */
+/**
+ * Reads the epoch of each stream: the version drawn at its last fill. null or 0 before the first
+ * fill.
+ */
 export const readEpochs = async (
   sql: Sql,
   streams: readonly LinksStream[],

@@ -1,4 +1,7 @@
-/** Publishes the states of many links at once, each unless the stream has the same or a later one. */
+/**
+ * Publishes the states of many links at once, except those of which the stream has the same or a
+ * later version.
+ */
 import { headers, type Msg, type NatsConnection } from "nats";
 import * as z from "zod";
 
@@ -12,7 +15,10 @@ import {
 } from "../../shared/contracts/streams.ts";
 import { type PipelineOptions, requestAll } from "./pipeline.ts";
 
-/** Header of a message that is refused unless it follows the one expected. */
+/**
+ * Header with the expected last sequence of a message's subject; the server rejects a message that
+ * does not match.
+ */
 const EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence";
 
 const failure = z.object({ err_code: z.int().optional() }).optional();
@@ -23,20 +29,26 @@ const found = z.object({
 });
 
 export type StatesOutcome = {
-  /** The highest sequence number that a message got; 0 when none did. */
+  /** The highest sequence number that a message received; 0 for none. */
   acknowledged: number;
-  /** Links that others have published meanwhile. */
-  refused: LinkMessage[];
-  /** How many others may not be in the stream. */
+  /** Links for which another publisher was faster. */
+  conflicts: LinkMessage[];
+  /** Number of other messages that may not be in the stream. */
   failed: number;
 };
 
-/** A message, and the sequence number of the last one of its subject: 0 for none, undefined while that is not known. */
+/**
+ * A message, and the sequence number of its subject's last message: 0 for none, undefined if
+ * unknown.
+ */
 type State = { message: LinkMessage; subject: string; last: number | undefined };
 
 type StatesOptions = PipelineOptions & { stream: LinksStream; absent: boolean };
 
-/** Publishes states of links of a stream; with `absent` the stream has none of these, as far as is known. */
+/**
+ * Publishes link states of a stream; `absent` means that the stream probably has none of these
+ * links.
+ */
 export async function publishStates(
   connection: NatsConnection,
   messages: readonly LinkMessage[],
@@ -47,24 +59,27 @@ export async function publishStates(
     subject: linkSubject(message.domain, message.alias, options.stream),
     last: absent ? 0 : undefined,
   }));
-  const outcome: StatesOutcome = { acknowledged: 0, refused: [], failed: 0 };
+  const outcome: StatesOutcome = { acknowledged: 0, conflicts: [], failed: 0 };
   const older = absent ? states : await findOlder(connection, states, options, outcome);
   const requests = older.map(({ message, subject, last }) => {
     const expected = headers();
     expected.set(EXPECTED_LAST, String(last));
     return { subject, data: encodeLinkMessage(message), headers: expected };
   });
-  const answers = await requestAll(connection, requests, options);
+  const responses = await requestAll(connection, requests, options);
   for (const [i, { message }] of older.entries()) {
-    const { seq, error } = read(published, answers[i]) ?? {};
-    if (error?.err_code === WRONG_LAST_SEQUENCE) outcome.refused.push(message);
+    const { seq, error } = read(published, responses[i]) ?? {};
+    if (error?.err_code === WRONG_LAST_SEQUENCE) outcome.conflicts.push(message);
     else if (error !== undefined || !seq) outcome.failed++;
     else outcome.acknowledged = Math.max(outcome.acknowledged, seq);
   }
   return outcome;
 }
 
-/** Returns those states of which the stream has an older one or none, with what they follow. */
+/**
+ * Returns the states that are newer than the stream's, with the sequence number of their subject's
+ * last message.
+ */
 async function findOlder(
   connection: NatsConnection,
   states: readonly State[],
@@ -75,9 +90,9 @@ async function findOlder(
     subject: `$JS.API.STREAM.MSG.GET.${stream.name}`,
     data: JSON.stringify({ last_by_subj: subject }),
   }));
-  const answers = await requestAll(connection, requests, options);
+  const responses = await requestAll(connection, requests, options);
   return states.flatMap((state, i): State[] => {
-    const { message, error } = read(found, answers[i]) ?? {};
+    const { message, error } = read(found, responses[i]) ?? {};
     if (error?.err_code === NO_MESSAGE) return [{ ...state, last: 0 }];
     if (message === undefined) {
       outcome.failed++;
@@ -90,11 +105,11 @@ async function findOlder(
   });
 }
 
-/** What an answer says; undefined when there is none, or none that is understood. */
+/** Decodes a response; undefined when there is none or it is invalid. */
 const read = <Schema extends z.ZodType>(
   schema: Schema,
-  answer: Msg | undefined,
+  response: Msg | undefined,
 ): z.output<Schema> | undefined =>
-  answer === undefined || answer.data.length === 0
+  response === undefined || response.data.length === 0
     ? undefined
-    : schema.safeParse(answer.json()).data;
+    : schema.safeParse(response.json()).data;

@@ -1,4 +1,4 @@
-/** Reads what a stream of the links feed still has of what it had before. */
+/** Reads the earlier messages that remain in a stream of the links feed. */
 import type { NatsConnection } from "nats";
 import * as z from "zod";
 
@@ -7,13 +7,13 @@ import { linksSubjects, NO_MESSAGE } from "../../shared/contracts/streams.ts";
 
 const TIMEOUT_MS = 5_000;
 
-/** Subjects that are passed on at a time. */
+/** Subjects per call of `onPart`. */
 const PART = 500;
 
-/** Parts of the stream that are read at the same time: each message is a request. */
+/** Parts of the stream that are read concurrently: each message is one request. */
 const LANES = 8;
 
-const answer = z.object({
+const directGetResponse = z.object({
   message: z.object({ subject: z.string(), seq: z.int() }).optional(),
   error: z.object({ err_code: z.int().optional(), description: z.string().optional() }).optional(),
 });
@@ -21,9 +21,9 @@ const answer = z.object({
 type RemainingSource = { connection: NatsConnection; stream: LinksStream };
 
 /**
- * Reads the subjects of all messages up to a sequence number, and passes them on part by part. It takes as long as there
- * are such messages: the server looks for the next one, however many have gone. Returns false as soon as `onPart` does;
- * throws when the stream cannot be read.
+ * Reads the subjects of all messages up to a sequence number, and passes them on in parts. The time
+ * depends only on the number of remaining messages, because the server skips deleted ones. Returns
+ * false as soon as `onPart` does. Throws when the stream cannot be read.
  */
 export async function readRemaining(
   source: RemainingSource,
@@ -48,7 +48,7 @@ async function readRange(
     const request = JSON.stringify({ seq: next, next_by_subj: linksSubjects(stream) });
     const api = `$JS.API.STREAM.MSG.GET.${stream.name}`;
     const response = await connection.request(api, request, { timeout: TIMEOUT_MS });
-    const { message, error } = answer.parse(response.json());
+    const { message, error } = directGetResponse.parse(response.json());
     if (error !== undefined && error.err_code !== NO_MESSAGE)
       throw new Error(`The stream cannot be read: ${error.description}`);
     if (message === undefined || message.seq > last) break;

@@ -1,15 +1,16 @@
-/** Has a running API process publish every link again: `shorthop links resync`. */
+/** Makes a running API process publish every link again: `shorthop links resync`. */
 import type { Sql } from "../postgres.ts";
 import { recordIncomplete, selectFeeds } from "./sql.ts";
 
 const POLL_MS = 200;
 
-/** A process looks at the feed every two seconds, and publishes hundreds of links at a time. */
+/** A process checks the feed every two seconds, and publishes hundreds of links at a time. */
 const IDLE_MS_MAX = 120_000;
 
 /**
- * Has the streams filled, and waits until they are. Returns the number of links; calls `onProgress` as it grows. Throws when
- * no API process publishes anything for two minutes; one that starts later does.
+ * Requests a fill of the streams and waits until it is complete. Returns the number of links; calls
+ * `onProgress` as it grows. Throws when no API process publishes any link for two minutes. The
+ * request remains for a process that starts later.
  */
 export async function resyncLinks(sql: Sql, onProgress: (links: number) => void): Promise<number> {
   const since = await recordIncomplete(sql, 0);

@@ -1,4 +1,7 @@
-/** Reads from the ledgers of click limits how many clicks are spent. Only redirectors change ledgers. */
+/**
+ * Reads the number of used clicks from the ledgers of click limits. Only redirectors change
+ * ledgers.
+ */
 import { decodeLedger, EMPTY_LEDGER, spentClicks } from "../../shared/contracts/click-limits.ts";
 import {
   jetStreamErrorCode,
@@ -10,10 +13,10 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 
-/** A response waits no longer; it then has what ClickHouse has counted. */
+/** Maximum wait of a response; after that it contains ClickHouse's count. */
 const TIMEOUT_MS = 500;
 
-/** Reads how many clicks of a limit are spent; undefined when NATS does not say so in time. */
+/** Reads the number of used clicks of a limit; undefined when NATS does not respond in time. */
 export type ReadSpentClicks = (limit: { id: Uuid; before: number }) => Promise<number | undefined>;
 
 export const createSpentClicksReader =

@@ -38,7 +38,9 @@ export async function deleteEntries(sql: Sql | Transaction, ids: readonly string
   await sql`delete from link_outbox where id = any (${[...ids]}::bigint[])`;
 }
 
-/** What is in the outbox: how many changes, and since when the oldest is there, in Unix seconds; null when empty. */
+/**
+ * The number of changes in the outbox, and the time of the oldest in Unix seconds; null when empty.
+ */
 export type OutboxStats = { pending: number; oldest: number | null };
 
 export async function selectOutboxStats(sql: Sql): Promise<OutboxStats> {
@@ -48,33 +50,33 @@ export async function selectOutboxStats(sql: Sql): Promise<OutboxStats> {
   return row;
 }
 
-/** What PostgreSQL knows of a stream of the links feed. Versions are those of links. */
+/** PostgreSQL's record of a stream of the links feed. Versions are those of links. */
 export type FeedRow = {
   /** Creation time of the stream; null before the first check. */
   stream: string | null;
-  /** The highest that were seen of this stream. */
+  /** The highest values observed in this stream. */
   last_sequence: number;
   messages: number;
   /** Drawn when the stream was last filled; null before the first filling. */
   epoch: number | null;
   /** Drawn at the last check. */
   version: number;
-  /** Since when the stream is known to lack links; null while it has all. */
+  /** Since when the stream is known to lack links; null while it is complete. */
   incomplete_since: number | null;
-  /** Links of the running or of the last filling. */
+  /** Links published by the current or the last fill. */
   filled_links: number;
 };
 
 /**
- * Keeps rows of these streams, and no others: what this process changes it publishes only there, so another one that is
- * published again must be filled anew.
+ * Keeps the rows of these streams and deletes all others. This process no longer publishes to the
+ * others, so they must be refilled before they are used again.
  */
 export const keepFeeds = async (sql: Sql, names: readonly string[]): Promise<void> =>
   void (await sql`
     with gone as (delete from link_feed where name <> all (${[...names]}::text[]))
     insert into link_feed (name) select unnest(${[...names]}::text[]) on conflict do nothing`);
 
-/** Selects what is known of every stream, by name. */
+/** Selects the records of all streams, by name. */
 export const selectFeeds = async (
   sql: Sql | Transaction,
 ): Promise<(FeedRow & { name: string })[]> =>
@@ -84,7 +86,10 @@ export const selectFeeds = async (
            filled_links::float8 as filled_links
       from link_feed order by name`;
 
-/** Selects what is known of a stream; throws when it has no row, as a process that publishes elsewhere removed it. */
+/**
+ * Selects the record of a stream. Throws when it has no row, because a process with a different
+ * number of streams removed it.
+ */
 export async function selectFeed(
   sql: Sql | Transaction,
   name: string = UNDIVIDED.name,
@@ -95,8 +100,9 @@ export async function selectFeed(
 }
 
 /**
- * Counts the links that the stream has at least: those that redirect, less the changes that may not be published yet. Takes
- * milliseconds, as totals are kept by account, and few domains are not verified or have just become so.
+ * Counts the links that the stream must contain at least: all redirecting links, less changes that
+ * may not be published yet. Takes milliseconds, because totals are kept per account, and few
+ * domains are unverified or newly verified.
  */
 export async function countPublished(sql: Sql): Promise<number> {
   const [row] = await sql<[{ links: number }]>`
@@ -107,12 +113,13 @@ export async function countPublished(sql: Sql): Promise<number> {
   return row.links;
 }
 
-/** What a stream has at one moment. */
+/** A stream's creation time and contents at one moment. */
 export type StreamPosition = { created: string; last_sequence: number; messages: number };
 
 /**
- * Records what a complete stream has, and a new version. Does nothing when the row is older than the version that was
- * `read`: the database was restored meanwhile, which a new version would hide.
+ * Records the position of a complete stream, and a new version. Does nothing when the row is older
+ * than the version that was `read`: the database was restored meanwhile, and a new version would
+ * hide that.
  */
 export async function recordPosition(
   sql: Sql,
@@ -129,8 +136,8 @@ export async function recordPosition(
 }
 
 /**
- * Records that every stream lacks links, and returns the version from which they do. `seen` is a version that was published:
- * none is drawn again up to it, and as many beyond it as may have been drawn after it.
+ * Records that every stream lacks links, and returns the version from which it does. `seen` is a
+ * published version. No version up to it is drawn again, nor any that may have been drawn after it.
  */
 export const recordIncomplete = async (sql: Sql, seen: number): Promise<number> =>
   await sql.begin(async (transaction) => {
@@ -141,8 +148,9 @@ export const recordIncomplete = async (sql: Sql, seen: number): Promise<number> 
   });
 
 /**
- * As `recordIncomplete`, for a loss that was found when a stream had an epoch; does nothing when another process has
- * recorded one since, or the stream has another epoch, as it was filled meanwhile.
+ * As `recordIncomplete`, for a loss that was found while the stream had an epoch. Does nothing when
+ * another process has recorded a loss since, or when the stream was filled meanwhile and has
+ * another epoch.
  */
 export const recordLoss = async (
   sql: Sql,
@@ -167,13 +175,16 @@ const updateIncomplete = (transaction: Transaction) => transaction`
        set incomplete_since = next_link_version(), epoch = coalesce(epoch, 0), version = next_link_version(),
            filled_links = 0`;
 
-/** Versions of a minute, in microseconds: a heartbeat says every few seconds which was the last. */
+/**
+ * Versions of one minute, in microseconds: a heartbeat publishes the last version every few
+ * seconds.
+ */
 const UNSEEN_VERSIONS = 60_000_000;
 
-/** PostgreSQL's advisory lock for filling the stream: one process does so at a time. */
+/** PostgreSQL's advisory lock for filling a stream, which one process holds at a time. */
 const FILL_LOCK = 7_302_115;
 
-/** Takes the lock for filling until the transaction ends; false when another process has it. */
+/** Takes the fill lock until the transaction ends; false when another process holds it. */
 export async function lockFilling(lock: Transaction): Promise<boolean> {
   const [row] = await lock<[{ locked: boolean }]>`
     select pg_try_advisory_xact_lock(${FILL_LOCK}) as locked`;
@@ -189,22 +200,23 @@ export async function isNew(lock: Transaction, name: string): Promise<boolean> {
   return row.is_new;
 }
 
-/** Whether there is no account, so that no link was ever made here. */
+/** Whether there is no account, which means that no link was ever created in this database. */
 export async function lacksAccounts(sql: Sql | Transaction): Promise<boolean> {
   const [row] = await sql<[{ is_empty: boolean }]>`
     select not exists (select from accounts) as is_empty`;
   return row.is_empty;
 }
 
-/** Draws the version under which the stream is filled: its epoch. */
+/** Draws the stream's epoch: the version under which it is filled. */
 export async function drawEpoch(lock: Transaction): Promise<number> {
   const [row] = await lock<[{ epoch: number }]>`select next_link_version()::float8 as epoch`;
   return row.epoch;
 }
 
 /**
- * Selects the transactions that may have drawn versions and not ended yet, as they hold locks of aliases (see `insertLink`).
- * Other locks of the same kind are those of domains whose links are published again and of repairs, which take longer.
+ * Selects the open transactions that may have drawn versions; they hold alias locks (see
+ * `insertLink`). Excludes other locks of the same kind, held by republishing and by repairs, which
+ * take longer.
  */
 export async function findWriters(lock: Transaction): Promise<string[]> {
   const rows = await lock<{ transaction: string }[]>`
@@ -217,7 +229,7 @@ export async function findWriters(lock: Transaction): Promise<string[]> {
   return rows.map(({ transaction }) => transaction);
 }
 
-/** Of transactions those that have not ended. */
+/** Returns the transactions that have not ended. */
 export async function findRunning(
   lock: Transaction,
   transactions: readonly string[],
@@ -233,7 +245,10 @@ export async function recordFilled(sql: Sql, links: number, name: string): Promi
   await sql`update link_feed set filled_links = ${links} where name = ${name}`;
 }
 
-/** Records that a stream has been filled, unless it was found incomplete again meanwhile; returns whether it is complete. */
+/**
+ * Records that a stream has been filled, unless it was found incomplete again meanwhile; returns
+ * whether it is complete.
+ */
 export async function finishFilling(
   sql: Sql,
   epoch: number,

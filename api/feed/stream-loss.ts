@@ -1,38 +1,50 @@
-/** Whether the stream `LINKS` has lost something, judged by what PostgreSQL remembers of it and by its last heartbeat. */
+/**
+ * Detects losses of the stream `LINKS` by comparing it with PostgreSQL's record and with its last
+ * heartbeat.
+ */
 import type { Heartbeat } from "../../shared/contracts/feed-notices.ts";
 import type { FeedRow, StreamPosition } from "./sql.ts";
 
-/** Why the stream lacks links, or has states that PostgreSQL does not know. */
+/** Why the stream lacks links, or has states newer than PostgreSQL's. */
 export type StreamLoss =
-  /** It was found before, or an operator wants the stream filled. */
+  /** The loss is already recorded, or an operator requested a fill. */
   | "incomplete"
-  /** It is another stream: NATS came back empty, or an operator deleted the stream. */
+  /** It is a different stream: NATS lost its data, or an operator deleted the stream. */
   | "recreated"
-  /** It ends before messages that it had: an older copy of its data came back. */
+  /** It ends before messages that it had: NATS restored an older copy of its data. */
   | "rolled_back"
-  /** It has fewer messages than before, though each subject keeps its last one: a part of its data is damaged. */
+  /**
+   * It has fewer messages than before, although each subject keeps its last one: part of its data
+   * is damaged.
+   */
   | "thinned"
-  /** It was never filled: it has no epoch that is lower than the versions of all its links. */
+  /** It was never filled: it has no epoch below the versions of all its links. */
   | "never_filled"
-  /** Its heartbeat was published by a later state of the database: PostgreSQL came back from a backup. */
+  /**
+   * Its heartbeat was published by a later state of the database: PostgreSQL was restored from a
+   * backup.
+   */
   | "database_restored";
 
-/** Losses that a leader which has just been elected may show for a moment. */
+/** Losses that a newly elected leader may report briefly. */
 export const PASSING: ReadonlySet<StreamLoss> = new Set(["rolled_back", "thinned"]);
 
 type Observation = {
-  /** The row as it was before the stream was read: the stream has at least as much. */
+  /** The row as read before the stream: the stream has at least as much. */
   before: FeedRow;
   stream: StreamPosition;
-  /** The highest sequence number that this process was given by the stream and has not recorded; 0 when it has all. */
+  /**
+   * The highest sequence number that the stream acknowledged to this process and that is not
+   * recorded yet; 0 for none.
+   */
   acknowledged: number;
-  /** The stream's last heartbeat; undefined when it has none, or one of an earlier version. */
+  /** The stream's last heartbeat; undefined when there is none, or it is of an earlier version. */
   heartbeat: Heartbeat | undefined;
-  /** The row as it was after that: it is at least as late as the heartbeat. */
+  /** The row as read after the stream: it is at least as recent as the heartbeat. */
   after: FeedRow;
 };
 
-/** Returns what the stream has lost; undefined when it has all. */
+/** Returns what the stream has lost; undefined for nothing. */
 export function findLoss({
   before,
   stream,

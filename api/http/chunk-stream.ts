@@ -1,11 +1,13 @@
 /** Streams bytes to a client as fast as it reads them. */
 
-/** A client that takes less than a chunk in this time loses its response. */
+/** A client that reads less than a chunk in this time loses its response. */
 const STALLED_MS = 30_000;
 
 /**
- * Returns a response's body of chunks. The first one is read before, so that an error is still one. Chunks are read as the
- * client takes them; `chunks` ends when the client has gone, or takes nothing for `stalledMs`: then the connection breaks.
+ * Returns a response body of chunks. Reads the first chunk before it returns, so that an error can
+ * still change the status. Then reads chunks as the client consumes them. `chunks` ends when the
+ * client disconnects. If the client reads nothing for `stalledMs`, it also ends, and the connection
+ * breaks.
  */
 export async function streamChunks(
   chunks: AsyncGenerator<Uint8Array, undefined>,
@@ -42,7 +44,7 @@ export async function streamChunks(
       },
       cancel: end,
     },
-    // Asks for a chunk when the one before has gone.
+    // Requests a chunk after the previous one has been sent.
     { highWaterMark: 0 },
   );
 }

@@ -1,36 +1,41 @@
-/** Compresses JSON answers for clients that ask for it (RFC 9110 §12.5.3). */
+/** Compresses JSON responses for clients that accept it (RFC 9110 §12.5.3). */
 
-/** Bytes from which an answer is compressed: a smaller one fills one packet either way. */
+/** Minimum bytes of a compressed response: a smaller one fits into one packet either way. */
 const BYTES_MIN = 1_400;
 
-/** A list of 100 links is a fifth of its size in 30 µs; the default level takes 130 µs for a seventh (decision 27). */
+/**
+ * Compresses a list of 100 links to a fifth in 30 µs; the default level takes 130 µs for a seventh
+ * (decision 27).
+ */
 const LEVEL = 1;
 
-/** The framework's types do not say that this answers a request with a response. */
+/** The framework's types do not state that a handler turns a request into a response. */
 type Handle = (request: unknown) => unknown;
 
 /**
- * Answers as `handle` does, with what is read as JSON compressed by gzip. Left as they are:
+ * Responds as `handle` does, with JSON responses to reads compressed by gzip. Leaves uncompressed:
  *
- * - what is not read: only answers to POST contain keys and tokens, about which a compressed length would tell (BREACH);
+ * - responses to writes: only responses to POST contain keys and tokens, which a compressed length
+ *   could reveal (BREACH);
  * - streams, which must not wait for a buffer: they are not `application/json`;
- * - answers with an `ETag`, which would have to differ from that of the uncompressed answer: single links.
+ * - responses with an `ETag`, which would have to differ from that of the uncompressed response:
+ *   single links.
  */
 export const compressReads =
   (handle: Handle) =>
   (request: Request): unknown =>
     request.method === "GET" || request.method === "HEAD"
-      ? answerRead(handle, request)
+      ? respondToRead(handle, request)
       : handle(request);
 
-async function answerRead(handle: Handle, request: Request): Promise<unknown> {
+async function respondToRead(handle: Handle, request: Request): Promise<unknown> {
   const response = await handle(request);
   if (!(response instanceof Response) || !isCompressible(response)) return response;
   const { headers } = response;
   headers.append("vary", "Accept-Encoding");
   if (!acceptsGzip(request.headers.get("accept-encoding") ?? "")) return response;
   if (request.method === "HEAD") {
-    // It may be left out, but must not differ from that of GET.
+    // HEAD may omit it, but it must not differ from that of GET.
     headers.delete("content-length");
     return response;
   }
@@ -45,7 +50,7 @@ const isCompressible = ({ status, headers }: Response): boolean =>
   !headers.has("etag") &&
   headers.get("content-type")?.startsWith("application/json") === true;
 
-/** Whether a client takes gzip: it names the coding, and not with the weight 0. */
+/** Whether a client accepts gzip: it names the coding, with a weight other than 0. */
 export const acceptsGzip = (accepted: string): boolean =>
   accepted.split(",").some((part) => {
     const [coding, weight] = part.split(";").map((piece) => piece.trim().toLowerCase());

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 
 import { addVary } from "./vary.ts";
 
-/** The response headers that such a page may read, beside those that every page may. */
+/** The response headers that such a page may read, besides those that every page may read. */
 const EXPOSED = [
   "ETag",
   "Idempotent-Replayed",
@@ -23,13 +23,13 @@ const PREFLIGHT = {
   "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
   "access-control-allow-headers":
     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, X-Share-Access",
-  // Chromium keeps one for two hours at most.
+  // Chromium caches a preflight for two hours at most.
   "access-control-max-age": "7200",
 };
 
 /**
- * Allows requests from `origins`, or from all with `*`. The API knows no cookies, so a page can only use a key that it
- * has. A preflight needs no key and consumes nothing.
+ * Allows requests from `origins`, or from all with `*`. The API uses no cookies, so a page can only
+ * use a key that it already has. A preflight needs no key and consumes nothing.
  */
 export const corsPlugin = (origins: readonly string[]) =>
   new Elysia({ name: "cors" }).onRequest(({ request, set }) => {

@@ -1,16 +1,16 @@
-/** Cursors of lists: where a page ended, as text that clients only pass on. */
+/** Cursors of lists: the end of a page, as opaque text for clients. */
 import type * as z from "zod";
 
 import { invalidField } from "./errors.ts";
 
-/** Characters of a cursor: the values of a breakdown have up to some hundred bytes. */
+/** Maximum characters of a cursor: it can contain breakdown values of several hundred bytes. */
 export const CURSOR_LENGTH_MAX = 8_192;
 
-/** Writes what a page ended with. */
+/** Encodes the position at which a page ended. */
 export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString("base64url");
 
-/** Reads a cursor; undefined without one. Throws `invalid_request` for a text that is none. */
+/** Decodes a cursor; undefined without one. Throws `invalid_request` for an invalid cursor. */
 export function readCursor<Position>(
   schema: z.ZodType<Position>,
   text: string | undefined,

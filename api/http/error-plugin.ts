@@ -1,4 +1,4 @@
-/** Turns every failure into the one error envelope; internal details never get into it. */
+/** Turns every failure into the one error envelope, without internal details. */
 import { Elysia, NotFoundError, ParseError } from "elysia";
 
 import type { ClientAddress } from "../../shared/client-address.ts";
@@ -12,18 +12,21 @@ type Route = { method: string; path: string };
 
 type ErrorDeps = {
   log: Log;
-  /** Consumes a request from the limit of an address; used when no access rule has seen the request. */
+  /**
+   * Consumes a request from the limit of an address; used when no access rule has run for the
+   * request.
+   */
   consumeAnonymous: (address: string) => { window: LimitWindow; granted: boolean };
-  /** Whether the request carries verified credentials, although no access rule has seen it. */
+  /** Whether the request carries verified credentials, although no access rule has run. */
   isVerified?: (request: Request) => boolean;
   /** Whether an error means that a database is unavailable. */
   isStoreUnavailable: (error: unknown) => boolean;
-  /** Called with every error of a request before it is answered. */
+  /** Called with every error of a request before the response is built. */
   onFailure?: ((error: unknown) => void) | undefined;
   clientAddress: ClientAddress;
   /** Every route of the finished app. */
   routes: () => readonly Route[];
-  /** The address of the page that explains an error; left out when the site has none. */
+  /** The URL of the page that explains an error; undefined when the site has none. */
   docUrl?: (request: Request, code: ErrorCode) => string;
 };
 
@@ -41,12 +44,14 @@ export const errorPlugin = ({
   new Elysia({ name: "errors" }).onError({ as: "global" }, ({ error, request, server, set }) => {
     onFailure?.(error);
     const failure = toApiError(error, request, { routes: routes(), isStoreUnavailable });
-    // Without these headers no access rule has identified the caller: the address pays for the request.
+    // Without these headers no access rule has identified the caller, so the request counts against
+    // its address.
     const anonymous =
       set.headers["x-ratelimit-limit"] === undefined
         ? consumeAnonymous(addressOf(request, server, clientAddress))
         : undefined;
-    // A 5xx is never replaced by a 429: our fault may be why a valid key was not recognized.
+    // A 5xx is never replaced by a 429: our fault may be the reason that a valid key was not
+    // recognized.
     const rejection =
       anonymous?.granted === false && failure.status < 500 && !isVerified(request)
         ? rateLimited(anonymous.window, Date.now())
@@ -98,7 +103,10 @@ function noRoute(request: Request, routes: readonly Route[]): ApiError {
   });
 }
 
-/** Takes the path already split, since a path may have thousands of segments and is compared with every route. */
+/**
+ * Takes the path already split, because a path may have thousands of segments and is compared with
+ * every route.
+ */
 function pathMatches(pattern: string, segments: readonly string[]): boolean {
   const expected = splitPath(pattern);
   return (

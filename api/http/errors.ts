@@ -39,13 +39,15 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-// Object.keys does not know that the table has no further keys.
+// Object.keys loses the type of the keys; the table has no others.
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
 /** The status that goes with a code. */
 export const statusOf = (code: ErrorCode): number => ERRORS[code][0];
 
-/** One of several problems of a request: the field or parameter, and what it must be. */
+/**
+ * One of several problems of a request: the field or parameter, and a description of valid values.
+ */
 export type ErrorDetail = { param: string; message: string };
 
 export type ErrorEnvelope = {
@@ -62,9 +64,9 @@ export type ErrorEnvelope = {
 export type ApiErrorOptions = {
   /** Whole seconds after which the client may retry. */
   retryAfterSeconds?: number;
-  /** The field or query parameter that the error is about; fields of fields are joined by dots. */
+  /** The field or query parameter that caused the error; nested fields are joined by dots. */
   param?: string | undefined;
-  /** Every problem that was found, when there may be several. */
+  /** All problems found, when there may be several. */
   details?: readonly ErrorDetail[] | undefined;
   headers?: Record<string, string>;
   cause?: unknown;
@@ -109,26 +111,29 @@ export class ApiError extends Error {
   }
 }
 
-/** A field or parameter with a value that is not allowed; `problem` follows "Invalid value for …:". */
+/**
+ * An error for a field or parameter with an invalid value; `problem` follows "Invalid value for
+ * …:".
+ */
 export function invalidField(param: string, problem: string): ApiError {
   const message = `Invalid value for "${param}": ${problem}.`;
   return new ApiError("invalid_request", message, { param, details: [{ param, message }] });
 }
 
-/** The 404 for what does not exist, and for what this caller must not know of. */
+/** The 404 for a resource that does not exist or that this caller may not know of. */
 export const notFound = (what: string): ApiError =>
   new ApiError("not_found", `The ${what} does not exist.`);
 
-/** A dependency is unavailable; which one does not matter to the client, who can only retry. */
+/** A dependency is unavailable. The client is not told which one, because it can only retry. */
 export const unavailable = (cause?: unknown): ApiError =>
   new ApiError("unavailable", "The service is temporarily unavailable. Try again shortly.", {
     retryAfterSeconds: 2,
     cause,
   });
 
-/** The most problems of one request that an error lists. */
+/** Maximum problems of one request that an error lists. */
 export const DETAILS_MAX = 20;
 
-/** Cuts a text of a client for a message. */
+/** Shortens a client's text for a message. */
 export const shorten = (text: string, lengthMax: number): string =>
   text.length <= lengthMax ? text : `${text.slice(0, lengthMax).toWellFormed()}…`;

@@ -1,6 +1,7 @@
 /**
- * Entity tags (RFC 9110 §8.8.3) of resources with a version. A tag covers the version and whatever else of the response
- * changes; `If-Match` compares the version alone, so that a click does not fail an update.
+ * Entity tags (RFC 9110 §8.8.3) of resources with a version. A tag covers the version and the other
+ * values of the response that can change. `If-Match` compares only the version, so that a click
+ * does not fail an update.
  */
 import { ApiError } from "./errors.ts";
 
@@ -25,12 +26,15 @@ export function readIfMatch(headers: Headers): RequireVersion {
   };
 }
 
-/** Whether `If-None-Match` names this tag: then the client has the response already. */
+/** Whether `If-None-Match` contains this tag, which means that the client's copy is current. */
 export function isNotModified(headers: Headers, etag: string): boolean {
   const header = headers.get("if-none-match");
   return header !== null && (header.trim() === "*" || listTags(header).includes(etag.slice(1, -1)));
 }
 
-/** The tags of a header without their quotes; weak ones compare like strong ones, as ours change with every byte. */
+/**
+ * The tags of a header without their quotes. Weak tags compare like strong ones, because ours
+ * change with every byte.
+ */
 const listTags = (header: string): string[] =>
   header.split(",").map((tag) => tag.trim().replace(/^W\//, "").replaceAll('"', ""));

@@ -2,17 +2,20 @@
 import { ApiError } from "./errors.ts";
 import { jsonShapeProblem } from "./json-shape.ts";
 
-/** The most bytes a body may have. */
+/** Maximum bytes of a body. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
-/** The longest a body may take to arrive; a silent connection ends earlier, by the server's idle timeout. */
+/**
+ * Maximum time for a body to arrive; the server's idle timeout ends a silent connection earlier.
+ */
 const BODY_MS_MAX = 30_000;
 
 /**
  * Reads and parses the body. Throws `unsupported_media_type` when it is not declared as JSON in
- * UTF-8, `payload_too_large` beyond {@link BODY_BYTES_MAX}, and `invalid_request` when it arrives too slowly, is
- * not JSON, or is nested too deeply or has too many values. Of members with the same name the last one counts,
- * as in `JSON.parse`; `__proto__` is an ordinary member, which no schema knows.
+ * UTF-8, and `payload_too_large` beyond {@link BODY_BYTES_MAX}. Throws `invalid_request` when it
+ * arrives too slowly, is not JSON, is nested too deeply or has too many values. Of members with the
+ * same name the last one counts, as in `JSON.parse`. `__proto__` is an ordinary member, which no
+ * schema contains.
  */
 export async function readJsonBody(request: Request): Promise<unknown> {
   if (!isJson(request.headers.get("content-type"))) {

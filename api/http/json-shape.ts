@@ -1,17 +1,17 @@
 /**
- * Checks the depth and the number of values of a JSON text on its bytes, before it is parsed: they determine
- * the cost of parsing, validating and comparing, and a small body can have a lot of both.
+ * Checks the depth and the number of values of a JSON text on its bytes, before it is parsed. These
+ * determine the cost of parsing, validating and comparing, and a small body can have a lot of both.
  */
 
 /**
- * Levels of arrays and objects in a body. The API's deepest body has 4 (`links`, a link, its `tags`). The
- * bound makes recursion over a value safe.
+ * Maximum levels of arrays and objects in a body. The API's deepest body has 4 (`links`, a link,
+ * its `tags`). The bound makes recursion over a value safe.
  */
 export const JSON_DEPTH_MAX = 32;
 
 /**
- * Values and member names of a body together. The largest useful body, 100 links with every field and 20 tags
- * each, has about 5,000.
+ * Maximum values and member names of a body together. The largest useful body, 100 links with every
+ * field and 20 tags each, has about 5,000.
  */
 export const JSON_TOKENS_MAX = 20_000;
 
@@ -23,10 +23,11 @@ const LOWER_U = 0x75;
 const HEX_DIGITS = 4;
 
 /**
- * Returns a sentence that says why a body is rejected, or undefined when it may be parsed. Takes one pass, which
- * reads only the digits of escapes twice. Text that is not JSON may pass, since the parser rejects it. A body
- * that passes is within {@link JSON_DEPTH_MAX} and {@link JSON_TOKENS_MAX} and has no unpaired surrogate, which
- * UTF-8 cannot encode and which therefore could not be stored as sent.
+ * Returns a sentence that explains why a body is rejected, or undefined when it may be parsed.
+ * Takes one pass, which reads only the digits of escapes twice. Text that is not JSON may pass,
+ * because the parser rejects it. A body that passes is within {@link JSON_DEPTH_MAX} and {@link
+ * JSON_TOKENS_MAX} and has no unpaired surrogate. UTF-8 cannot encode those, so they could not be
+ * stored as sent.
  */
 export function jsonShapeProblem(bytes: Uint8Array): string | undefined {
   let depth = 0;
@@ -97,7 +98,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
   }
 }
 
-/** Surrogates are D800 to DFFF; no other escape has to be decoded. */
+/** Surrogates are D800 to DFFF; no other escape needs decoding. */
 const isLetterD = (byte: number | undefined): boolean => byte === 0x64 || byte === 0x44;
 
 /** The UTF-16 code unit of an escape's digits; 0 when they are not hexadecimal. */

@@ -1,6 +1,6 @@
 /**
- * Lists, the same for every resource: by page, with a total, or by cursor, which costs the same at any depth and
- * neither skips nor repeats an entry while others are added and removed.
+ * Lists, the same for every resource. By page, a list has a total. By cursor, a page costs the same
+ * at any depth, and no entry is skipped or repeated while others are added and removed.
  */
 import * as z from "zod";
 
@@ -8,10 +8,10 @@ import type { Uuid } from "../../shared/ids.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { ApiError } from "./errors.ts";
 
-/** The highest number of a page. */
+/** Maximum page number. */
 const PAGE_MAX = 1_000_000;
 
-/** The most characters of a cursor; ours are shorter. */
+/** Maximum characters of a cursor; ours are shorter. */
 const CURSOR_LENGTH_MAX = 200;
 
 export const listQuery = z.object({
@@ -54,24 +54,27 @@ export const listOf = <Item extends z.ZodType>(item: Item) =>
       .meta({ description: "Pass it as `starting_after` to continue; null at the end." }),
   });
 
-/** Where a list continues: the value that its entries are sorted by, and the id that breaks ties. */
+/**
+ * The position at which a list continues: the sort key of its last entry, and the id that breaks
+ * ties.
+ */
 export type Position = { key: number; id: Uuid };
 
-/** What of a list is asked for: a page, or what follows a position (null for the start). */
+/** The requested part of a list: a page, or the entries after a position (null for the start). */
 export type ListRequest = { limit: number } & ({ page: number } | { after: Position | null });
 
 /** A part of a list; `total` only by page. `next` is null at the end. */
 export type ListPart<Row> = {
   rows: Row[];
   total?: number;
-  /** Whether the total is about right only; if absent, it is exact. */
+  /** Whether the total is an estimate; if absent, it is exact. */
   isEstimate?: boolean;
   next: Position | null;
 };
 
 /**
- * Reads which part of a list is asked for; `list` names the list and its order, and cursors of another one are
- * rejected. Throws `invalid_request`.
+ * Reads the requested part of a list. `list` names the list and its order; cursors of another one
+ * are rejected. Throws `invalid_request`.
  */
 export function readListRequest(
   { page, limit, starting_after: cursor }: ListQuery,
@@ -108,7 +111,10 @@ const paginationOf = (page: number, limit: number, total: number, isEstimate: bo
   ...(isEstimate ? { total_is_estimate: true as const } : {}),
 });
 
-/** Cuts the row off that was read beyond `limit` to learn whether there is one; `next` is the last one that is left. */
+/**
+ * Removes the extra row that was read beyond `limit` to detect another page; `next` is the last row
+ * kept.
+ */
 function cutPart<Row>(
   rows: readonly Row[],
   limit: number,
@@ -119,7 +125,10 @@ function cutPart<Row>(
   return { rows: kept, next: rows.length > limit && last !== undefined ? positionOf(last) : null };
 }
 
-/** Above every number of clicks, and the last instant, in Unix milliseconds, whose year has four digits. */
+/**
+ * Above every number of clicks, and the last instant, in Unix milliseconds, whose year has four
+ * digits.
+ */
 const KEY_MAX = 253_402_300_799_999;
 
 function readPosition(text: string, list: string): Position | null {
@@ -131,7 +140,7 @@ function readPosition(text: string, list: string): Position | null {
 /** Where the rows of a request start in a list. */
 export type ListStart = { offset: number } | { after: Position | null };
 
-/** Reads the part of a list that is asked for, newest first; counts only by page. */
+/** Reads the requested part of a list, newest first; counts only by page. */
 export async function readPart<Row extends { id: Uuid; created_at: Date }>(
   request: ListRequest,
   read: (limit: number, start: ListStart) => Promise<Row[]>,

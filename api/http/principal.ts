@@ -1,8 +1,8 @@
-/** Who a request comes from, and whose data it may touch. */
+/** The caller of a request, and the data it may access. */
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 
-/** The account and mode that data belongs to: live and test data of one account never meet. */
+/** The account and mode that data belongs to. An account's live and test data are separate. */
 export type AccountScope = { accountId: Uuid; mode: Mode };
 
 /** An authenticated caller. */

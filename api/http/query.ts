@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { ApiError, DETAILS_MAX, shorten } from "./errors.ts";
 
-/** The most parameters of a query; routes have at most ten, some of which may be repeated. */
+/** Maximum parameters of a query; routes have at most ten, some of which may be repeated. */
 const PARAMETERS_MAX = 200;
 
 /**
@@ -36,10 +36,13 @@ export function readQuery(url: string): Record<string, string | string[]> {
   );
 }
 
-/** The most characters of a client's parameter name that a message repeats. */
+/** Maximum characters of a client's parameter name that a message repeats. */
 const NAME_LENGTH_MAX = 100;
 
-/** Throws `invalid_request`, naming the parameter and the known ones, when a query has one that is not `known`. */
+/**
+ * Throws `invalid_request`, naming the parameter and the known ones, when a query has a parameter
+ * that is not `known`.
+ */
 export function requireKnownParameters(
   query: Readonly<Record<string, unknown>>,
   known: readonly string[],

@@ -7,7 +7,7 @@ import { ApiError } from "./errors.ts";
 export type LimitWindow = {
   /** `minute`, `day`, `burst`, an endpoint such as `POST /v1/links`, or `address`. */
   name: string;
-  /** The most requests that the window grants. */
+  /** Maximum requests that the window grants. */
   limit: number;
   /** The window's length. */
   seconds: number;
@@ -47,8 +47,9 @@ export function exhausted(windows: readonly LimitWindow[]): LimitWindow | undefi
 }
 
 /**
- * The headers that describe `window`: our own, and the pair of the IETF's draft (draft-ietf-httpapi-ratelimit-headers-10),
- * whose reset is in seconds from `now` (Unix milliseconds). Resets are rounded up, so that no client retries too early.
+ * The headers that describe `window`: our own, and the pair of the IETF's draft
+ * (draft-ietf-httpapi-ratelimit-headers-10), whose reset is in seconds from `now` (Unix
+ * milliseconds). Resets are rounded up, so that no client retries too early.
  */
 export const rateLimitHeaders = (window: LimitWindow, now = Date.now()): RateLimitHeaders => ({
   "x-ratelimit-limit": String(window.limit),
@@ -66,11 +67,11 @@ export const secondsUntil = (instant: number, now: number): number =>
 /** `1 second`, `2 seconds`. */
 export const inSeconds = (count: number): string => `${count} second${count === 1 ? "" : "s"}`;
 
-/** The 429 response for a window that has fewer than `wanted` requests left. */
-export function rateLimited(window: LimitWindow, now: number, wanted = 1): ApiError {
+/** The 429 response for a window that has fewer than `requested` requests left. */
+export function rateLimited(window: LimitWindow, now: number, requested = 1): ApiError {
   const wait = secondsUntil(window.resetsAt, now);
   const limit = `${window.limit} requests in ${inSeconds(window.seconds)}`;
-  const needs = wanted > 1 ? `; this one needs ${wanted}, ${remaining(window)} are left` : "";
+  const needs = requested > 1 ? `; this one needs ${requested}, ${remaining(window)} are left` : "";
   return new ApiError(
     "rate_limited",
     `Rate limit exceeded: ${limit}${needs}. Try again in ${inSeconds(wait)}.`,

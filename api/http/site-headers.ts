@@ -5,8 +5,8 @@ import { ApiError } from "./errors.ts";
 const HSTS = "max-age=31536000";
 
 /**
- * The headers of a site at `url`. Responses belong to one key or session, so caches must not store them unless a
- * route allows it.
+ * The headers of a site at `url`. Responses belong to one key or session, so caches must not store
+ * them unless a route allows it.
  */
 export const siteHeaders = (url: string): Record<string, string> => ({
   "x-content-type-options": "nosniff",
@@ -15,8 +15,8 @@ export const siteHeaders = (url: string): Record<string, string> => ({
 });
 
 /**
- * Throws `invalid_request` for an invalid Host header: a repeated one, which a proxy in front may read
- * differently (RFC 9112 §3.2), or one that is not a host and port, with which the request has no valid URL. The
+ * Throws `invalid_request` for an invalid Host header. A repeated one may be read differently by a
+ * proxy (RFC 9112 §3.2). With one that is not a host and port, the request has no valid URL. The
  * server joins repeated headers with commas, and no host name contains a comma.
  */
 export function requireValidHost(request: Request): void {

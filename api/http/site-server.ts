@@ -2,7 +2,8 @@
 /** `shared` lets the other API processes of the host listen on the same port. */
 export const listenOptions = (shared: boolean) =>
   ({
-    // Two processes that are not meant to share a port would silently divide its connections.
+    // Otherwise two processes that are not meant to share a port would silently divide its
+    // connections.
     reusePort: shared,
     development: false,
     idleTimeout: 30,
@@ -10,12 +11,16 @@ export const listenOptions = (shared: boolean) =>
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   }) as const;
 
-/** How long a stopping process that shares its port sends its clients to the other processes, before it closes. */
+/**
+ * How long a stopping process that shares its port sends its clients to the other processes, before
+ * it closes.
+ */
 const DRAIN_MS = 2_000;
 
 /**
- * Stops a server when its requests are done. Bun closes idle connections at once, so that a client which reuses one
- * at that moment fails: with a shared port, clients are first asked to connect again (`health-plugin.ts`).
+ * Stops a server after its requests have ended. Bun closes idle connections at once, so a client
+ * that reuses one at that moment fails. With a shared port, clients are first asked to reconnect
+ * (`health-plugin.ts`).
  */
 export async function stopSite(
   server: { stop: () => Promise<void> } | null,

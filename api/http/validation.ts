@@ -11,15 +11,16 @@ const REQUEST_PARTS = ["body", "query", "params", "headers", "cookie"] as const;
 
 type RequestPart = (typeof REQUEST_PARTS)[number];
 
-/** The most characters of a client's field name that a message repeats. */
+/** Maximum characters of a client's field name that a message repeats. */
 const NAME_LENGTH_MAX = 100;
 
 type Hooks = Partial<Record<RequestPart | "response", unknown>>;
 
 /**
- * Makes every schema of the routes throw an {@link ApiError} instead of returning issues to the framework. Call it
- * before the first request, which compiles the routes. Throws for a schema that is not zod's, which the
- * framework would validate itself, and for a schema used for two parts, since its errors name the part.
+ * Makes every schema of the routes throw an {@link ApiError} instead of returning issues to the
+ * framework. Must be called before the first request, which compiles the routes. Throws for a
+ * schema that is not zod's, because the framework would validate it itself. Throws for a schema
+ * used for two parts, because its errors name the part.
  */
 export function installValidation(
   routes: readonly { method: string; path: string; hooks: Hooks }[],
@@ -58,14 +59,17 @@ export function installValidation(
   }
 }
 
-/** Validates a value that is judged on its own, such as one row of a list. Throws `invalid_request`. */
-export function judge<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+/** Validates a single value, such as one row of a list. Throws `invalid_request`. */
+export function validateValue<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
   const { data, error } = schema.safeParse(value, { error: describeIssue });
   if (error !== undefined) throw invalidRequest("body", error.issues);
   return data;
 }
 
-/** Names every invalid field and what it must be; repeats a field's name, but never a value. */
+/** Names every invalid field and its valid values; repeats a field's name, but never a value. */
 function invalidRequest(part: RequestPart, issues: readonly z.core.$ZodIssue[]): ApiError {
   const details = issues
     .slice(0, DETAILS_MAX)
@@ -95,7 +99,7 @@ function toDetails(part: RequestPart, issue: z.core.$ZodIssue): ErrorDetail[] {
 
 const REQUIRED = "is required";
 
-/** What a type is called in a message; others are called as zod calls them. */
+/** The names of types in messages; other types have zod's names. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: "text",
   number: "a number",
@@ -105,14 +109,17 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: "an object",
 };
 
-/** Words an issue so that it can follow "Invalid value for …:"; undefined keeps the schema's or zod's own message. */
+/**
+ * Describes an issue so that it can follow "Invalid value for …:"; undefined keeps the schema's or
+ * zod's own message.
+ */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) return REQUIRED;
       return `must be ${TYPE_NAMES[issue.expected] ?? issue.expected}`;
     case "invalid_value": {
-      // An omitted parameter with a list of values has no type of its own.
+      // An omitted parameter that allows a list of values reports no type of its own.
       if (issue.input === undefined) return REQUIRED;
       const values = issue.values.map(String);
       return `must be ${values.length === 1 ? "" : "one of "}${values.join(", ")}`;
@@ -139,7 +146,7 @@ function describeSize(origin: string, bound: "at least" | "at most", size: numbe
   return `must be ${bound} ${size}`;
 }
 
-/** A response that does not match its schema is our fault. Its values must not get into the log. */
+/** A response that does not match its schema is our fault. Its values must not reach the log. */
 function invalidResponse({ issues: [issue] }: z.ZodError): ApiError {
   const where = issue?.path.map(String).join(".");
   const cause = new Error(`The response does not match its schema: ${where}: ${issue?.message}`);

@@ -1,6 +1,7 @@
 /**
- * Encrypts stored results, so that the database alone does not reveal them: the key is derived from a secret that
- * only the client's request holds. AES-256-GCM under a key derived by HKDF-SHA256 (RFC 5869).
+ * Encrypts stored results, so that access to the database does not reveal them: the key is derived
+ * from a secret that only the client's request contains. AES-256-GCM under a key derived by
+ * HKDF-SHA256 (RFC 5869).
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 

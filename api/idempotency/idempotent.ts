@@ -1,6 +1,6 @@
 /**
- * Idempotency of creating requests: a retry with the same `Idempotency-Key` and the same body within 24 hours gets
- * the first response, and creates nothing.
+ * Idempotency of creating requests: a retry with the same `Idempotency-Key` and the same body
+ * within 24 hours gets the first response, and creates nothing.
  */
 import { createHash, createHmac } from "node:crypto";
 
@@ -10,7 +10,7 @@ import type { Principal } from "../http/principal.ts";
 import { decrypt, encrypt } from "./encryption.ts";
 import type { IdempotencyStore, StoredRequest } from "./sql.ts";
 
-/** Errors that depend on the time of the request, not on the request: a retry is executed again. */
+/** Errors that depend on the time rather than on the request: a retry is executed again. */
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set(["rate_limited", "quota_exceeded"]);
 
 /** A request that fails validation has no result: a corrected one may use the same key. */
@@ -48,8 +48,8 @@ export type Idempotent = ReturnType<typeof createIdempotent>;
 
 export function createIdempotent(store: IdempotencyStore) {
   /**
-   * Executes `work`, which gets the id of the resource to create, or replays its stored result. Throws
-   * `idempotency_conflict` and `idempotency_in_progress`.
+   * Executes `work`, which receives the id of the resource to create, or replays its stored result.
+   * Throws `idempotency_conflict` and `idempotency_in_progress`.
    */
   return async function idempotent<Body>(
     context: IdempotentRequest,
@@ -74,7 +74,7 @@ export function createIdempotent(store: IdempotencyStore) {
     if (lease.result === null) throw inProgress();
     const text = decrypt(passphrase, lease.result);
     if (text === undefined) throw conflict();
-    // We wrote it, for this very route: the hash covers method and path.
+    // This code wrote it for the same route: the hash covers method and path.
     const stored: StoredResult<Body> = JSON.parse(text);
     context.set.headers["idempotent-replayed"] = "true";
     if ("problem" in stored) {
@@ -97,7 +97,8 @@ export function createIdempotent(store: IdempotencyStore) {
       await save(result);
       return applyResult(context, result);
     } catch (error) {
-      // An error that a retry would meet again is stored as the result; after any other, a retry may succeed.
+      // Stores an error that a retry would meet again as the result; after any other error, a retry
+      // may succeed.
       if (error instanceof ApiError && INVALID.has(error.reason)) {
         await store.forget(request).catch(() => undefined);
       } else if (error instanceof ApiError && error.status < 500 && !RETRYABLE.has(error.reason)) {
@@ -124,7 +125,10 @@ function applyResult<Body>(
   return body;
 }
 
-/** Hashes the body under the client's key: a plain hash would help to guess a password in the body. */
+/**
+ * Hashes the body keyed with the client's secret: a plain hash would help to guess a password in
+ * the body.
+ */
 function hashRequest({ principal, request, body }: IdempotentRequest, key: string) {
   const { accountId, mode } = principal;
   const content = JSON.stringify([request.method, new URL(request.url).pathname, body]);

@@ -55,9 +55,9 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
     .get(
       "",
       async ({ call, query }) => {
-        const wanted = readListRequest(query, LIST);
-        const part = await keys.list(principalOf(call), wanted);
-        return listResponse(wanted, part, LIST, toKeyResponse);
+        const listRequest = readListRequest(query, LIST);
+        const part = await keys.list(principalOf(call), listRequest);
+        return listResponse(listRequest, part, LIST, toKeyResponse);
       },
       {
         access: { scope: "keys:read", limit: null, cost: 1 },

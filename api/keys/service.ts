@@ -31,10 +31,10 @@ export type NewApiKey = {
 /** The caller, an API key or a session, with the scopes it may grant. */
 export type Grantor = Omit<Principal, "plan">;
 
-/** A new key with its value, of which the database stores only a hash. */
+/** A new key with its value; the database stores only a hash of it. */
 export type CreatedKey = { row: KeyRow; key: string };
 
-/** The most keys of one mode that an operator's list contains. */
+/** Maximum keys of one mode in an operator's list. */
 const OPERATOR_LIST_MAX = 10_000;
 
 export type KeyService = ReturnType<typeof createKeyService>;
@@ -44,8 +44,8 @@ export function createKeyService({ sql }: { sql: Sql }) {
   const createAny = (key: NewApiKey): Promise<CreatedKey> => add(sql, key, null);
 
   /**
-   * Creates a key that has no more scopes than its grantor, and is valid for no longer. Throws `forbidden`,
-   * `invalid_request` and `quota_exceeded`.
+   * Creates a key. It has no more scopes than its grantor, and does not outlive it. Throws
+   * `forbidden`, `invalid_request` and `quota_exceeded`.
    */
   async function create(grantor: Grantor, body: CreateKeyBody): Promise<CreatedKey> {
     if ((body.type ?? grantor.mode) !== grantor.mode) {
@@ -83,15 +83,16 @@ export function createKeyService({ sql }: { sql: Sql }) {
       () => countKeys(sql, grantor),
     );
 
-  /** Revokes a key, from the next request on, for good. */
+  /** Revokes a key permanently, from the next request on. */
   async function revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
     const { id: found } = await get(grantor, id);
     await revokeKey(sql, found, 0);
   }
 
   /**
-   * Replaces a key by a new one with the same name and scopes, valid for no longer than the caller; the old key works
-   * for `graceSeconds` more. Throws `conflict` when another request replaces it at the same time.
+   * Replaces a key by a new one with the same name and scopes, which does not outlive the caller.
+   * The old key remains valid for `graceSeconds`. Throws `conflict` when another request replaces
+   * it at the same time.
    */
   async function rotate(
     grantor: Grantor,
@@ -173,7 +174,10 @@ function requireScopes(grantor: Grantor, scopes: readonly string[]): void {
   );
 }
 
-/** Adds a key, valid for no longer than the key `grantorId`; throws `not_found` when there is no such account. */
+/**
+ * Adds a key that does not outlive the key `grantorId`; throws `not_found` when there is no such
+ * account.
+ */
 async function add(
   sql: Sql | Transaction,
   key: NewApiKey,

@@ -13,8 +13,9 @@ type NewKeyRow = Pick<KeyRow, "id" | "account_id" | "name" | "mode" | "prefix" |
 };
 
 /**
- * Inserts a key; returns undefined when its account does not exist. The key is valid for no longer than the API key
- * `grantorId` that creates it, or until its own expiry when `grantorId` is null or a session.
+ * Inserts a key; returns undefined when its account does not exist. The key does not outlive the
+ * API key `grantorId` that creates it. If `grantorId` is null or a session, only its own expiry
+ * applies.
  */
 export async function insertKey(
   sql: Sql | Transaction,

@@ -1,7 +1,7 @@
 /**
- * Rate limits of unauthenticated requests, by the network they come from. They protect the service against
- * guessing and noise. A valid key is never rejected for other traffic of its network, which can be a whole
- * company, or all clients of a proxy that is not trusted.
+ * Rate limits of unauthenticated requests, by the network they come from. They protect the service
+ * against guessing and noise. A valid key is never rejected because of other traffic from its
+ * network, which can be a whole company, or all clients of a proxy that is not trusted.
  */
 import { addressGroups } from "../../shared/address-group.ts";
 import {
@@ -12,7 +12,10 @@ import {
 } from "../http/rate-limit.ts";
 import { createLocalLimit } from "./local-limit.ts";
 
-/** The most networks remembered; an attacker with more of them still meets the limits of whole sites. */
+/**
+ * Maximum networks remembered; an attacker with more of them is still subject to the limits of
+ * whole sites.
+ */
 const KEYS_MAX = 50_000;
 
 /** The limit of an IPv6 site (a /48), which holds many networks, as a multiple of one network's. */
@@ -78,10 +81,10 @@ function requireMostConstrained(windows: readonly LimitWindow[]): LimitWindow {
   return window;
 }
 
-/** Wrong tries at a password by one network: some for typing errors, and far too few to guess one. */
+/** Failed password attempts per network: some for typing errors, and far too few to guess one. */
 const PASSWORD_TRIES = { limit: 20, seconds: 900 };
 
-/** The limit of wrong tries at passwords of shared statistics. */
+/** The limit of failed password attempts on shared statistics. */
 export const createPasswordTryLimit = (): AddressLimit => createAddressLimit(PASSWORD_TRIES);
 
 /** The limit of requests without a valid key. */
@@ -89,8 +92,8 @@ export type AnonymousLimit = AddressLimit;
 export const createAnonymousLimit = (): AnonymousLimit => createAddressLimit(REQUESTS);
 
 /**
- * The limit of well-formed keys that do not exist, each of which costs a query. When it is exhausted, keys of the
- * network that were not verified recently are rejected without a query.
+ * The limit of well-formed keys that do not exist, each of which costs a query. When it is
+ * exhausted, the network's keys that were not recently verified are rejected without a query.
  */
 export type UnknownKeyLimit = AddressLimit;
 export const createUnknownKeyLimit = (): UnknownKeyLimit => createAddressLimit(REQUESTS);

@@ -16,21 +16,22 @@ export type ConsumeMany = ReturnType<typeof createConsumeMany>;
 export const createConsumeMany =
   (sql: Sql) =>
   /**
-   * Consumes `wanted` requests from the endpoint's window, or consumes none and throws `rate_limited`; sets the
-   * rate-limit headers either way. Throws `invalid_request` when `wanted` exceeds the window's limit.
+   * Consumes `requested` requests from the endpoint's window. When too few are left, consumes none
+   * and throws `rate_limited`. Sets the rate-limit headers either way. Throws `invalid_request` when
+   * `requested` exceeds the window's limit.
    */
   async (
     { call, set }: RateLimitContext,
     endpoint: EndpointLimit,
-    wanted: number,
+    requested: number,
   ): Promise<void> => {
-    const row = await consumeEndpoint(sql, principalOf(call), endpoint, wanted);
+    const row = await consumeEndpoint(sql, principalOf(call), endpoint, requested);
     const { granted, allowed: limit, seconds, spent: used, resets_ms: resetsAt, now_ms } = row;
-    if (wanted > limit) {
+    if (requested > limit) {
       throw new ApiError("invalid_request", `At most ${limit} at once: that is the limit.`);
     }
     const window = { name: endpoint, limit, seconds, used, resetsAt };
     const described = granted ? mostConstrained([...(call?.windows ?? []), window]) : window;
     if (described !== undefined) Object.assign(set.headers, rateLimitHeaders(described));
-    if (!granted) throw rateLimited(window, now_ms, wanted);
+    if (!granted) throw rateLimited(window, now_ms, requested);
   };

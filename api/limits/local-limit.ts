@@ -8,7 +8,10 @@ type LocalLimitOptions = {
   /** Requests that one key may make in `seconds`. */
   limit: number;
   seconds: number;
-  /** The most keys remembered; beyond that, the least recently seen key is forgotten and starts a new window. */
+  /**
+   * Maximum keys remembered; beyond that, the least recently seen key is dropped and starts a new
+   * window.
+   */
   keysMax: number;
 };
 

@@ -42,19 +42,19 @@ type EndpointConsumption = {
   now_ms: number;
 };
 
-/** Consumes `wanted` requests from an endpoint's window, or none when the window has too few left. */
+/** Consumes `requested` requests from an endpoint's window, or none when it has too few left. */
 export async function consumeEndpoint(
   sql: Sql,
   { accountId, mode }: AccountScope,
   endpoint: EndpointLimit,
-  wanted: number,
+  requested: number,
 ): Promise<EndpointConsumption> {
   const [row] = await sql<[EndpointConsumption]>`
-    select * from spend_endpoint(${accountId}, ${mode}, ${endpoint}, ${wanted})`;
+    select * from spend_endpoint(${accountId}, ${mode}, ${endpoint}, ${requested})`;
   return row;
 }
 
-/** Inserts a lease on a live stream, unless the account's quota of them is used up. */
+/** Inserts a lease on a live stream, unless the account's quota of streams is exhausted. */
 export async function insertLease(
   sql: Sql,
   id: Uuid,

@@ -18,7 +18,10 @@ const RENEW_MS = (LEASE_SECONDS * 1_000) / 3;
 export type StreamLeases = ReturnType<typeof createStreamLeases>;
 
 export function createStreamLeases({ sql, log }: { sql: Sql; log: Log }) {
-  /** The held leases: the callback for a lost lease, and until when it is certainly valid (`performance.now()`). */
+  /**
+   * The held leases: the callback for a lost lease, and the time (`performance.now()`) until which
+   * it is certainly valid.
+   */
   const held = new Map<Uuid, { onLost: () => void; until: number }>();
 
   async function renew(): Promise<void> {
@@ -33,7 +36,10 @@ export function createStreamLeases({ sql, log }: { sql: Sql; log: Log }) {
     }
   }
 
-  /** Ends the streams whose leases may expire before the next renewal, since another stream could replace them. */
+  /**
+   * Ends the streams whose leases may expire before the next renewal, because another stream could
+   * replace them.
+   */
   function loseUnrenewed(): void {
     const next = performance.now() + RENEW_MS;
     for (const [id, { until }] of held) if (until <= next) lose(id);
@@ -52,8 +58,9 @@ export function createStreamLeases({ sql, log }: { sql: Sql; log: Log }) {
 
   return {
     /**
-     * Acquires a lease for a stream and returns a function that releases it. Throws `quota_exceeded` when the
-     * account has as many streams as it may. Calls `onLost` when the lease is lost before it is released.
+     * Acquires a lease for a stream and returns a function that releases it. Throws
+     * `quota_exceeded` when the account's quota of streams is exhausted. Calls `onLost` when the
+     * lease is lost before it is released.
      */
     async acquire(scope: AccountScope, onLost: () => void): Promise<() => Promise<void>> {
       const id = newUuid();
@@ -71,5 +78,8 @@ export function createStreamLeases({ sql, log }: { sql: Sql; log: Log }) {
   };
 }
 
-/** The end of a lease that is written after this call (`performance.now()`): never later than PostgreSQL's. */
+/**
+ * The end of a lease that is written after this call (`performance.now()`): never later than
+ * PostgreSQL's.
+ */
 const endOfLease = (): number => performance.now() + LEASE_SECONDS * 1_000;

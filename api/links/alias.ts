@@ -14,13 +14,13 @@ export const generateAlias = (length: number): string =>
 /** Collisions of generated aliases after which the next ones get one character longer. */
 const COLLISIONS_BEFORE_LONGER = 3;
 
-/** The most collisions in a row. */
+/** Maximum collisions in a row. */
 export const COLLISIONS_MAX = 12;
 
-/** Characters more where case is ignored: 29^9 is about 1.5 × 10^13. */
+/** Additional characters where case is ignored: 29^9 is about 1.5 × 10^13. */
 const FOLDED_EXTRA_LENGTH = 2;
 
-/** The length of the next alias after so many collisions; longer where case is ignored. */
+/** The length of the next alias after this number of collisions; longer where case is ignored. */
 export const lengthAfter = (collisions: number, { folded }: { folded: boolean }): number =>
   GENERATED_LENGTH +
   (folded ? FOLDED_EXTRA_LENGTH : 0) +

@@ -1,4 +1,7 @@
-/** The transaction that updates and deletions share: lock the link, change it, enqueue and publish the change. */
+/**
+ * The transaction that updates and deletions share: lock the link, change it, enqueue and publish
+ * the change.
+ */
 import {
   type LinkMessage,
   type LinkRecord,
@@ -13,13 +16,13 @@ import type { LinkServiceDeps } from "./deps.ts";
 import type { LinkRow } from "./model.ts";
 import { insertOutboxEntry, lockLink } from "./sql.ts";
 
-/** A change in the outbox that still has to be published. */
+/** A change in the outbox that is not yet published. */
 type OutboxEntry = { message: LinkMessage; outboxId: number };
 
 /**
- * Runs `change` on a locked link, adds the records it returns to the outbox in the same transaction, and
- * publishes them after the commit. `propagated` is false when the feed was unreachable. Throws `not_found`, and what
- * `requireVersion` throws for the locked link.
+ * Runs `change` on a locked link, adds the records it returns to the outbox in the same
+ * transaction, and publishes them after the commit. `propagated` is false when the feed was
+ * unreachable. Throws `not_found`, and what `requireVersion` throws for the locked link.
  */
 export async function changeLink<Result>(
   { sql, feed }: Pick<LinkServiceDeps, "sql" | "feed">,
@@ -36,7 +39,7 @@ export async function changeLink<Result>(
     if (link === undefined) throw notFound("link");
     requireVersion(link.version);
     const { result, records } = await change(transaction, link);
-    // Another account may have the domain by now.
+    // Another account may own the domain by now.
     return { result, entries: await enqueueOutbox(transaction, link.served ? records : []) };
   });
   const published = await Promise.all(

@@ -22,12 +22,13 @@ import {
 /** A validated link, without its alias. */
 export type PreparedLink = Omit<NewLink, "alias">;
 
-/** As long as an alias can be. */
+/** An alias of maximum length. */
 const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
 
 /**
- * Creates a link and publishes it to the redirectors. The caller chooses the id, which makes the creation
- * idempotent. Throws `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request` or `rate_limited`.
+ * Creates a link and publishes it to the redirectors. The caller chooses the id, which makes the
+ * creation idempotent. Throws `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request` or
+ * `rate_limited`.
  */
 export async function createLink(
   deps: LinkServiceDeps,
@@ -49,7 +50,7 @@ export async function createLink(
     // An earlier attempt of the same request may have committed the link.
     const existing = await findLink(sql, owner, id);
     if (existing !== undefined) return { link: existing, propagated: false };
-    // The domain was removed after it was resolved: fails as an unverified domain.
+    // The domain was removed after it was resolved: report it as an unverified domain.
     if (isForeignKeyViolation(error)) await resolveDomain(deps, owner, body);
     throw toTaken(error, alias);
   }
@@ -104,7 +105,7 @@ export async function prepareLink(
     password_hash: await hashLinkPassword(deps.passwords, owner.accountId, body.password),
     created_at,
   };
-  // Judged here already, so that of many links only this one fails.
+  // Checked here, so that in a bulk request only this link fails.
   const problem = sizeProblem({ ...link, alias: body.alias ?? LONGEST_ALIAS });
   if (problem !== undefined) throw problem;
   return link;

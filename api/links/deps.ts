@@ -1,4 +1,4 @@
-/** What the operations on links share: their dependencies and their result. */
+/** Dependencies and results that the operations on links share. */
 import type { DomainService } from "../domains/service.ts";
 import type { LinkPublisher } from "../feed/link-publisher.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";

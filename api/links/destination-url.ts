@@ -37,7 +37,7 @@ function findHostProblem(
 ): string | undefined {
   const host = normalizeHost(url.hostname);
   const kind = classifyHost(host);
-  // Other services may run on the same private host, so there the port must match as well.
+  // A private host may run other services, so the port must match too.
   if (kind === "private" ? url.host === shortUrl.host : ownHosts.has(host)) return OWN_LINK;
   if (kind === "invalid") return "The URL's host must be a full domain name.";
   return kind === "public" || allowPrivate

@@ -23,14 +23,14 @@ const include = z.enum(["settings"]).optional();
 
 export type Include = z.output<typeof include>;
 
-/** What a response includes only when it is asked for. */
+/** Parts of a response that are included only on request. */
 export const includeQuery = z.object({
   include: include.meta({
     description: "`settings` adds `forward_query` and the UTM parameters.",
   }),
 });
 
-/** As {@link includeQuery}, of links that are created. */
+/** As {@link includeQuery}, for created links. */
 export const includeInCreatedQuery = z.object({
   include: include.meta({
     description:
@@ -124,20 +124,23 @@ export type LinkRow = Utm & {
   forward_query: boolean;
   tags: string[];
   external_id: string | null;
-  /** What decides beside the destination; null for most links. */
+  /** Settings beyond the destination; null for most links. */
   extras: LinkSettings | null;
   archived: boolean;
-  /** An operator has taken it down: as a single link in a row as stored, or in any way in one for a response. */
+  /**
+   * Taken down by an operator: in a stored row as a single link; in a row for a response also with
+   * its account or host.
+   */
   taken_down: boolean;
   /** Its domain ignores the case of aliases. */
   folded: boolean;
-  /** Whether it is published: its domain may have lost its proof. */
+  /** Whether it is published; false while its domain is unverified or has lost its proof. */
   served: boolean;
   version: number;
   created_at: Date;
   updated_at: Date;
   clicks: number;
   unique_clicks: number;
-  /** Clicks of the link's limit that are spent, for responses; absent while that is unknown. */
+  /** Used clicks of the link's click limit, for responses; absent while unknown. */
   spent_clicks?: number;
 };

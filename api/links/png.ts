@@ -10,8 +10,8 @@ const NO_FILTER = 0;
 const compress = promisify(deflate);
 
 /**
- * Draws a square image, `edge` pixels wide, of `cells` × `cells` squares; calls `isDark` once per square.
- * Compresses on a thread of its own, not on the event loop.
+ * Draws a square image, `edge` pixels wide, of `cells` × `cells` squares; calls `isDark` once per
+ * square. Compresses on a separate thread, not on the event loop.
  */
 export async function drawPng(
   edge: number,

@@ -1,4 +1,4 @@
-/** Tells hosts on the public internet from those of private networks. */
+/** Distinguishes hosts on the public internet from those of private networks. */
 import { isIP } from "node:net";
 
 import ipaddr from "ipaddr.js";
@@ -8,9 +8,10 @@ const NAME_LENGTH_MAX = 253;
 const LABEL_LENGTH_MAX = 63;
 
 /**
- * Suffixes of names that never resolve on the public internet, and may within a private network: from the IANA registry of
- * special-use domain names, ICANN's `internal` (cloud providers have metadata services there), RFC 6762 appendix G, and
- * Kubernetes' `svc`. `example` is left out: it is for documentation, and leads nowhere anywhere.
+ * Suffixes of names that never resolve on the public internet, but may within a private network:
+ * from the IANA registry of special-use domain names, ICANN's `internal` (cloud providers have
+ * metadata services there), RFC 6762 appendix G, and Kubernetes' `svc`. `example` is not listed: it
+ * is for documentation, and resolves nowhere.
  */
 const PRIVATE_SUFFIXES = [
   "localhost",
@@ -30,7 +31,10 @@ const PRIVATE_SUFFIXES = [
   "alt",
 ];
 
-/** Public domains of which each name resolves to the address that it spells, or to that of the visitor's own machine. */
+/**
+ * Public domains whose names resolve to the address that they spell, or to the visitor's own
+ * machine.
+ */
 const ADDRESS_DOMAINS = ["nip.io", "sslip.io", "xip.io", "traefik.me", "localtest.me", "lvh.me"];
 
 /** The only block of which IANA has allocated global unicast addresses (IPv6 address space registry). */

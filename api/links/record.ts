@@ -23,13 +23,13 @@ export const shortLinkOf = (
   link: Pick<LinkRow, "domain_host" | "alias" | "folded">,
 ): { domain: string; alias: string } => ({ domain: feedDomain(link), alias: feedAlias(link) });
 
-/** The name of a short link, as locks on it have it. */
+/** The name of a short link, as locks use it. */
 export const nameOf = (link: Pick<LinkRow, "domain_host" | "alias" | "folded">): string =>
   `${feedDomain(link)}/${feedAlias(link)}`;
 
 /**
- * The feed record of a link, without its version. Throws `invalid_request` when the extras make it larger than a message
- * of the feed.
+ * The feed record of a link, without its version. Throws `invalid_request` when its settings make
+ * it larger than a feed message may be.
  */
 export function toRecord(link: NewLink): RecordDraft {
   const problem = sizeProblem(link);
@@ -37,7 +37,7 @@ export function toRecord(link: NewLink): RecordDraft {
   return draftOf(link);
 }
 
-/** Why the record of a link is larger than a message of the feed; undefined if it is not. */
+/** Why the record of a link exceeds the size of a feed message; undefined if it does not. */
 export function sizeProblem(link: NewLink): ApiError | undefined {
   if (link.extras === null) return undefined;
   const { length } = encodeLinkRecord({ ...draftOf(link), version: 0 });
@@ -67,7 +67,8 @@ function draftOf(link: NewLink): RecordDraft {
   const { host_changed_at } = link.extras ?? {};
   if (host_changed_at !== undefined) draft.host_changed_at = Date.parse(host_changed_at);
   const takedown = link.taken_down ? { taken_down: true as const } : undefined;
-  // Also without members: PostgreSQL refuses a record without extras for a link that has settings.
+  // Also sets empty extras: PostgreSQL rejects a record without extras for a link that has
+  // settings.
   const settings = link.extras && toExtras(link.extras, { ...link, clicks: link.clicks ?? 0 });
   return settings || takedown ? { ...draft, extras: { ...takedown, ...settings } } : draft;
 }

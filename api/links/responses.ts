@@ -1,4 +1,4 @@
-/** Links as responses show them: base fields first, further ones when they are on, or asked for. */
+/** Links in responses: base fields first; further fields if they are set, or on request. */
 import * as z from "zod";
 
 import { encodeId } from "../../shared/ids.ts";
@@ -37,7 +37,7 @@ const details = {
 
 const utmSetting = z.string().nullable().optional();
 
-/** Settings that can be written, which a link has only with `include=settings`. */
+/** Writable settings, which a link contains only with `include=settings`. */
 const querySettings = {
   forward_query: z.boolean().optional(),
   utm_source: utmSetting,
@@ -49,7 +49,7 @@ const querySettings = {
 
 const baseLink = z.object({ ...named, ...dated, ...labels });
 
-/** A link that was created: with the settings that are on, and the rest only with `include=settings`. */
+/** A created link: with the settings that are set; the others only with `include=settings`. */
 export const createdLink = baseLink
   .extend(z.object(details).partial().shape)
   .extend({ ...querySettings, ...settingsResponse })
@@ -69,7 +69,7 @@ export const fullLink = z
   })
   .meta({ id: "FullLink" });
 
-/** A link of a list, which has more than the base fields only with `include=settings`. */
+/** A link in a list, which has only the base fields without `include=settings`. */
 const listedLink = baseLink
   .extend(z.object({ ...details, ...querySettings, ...settingsResponse }).partial().shape)
   .meta({ id: "ListedLink" });
@@ -154,6 +154,6 @@ export function linkEtag(row: LinkRow): string {
   return toEtag(row.version, row.clicks, row.unique_clicks, ...others);
 }
 
-/** Says that a change is committed, but not with the redirectors yet. */
+/** Marks a response whose change is committed but may not have reached the redirectors yet. */
 export const propagationHeaders = (propagated: boolean): Record<string, string> =>
   propagated ? {} : { "x-propagation": "pending" };

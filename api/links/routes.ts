@@ -136,9 +136,9 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
       "",
       async ({ call, query }) => {
         const name = listName(query);
-        const wanted = readListRequest(query, name);
-        const part = await links.list(principalOf(call), query, wanted);
-        return listResponse(wanted, part, name, (row) =>
+        const listRequest = readListRequest(query, name);
+        const part = await links.list(principalOf(call), query, listRequest);
+        return listResponse(listRequest, part, name, (row) =>
           toListedLink(row, shortUrl, query.include),
         );
       },

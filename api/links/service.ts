@@ -1,4 +1,4 @@
-/** The operations on links. Of HTTP it knows only the errors that clients receive. */
+/** The operations on links. Independent of HTTP except for the errors that clients receive. */
 import type { Uuid } from "../../shared/ids.ts";
 import type { ReadSpentClicks } from "../feed/spent-clicks.ts";
 import { ApiError, notFound } from "../http/errors.ts";
@@ -34,7 +34,9 @@ import {
 import { updateLink } from "./update-link.ts";
 import { upsertLink } from "./upsert-link.ts";
 
-/** Links that tags and domains can select for analytics: their ids are sent to ClickHouse. */
+/**
+ * Maximum links that tags and domains can select for analytics: their ids are sent to ClickHouse.
+ */
 const SELECTED_LINKS_MAX = 100_000;
 
 /** PostgreSQL rejects NUL, and no tag contains a control character. */
@@ -44,28 +46,28 @@ export type LinkService = ReturnType<typeof createLinkService>;
 
 export function createLinkService(
   deps: LinkServiceDeps & {
-    /** How many clicks of a link's limit are spent. */
+    /** Reads the number of used clicks of a link's click limit. */
     readSpentClicks: ReadSpentClicks;
   },
 ) {
   const { sql, readSpentClicks } = deps;
   const readTakedowns = createTakedownReader(sql);
 
-  /** Adds what is spent of the link's limit, if it has one. */
+  /** Adds the number of used clicks, if the link has a limit. */
   async function withSpentClicks(row: LinkRow): Promise<LinkRow> {
     const ledger = row.extras?.ledger;
     const spent = ledger === undefined ? undefined : await readSpentClicks(ledger);
     return spent === undefined ? row : { ...row, spent_clicks: spent };
   }
 
-  /** Says of a link whether it is taken down with its account or a host. */
+  /** Sets whether a link is taken down with its account or host. */
   async function withTakedown(row: LinkRow): Promise<LinkRow> {
     const covers = await readTakedowns();
     if (covers === undefined || row.taken_down || !covers(toRecord(row))) return row;
     return { ...row, taken_down: true };
   }
 
-  /** Adds to a link what its row does not say. */
+  /** Adds values to a link that its row does not contain. */
   const complete = async (row: LinkRow): Promise<LinkRow> =>
     await withSpentClicks(await withTakedown(row));
 
@@ -81,7 +83,10 @@ export function createLinkService(
     return await complete(row);
   }
 
-  /** Returns the part of the owner's matching links that is asked for; by page with the number of all matches. */
+  /**
+   * Returns the requested part of the owner's matching links; by page with the number of all
+   * matches.
+   */
   async function list(
     owner: AccountScope,
     query: ListLinksQuery,
@@ -116,7 +121,7 @@ export function createLinkService(
     return await get(owner, found?.ids[0]);
   }
 
-  /** Creation times (Unix milliseconds) of those of the links that belong to the owner. */
+  /** Creation times (Unix milliseconds) of the owner's links among these ids. */
   async function getCreationTimes(
     owner: AccountScope,
     ids: readonly Uuid[],
@@ -133,7 +138,10 @@ export function createLinkService(
   const { shortUrl, ownHosts } = deps.destinationRules;
   const isOwnHost = (host: string): boolean => host === shortUrl.host || ownHosts.has(host);
 
-  /** Ids of the owner's links with these tags, and on these hosts, in lower case. Throws `invalid_request` beyond {@link SELECTED_LINKS_MAX}. */
+  /**
+   * Ids of the owner's links that have these tags and are on these hosts, in lower case. Throws
+   * `invalid_request` beyond {@link SELECTED_LINKS_MAX}.
+   */
   async function findIds(
     owner: AccountScope,
     { tags, domains }: { tags?: readonly string[]; domains?: readonly string[] },
@@ -156,7 +164,7 @@ export function createLinkService(
     );
   }
 
-  /** Tags and domains of those of the links that still exist and belong to the owner. */
+  /** Tags and domains of the owner's existing links among these ids. */
   async function getProperties(
     owner: AccountScope,
     ids: readonly Uuid[],
@@ -165,7 +173,7 @@ export function createLinkService(
     return new Map(rows.map(({ id, tags, host }) => [id, { tags, domain: host ?? shortUrl.host }]));
   }
 
-  /** Short URLs and titles of those of the links that still exist and belong to the owner. */
+  /** Short URLs and titles of the owner's existing links among these ids. */
   async function getNames(
     owner: AccountScope,
     ids: readonly Uuid[],
@@ -184,7 +192,10 @@ export function createLinkService(
     list,
     findIds,
     getNames,
-    /** Throws `invalid_request`, naming `param`, for a host, in lower case, that no link of the owner can have. */
+    /**
+     * Throws `invalid_request`, naming `param`, for a host, in lower case, that no link of the
+     * owner can have.
+     */
     requireKnownDomains: (owner: AccountScope, hosts: readonly string[], param: string) =>
       requireKnownDomains(
         { domains: deps.domains, isOwnHost, ownHost: shortUrl.host },
@@ -200,7 +211,7 @@ export function createLinkService(
     getFirstCreationTime,
     /** Creates many links: see `bulk/create.ts`. */
     async createMany(owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) {
-      // Of a new link no click is spent.
+      // A new link has no used clicks.
       return await eachLink(await createLinks(deps, owner, firstId, rows), withTakedown);
     },
     /** Changes many links: see `bulk/update.ts`. */
@@ -233,7 +244,7 @@ export function createLinkService(
       id: Uuid | undefined,
       requireVersion?: RequireVersion,
     ): Promise<{ propagated: boolean }> => deleteLink(deps, owner, id, requireVersion),
-    /** Explains where a request for a link would lead; throws `not_found`. */
+    /** Explains where a request for a link would be redirected; throws `not_found`. */
     explain: async (
       owner: AccountScope,
       id: Uuid | undefined,

@@ -1,9 +1,10 @@
-/** The sites that a link leads to. */
+/** The sites that a link redirects to. */
 import type { LinkRow } from "./model.ts";
 
 /**
- * What decides which site each visitor gets to: hosts, and where there are several also who gets to which. Of two states of
- * a link it is deeply equal if nobody gets to another site.
+ * The values that determine the site each visitor reaches: the hosts and, if there are several,
+ * which visitors reach which. The values of two states of a link are deeply equal if every visitor
+ * reaches the same site.
  */
 export function sitesOf({ target_url, extras }: Pick<LinkRow, "target_url" | "extras">) {
   const own = hostOf(target_url);

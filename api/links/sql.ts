@@ -7,7 +7,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
 
 export type NewLink = Omit<LinkRow, "version" | "updated_at" | "clicks" | "unique_clicks"> & {
-  /** Clicks counted so far; absent for a link that is created. */
+  /** Clicks counted so far; absent for a new link. */
   clicks?: number;
 };
 
@@ -22,11 +22,11 @@ const jsonOf = (sql: Sql | Transaction, { extras }: Pick<LinkRow, "extras">) =>
   extras === null ? null : sql.json(extras);
 
 /**
- * Inserts a link with its counters and its outbox row; returns the link's version and the outbox row's id.
- * Locks the alias before it assigns the version, so that of two successive links under one alias the later
- * one has the higher version. Consumes the daily quota after taking that lock, so that all creations lock
- * in the same order. A taken alias violates `links_alias_key`. Throws `rate_limited` when the quota is
- * exhausted; a failed insert consumes no quota.
+ * Inserts a link with its counters and its outbox row; returns the link's version and the outbox
+ * row's id. Locks the alias before it assigns the version, so that of two successive links under
+ * one alias the later one has the higher version. Consumes the daily quota after taking that lock,
+ * so that all creations lock in the same order. A taken alias violates `links_alias_key`. Throws
+ * `rate_limited` when the quota is exhausted; a failed insert consumes no quota.
  */
 export async function insertLink(
   sql: Sql,
@@ -157,8 +157,8 @@ export async function deleteLinkRow(transaction: Transaction, id: Uuid): Promise
 }
 
 /**
- * Adds a record to the outbox, and returns the row's id. One that is `due` is as old as those that relays publish at their
- * next poll: for processes that cannot publish it themselves.
+ * Adds a record to the outbox, and returns the row's id. A `due` record is dated back so that
+ * relays publish it at their next poll: for processes that cannot publish it themselves.
  */
 export async function insertOutboxEntry(
   transaction: Transaction,
@@ -204,7 +204,7 @@ export async function setTakenDown(
   return Number(row.version);
 }
 
-/** Creation times of those of the links that belong to the owner, by primary key. */
+/** Creation times of the owner's links among these ids, by primary key. */
 export async function findCreationTimes(
   sql: Sql,
   owner: AccountScope,
@@ -215,11 +215,11 @@ export async function findCreationTimes(
      where id = any (${[...ids]}::uuid[]) and account_id = ${owner.accountId} and mode = ${owner.mode}`;
 }
 
-/** Links that have one of the tags, and lie on one of the domains. */
+/** Selects links that have one of the tags and are on one of the domains. */
 export type LinkProperties = {
-  /** Undefined for any tags. */
+  /** undefined: any tags. */
   tags?: readonly string[];
-  /** Hosts, null for the service's own domain; undefined for any domain. */
+  /** Hosts, null for the service's own domain; undefined: any domain. */
   domains?: readonly (string | null)[];
 };
 
@@ -240,7 +240,7 @@ export async function findLinkIds(
   return rows.map(({ id }) => id);
 }
 
-/** Tags and domain (null for the service's own) of those of the links that belong to the owner. */
+/** Tags and domain (null for the service's own) of the owner's links among these ids. */
 export async function findLinkProperties(
   sql: Sql,
   { accountId, mode }: AccountScope,
@@ -252,7 +252,7 @@ export async function findLinkProperties(
      where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
 }
 
-/** What names those of the links that belong to the owner, by primary key. */
+/** Names of the owner's links among these ids, by primary key. */
 export async function findLinkNames(
   sql: Sql,
   { accountId, mode }: AccountScope,
@@ -285,7 +285,7 @@ export async function findLinksInOrder(
      order by array_position(${[...ids]}::uuid[], link.id)`;
 }
 
-/** Links that are taken down one by one, of all accounts. */
+/** Links that were taken down individually, of all accounts. */
 export const listTakenDown = async (sql: Sql): Promise<{ alias: string; host: string | null }[]> =>
   await sql<{ alias: string; host: string | null }[]>`
     select link.alias, domain.host

@@ -1,4 +1,4 @@
-/** Takes single links down, and lifts that: an operator's command. */
+/** Takes down and restores single links, on an operator's command. */
 import { DEFAULT_DOMAIN, toMessage } from "../../shared/contracts/link-record.ts";
 import type { Sql } from "../postgres.ts";
 import { nameOf, shortLinkOf, toRecord } from "./record.ts";
@@ -11,9 +11,9 @@ import {
 } from "./sql.ts";
 
 /**
- * Takes down the link with an alias on a domain ({@link DEFAULT_DOMAIN} or a host), or lifts that. Returns the link's name
- * and the id of its record in the outbox, which every relay publishes at its next poll; undefined when there is no such
- * link.
+ * Takes down or restores the link with an alias on a domain ({@link DEFAULT_DOMAIN} or a host).
+ * Returns the link's name and the id of its outbox record, which every relay publishes at its next
+ * poll; undefined when there is no such link.
  */
 export async function takeLinkDown(
   sql: Sql,
@@ -33,6 +33,9 @@ export async function takeLinkDown(
   });
 }
 
-/** Links that are taken down one by one, of all accounts; `host` is null on the service's own domain. */
+/**
+ * Links that were taken down individually, of all accounts; `host` is null on the service's own
+ * domain.
+ */
 export const findTakenDown = async (sql: Sql): Promise<{ alias: string; host: string | null }[]> =>
   await listTakenDown(sql);

@@ -63,10 +63,16 @@ export async function updateLink(
   return { link: result, propagated };
 }
 
-/** A validated change of a link: columns to set, and settings, which are merged with those that it has. */
+/**
+ * A validated change of a link: columns to set, and settings, which are merged with its current
+ * ones.
+ */
 export type LinkChanges = { columns: Partial<LinkRow>; settings: SettingsChange };
 
-/** The link after a change. Notes when it led somebody to another site than before, which the page about the link shows. */
+/**
+ * The link after a change. Records when the change sends a visitor to a different site, which the
+ * link's about page shows.
+ */
 export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
   const extras = changeSettings(old.extras, settings, old.clicks);
   const changed: LinkRow = { ...old, ...columns, extras };
@@ -75,7 +81,7 @@ export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): 
     : { ...changed, extras: { ...extras, host_changed_at: new Date().toISOString() } };
 }
 
-/** Validates the body and returns what to change. */
+/** Validates the body and returns the changes. */
 export async function prepareChanges(
   deps: LinkServiceDeps,
   { accountId }: AccountScope,

@@ -9,7 +9,7 @@ import type { UpsertLinkBody } from "./model.ts";
 import { findExternalLink } from "./sql.ts";
 import { updateLink } from "./update-link.ts";
 
-/** Attempts while others create and delete the link at the same time. */
+/** Maximum attempts while other requests create and delete the link concurrently. */
 const ATTEMPTS_MAX = 5;
 
 type Upsert = {
@@ -18,7 +18,7 @@ type Upsert = {
   requireVersion: RequireVersion;
   /** Whether only an existing link may be changed. */
   mustExist: boolean;
-  /** Consumes what creating a link consumes; throws `rate_limited`. */
+  /** Consumes the quota of creating a link; throws `rate_limited`. */
   beforeCreation: () => Promise<void>;
 };
 
@@ -36,7 +36,7 @@ export async function upsertLink(
     try {
       if (existing === undefined) {
         if (mustExist) throw new ApiError("precondition_failed", "There is no such link.");
-        // Another attempt has consumed it already.
+        // An earlier attempt has already consumed it.
         if (attempt === 0) await beforeCreation();
         const link = { ...body, external_id: externalId };
         return { ...(await createLink(deps, owner, newUuid(), link)), created: true };

@@ -57,7 +57,9 @@ export const linkTakenDown = (): ApiError =>
     "An operator has taken the link down. It can be neither deleted nor renamed.",
   );
 
-/** The error of a client for a violated constraint of links; any other error stays as it is. */
+/**
+ * Converts a violated constraint of links to the client's error; returns any other error unchanged.
+ */
 export function toTaken(error: unknown, alias: string | null | undefined): unknown {
   if (isAliasTaken(error)) return aliasTaken(alias ?? "");
   return isUniqueViolation(error, "links_external_id_key") ? externalIdTaken() : error;

@@ -7,7 +7,10 @@ import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts
 
 const INTERVAL_MS = 60_000;
 
-/** Starts the cleanup in the background and returns a function that stops it. Several processes may clean up at once. */
+/**
+ * Starts the cleanup in the background and returns a function that stops it. Several processes may
+ * clean up concurrently.
+ */
 export function startExpiredRowCleanup(sql: Sql, log: Log): () => void {
   const timer = setInterval(() => {
     deleteExpiredRows(sql).catch((error: unknown) =>

@@ -41,8 +41,9 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
   }
 
   /**
-   * Makes a user a member and consumes the invitation, unless that fails. It is consumed first, so that it is good for one
-   * user and one password: of two concurrent uses of a token one throws `not_found`.
+   * Makes a user a member and consumes the invitation; restores it if that fails. Consumes it
+   * first, so that it works for one user and one password: of two concurrent uses of a token one
+   * throws `not_found`.
    */
   async function consume(
     invitation: InvitationRow,
@@ -69,8 +70,9 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
   }
 
   /**
-   * Whether the invited person must sign in to accept: as the verified user of the address, or as the member that the
-   * account has with it. An unverified user elsewhere may be anybody, and keeps nobody out.
+   * Whether the invited person must sign in to accept: as the verified user of the address, or as
+   * the account's member with that address. An unverified user of another account does not prove
+   * ownership of the address, so it blocks nobody.
    */
   const mustSignIn = async ({ account_id, email }: InvitationRow): Promise<boolean> =>
     (await users.hasVerified(email)) || (await hasMember(sql, account_id, email));
@@ -147,8 +149,9 @@ export function createMemberService({ sql, users }: MemberServiceDeps) {
     },
 
     /**
-     * Accepts the invitation for the signed-in user, or for a new user with the name and password in the body, who may
-     * also be an invited one with this password. Throws `forbidden` when the invitation is for another user.
+     * Accepts the invitation for the signed-in user, or for a user with the name and password in
+     * the body: a new one, or an invited one with this password. Throws `forbidden` when the
+     * invitation is for another user.
      */
     async accept(token: string, user: User | undefined, body: AcceptBody) {
       const invitation = await getInvitation(token);

@@ -107,7 +107,7 @@ export async function insertInvitation(sql: Transaction, row: NewInvitation): Pr
     values (${row.id}, ${row.account_id}, ${row.email}, ${row.role}, ${row.token_hash}, ${row.expires_at})`;
 }
 
-/** Inserts an invitation again, as it was. */
+/** Restores an invitation unchanged. */
 export async function restoreInvitation(
   sql: Sql,
   row: InvitationRow,

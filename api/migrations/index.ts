@@ -1,4 +1,7 @@
-/** The schema of PostgreSQL, step by step. Steps are only ever added: an applied one never changes. */
+/**
+ * The schema of PostgreSQL as a list of migrations. Migrations are only added: an applied one never
+ * changes.
+ */
 import type { Migration } from "../../shared/migrations.ts";
 import accounts from "./0001_accounts.sql" with { type: "text" };
 import authorize from "./0002_authorize.sql" with { type: "text" };
@@ -20,7 +23,9 @@ import fillLinks from "./0019_fill_links.sql" with { type: "text" };
 import addressesOfUsers from "./0020_addresses_of_users.sql" with { type: "text" };
 import linkFeedStreams from "./0021_link_feed_streams.sql" with { type: "text" };
 
-/** A step whose statements run one by one, for those that PostgreSQL refuses in a transaction. */
+/**
+ * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
+ */
 export type PostgresMigration = Migration & { concurrent?: true };
 
 export const migrations: readonly PostgresMigration[] = [

@@ -8,13 +8,13 @@ import { migrations, type PostgresMigration } from "./index.ts";
 
 const { PostgresError } = postgres;
 
-/** Any number will do, as long as nothing else in the database locks it. */
+/** An arbitrary number that nothing else in the database locks. */
 const MIGRATION_LOCK = 7_408_221;
 const LOCK_RETRY_MS = 200;
 
 /**
- * The longest a migration waits for the lock of a table. All later statements on the table queue behind one that
- * waits, so it gives up soon and tries again, between the requests.
+ * Maximum time that a migration waits for a table lock. All later statements on the table queue
+ * behind it, so it gives up soon and retries, which lets requests through.
  */
 const LOCK_TIMEOUT_MS = 2_000;
 const LOCK_ATTEMPTS_MAX = 30;
@@ -24,14 +24,13 @@ const LOCK_ATTEMPT_DELAY_MS = 1_000;
 const LOCK_NOT_AVAILABLE = "55P03";
 
 /**
- * Applies the steps that are missing, each in a transaction of its own but for those that cannot be.
- * Runs one at a time, however many processes start; throws when an applied step no longer reads as
- * it did.
+ * Applies the missing migrations, each in its own transaction except those that cannot run in one.
+ * Only one process at a time applies them. Throws when an applied migration has changed.
  */
 export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
   const connection = await sql.reserve();
   try {
-    // Building an index takes as long as it takes.
+    // Building an index has no time limit.
     await connection`set statement_timeout = 0`;
     await connection.unsafe(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await lock(connection);
@@ -74,7 +73,7 @@ async function retryOnLock(
   }
 }
 
-/** Waits by asking again: a statement that waited would hold up every concurrent index build. */
+/** Polls for the lock: a waiting statement would block every concurrent index build. */
 async function lock(connection: ReservedSql): Promise<void> {
   for (;;) {
     const [row] = await connection<[{ locked: boolean }]>`
@@ -96,7 +95,9 @@ async function applyWhole(connection: ReservedSql, migration: PostgresMigration)
   }
 }
 
-/** The statements must bear being run again: whatever cuts this off, the next start begins anew. */
+/**
+ * The statements must be repeatable: after an interruption, the next start runs all of them again.
+ */
 async function applyOneByOne(connection: ReservedSql, migration: PostgresMigration): Promise<void> {
   for (const statement of migration.text.split(/;\s*$/m)) {
     if (statement.trim() !== "") await connection.unsafe(statement).simple();

@@ -1,6 +1,7 @@
 /**
- * The addresses of the installation in the OpenAPI document. Its texts and examples name placeholders, which an installation
- * replaces: nobody may be told to send a key to another site.
+ * The installation's addresses in the OpenAPI document. Its texts and examples contain
+ * placeholders, which an installation replaces, so that no text tells a client to send a key to
+ * another site.
  */
 
 export type Addresses = {
@@ -10,7 +11,9 @@ export type Addresses = {
   shortUrl: string;
 };
 
-/** What stands for the addresses in texts and examples: a domain that nobody can have (RFC 2606). */
+/**
+ * Placeholders for the addresses in texts and examples: a domain that nobody can own (RFC 2606).
+ */
 export const PLACEHOLDERS = {
   apiUrl: "https://api.example.com",
   shortUrl: "https://short.example.com",
@@ -18,12 +21,17 @@ export const PLACEHOLDERS = {
 
 const SHORT_HOST = new URL(PLACEHOLDERS.shortUrl).host;
 
-/** For an installation that does not know its own address: a request says who sent it, not where the API is. */
+/**
+ * For an installation without a configured API URL: the Host header of a request is not
+ * trustworthy.
+ */
 const UNKNOWN_API_URL = "$API_URL";
 const UNKNOWN_API_NOTE =
   "`$API_URL` is the address of this site: what your browser shows before `/docs`.\n\n```sh";
 
-/** Replaces the placeholder in the guide. Its commands work as they are, or once the variable is set. */
+/**
+ * Replaces the placeholder in the guide. Its commands work unchanged, or after the variable is set.
+ */
 export const addressGuide = (guide: string, { apiUrl }: Addresses): string =>
   apiUrl === undefined
     ? guide.replace("```sh", UNKNOWN_API_NOTE).replaceAll(PLACEHOLDERS.apiUrl, UNKNOWN_API_URL)

@@ -1,11 +1,11 @@
-/** Files of the reference: compressed and hashed when first asked for, then served from memory. */
+/** Files of the reference: compressed and hashed on the first request, then served from memory. */
 import { acceptsGzip } from "../http/compression.ts";
 import { isNotModified } from "../http/etag.ts";
 import { addVary } from "../http/vary.ts";
 
 type Prepared = { etag: string; plain: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> };
 
-/** Sends a file to a client, or says that it has it already. */
+/** Sends a file to a client, or 304 if the client's copy is current. */
 export type SendAsset = (
   request: Request,
   set: { status?: number | string; headers: Record<string, string | number> },

@@ -1,4 +1,4 @@
-/** Adds the written descriptions and examples of `prose` to fields and parameters that have none of their own. */
+/** Adds the descriptions and examples of `prose` to fields and parameters that have none. */
 import { FIELDS } from "./prose/fields.ts";
 import { PARAMETERS } from "./prose/parameters.ts";
 import { REQUEST_EXAMPLES } from "./prose/request-examples.ts";
@@ -13,7 +13,7 @@ export function describeSchema(name: string, schema: SchemaObject): void {
   describeFields(name, schema);
 }
 
-/** Describes the fields of a schema; those of objects inside of it have the same prose. */
+/** Describes the fields of a schema; nested objects use the same prose. */
 function describeFields(name: string, schema: SchemaObject): void {
   for (const [field, child] of Object.entries(schema.properties ?? {})) {
     addProse(child, FIELDS[`${name}.${field}`] ?? FIELDS[field]);
@@ -37,12 +37,12 @@ function addProse(schema: SchemaObject, prose: Prose | undefined): void {
   else if (example !== undefined) schema.examples ??= [example];
 }
 
-/** An example that follows from the schema itself. */
+/** Derives an example from the schema itself. */
 function deriveExample(schema: SchemaObject): unknown {
   return schema.default ?? schema.const ?? schema.enum?.[0];
 }
 
-/** Objects and lists of objects have the examples of their fields. */
+/** Objects and lists of objects get their examples from their fields. */
 const isPlain = ({ $ref, type, items }: SchemaObject): boolean =>
   $ref === undefined &&
   type !== "object" &&
@@ -50,7 +50,7 @@ const isPlain = ({ $ref, type, items }: SchemaObject): boolean =>
   items?.$ref === undefined &&
   items?.anyOf === undefined;
 
-/** Describes the parameters of an operation, and gives its body an example. */
+/** Describes the parameters of an operation, and adds an example to its body. */
 export function describeRequest({
   operationId,
   parameters = [],
@@ -70,6 +70,6 @@ function describeParameter(parameter: ParameterObject, prose: Prose | undefined)
   if (schema === undefined) return;
   addProse(schema, prose);
   parameter.description ??= schema.description ?? "";
-  // Once is enough.
+  // The parameter has the same description.
   delete schema.description;
 }

@@ -57,7 +57,7 @@ export function createOpenApiDocument(
       responses: errorResponseComponents(),
     },
   });
-  // The same JSON, described by the part of OpenAPI's types that the refinement needs.
+  // The same JSON, typed by the part of OpenAPI that the refinement needs.
   refineDocument(document as unknown as DocumentObject);
   return addressDocument(document, addresses);
 }

@@ -1,4 +1,4 @@
-/** The page that `doc_url` of an error names: every code, when it occurs, and its status. */
+/** The page that an error's `doc_url` links to: every code, when it occurs, and its status. */
 import { ERRORS } from "../http/errors.ts";
 
 const toCode = (text: string): string => text.replaceAll(/`([^`]+)`/g, "<code>$1</code>");

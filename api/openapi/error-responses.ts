@@ -21,7 +21,7 @@ const NAMES: Readonly<Record<string, string>> = {
   503: "ServiceUnavailable",
 };
 
-/** Statuses after which a client may retry, and is told when. */
+/** Statuses after which a client may retry; the response says when. */
 const RETRYABLE = new Set(["409", "429", "503"]);
 
 const nameOf = (status: string): string => NAMES[status] ?? `Status${status}`;
@@ -57,7 +57,7 @@ const describeCodes = (codes: readonly ErrorCode[]): string =>
 
 /** The components for all statuses of errors that an operation can return. */
 export const errorResponseComponents = (): Record<string, ZodOpenApiResponseObject> => {
-  // No operation that exists returns 405.
+  // 405 is never returned by an existing operation.
   const codes = ERROR_CODES.filter((code) => code !== "method_not_allowed");
   return Object.fromEntries(
     [...Map.groupBy(codes, (code) => String(statusOf(code)))].map(([status, group]) => [

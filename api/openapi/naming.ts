@@ -1,6 +1,6 @@
 /**
- * Names the schemas of a document, so that generated clients have types with names and a schema is documented once.
- * A schema that several places share gets one name, by its content.
+ * Names the schemas of a document, so that generated clients have named types and each schema is
+ * documented once. Equal schemas share one name.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -12,7 +12,7 @@ import {
   visitSchema,
 } from "./schema-object.ts";
 
-/** Names of bodies, by operation; others are named after their operation. */
+/** Names of bodies, by operation; the others are named after their operation. */
 const RESPONSES: Readonly<Record<string, string>> = {
   listLinks: "LinkList",
   deleteLink: "Confirmation",
@@ -52,7 +52,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   unlockSharedStatistics: "SharePassword",
 };
 
-/** Names of objects inside of others, by the field that has them, or whose list has them. */
+/** Names of nested objects, by the field that contains them or a list of them. */
 const FIELDS: Readonly<Record<string, string>> = {
   pagination: "Pagination",
   summary: "ClickTotals",
@@ -69,11 +69,11 @@ const FIELDS: Readonly<Record<string, string>> = {
   details: "ErrorDetail",
 };
 
-/** Moves the schemas of bodies, and named objects inside of them, into the components of the document. */
+/** Moves the schemas of bodies, and named objects within them, into the document's components. */
 export function nameSchemas(document: DocumentObject): void {
   const { schemas } = document.components;
   for (const operation of listOperations(document)) nameBodies(operation, schemas);
-  // A copy, since objects that get a name are added to the components meanwhile.
+  // Iterates over a copy, because named objects are added to the components meanwhile.
   for (const schema of Object.values({ ...schemas })) {
     visitSchema(schema, ({ properties = {} }) => {
       for (const [field, child] of Object.entries(properties)) nameField(field, child, schemas);
@@ -115,7 +115,10 @@ function nameField(
   }
 }
 
-/** Adds a schema to the components and returns a reference; keeps one in place whose name another one has. */
+/**
+ * Adds a schema to the components and returns a reference. Keeps a schema in place if another one
+ * has its name.
+ */
 function moveSchema(
   name: string,
   schema: SchemaObject,

@@ -1,4 +1,4 @@
-/** OpenAPI descriptions of the responses that are not JSON, for which routes have no schema. */
+/** OpenAPI descriptions of non-JSON responses, for which routes have no schema. */
 import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
@@ -6,7 +6,10 @@ const binary = (contentMediaType: string) => ({
   schema: { type: "string" as const, contentMediaType },
 });
 
-/** The JSON in `data` of an event. OpenAPI 3.1 cannot say that of a stream, so the schema is an extension's. */
+/**
+ * The JSON in an event's `data`. OpenAPI 3.1 cannot describe the events of a stream, so an
+ * extension contains the schema.
+ */
 export const clickEvent = z
   .object({
     time: z.iso.datetime(),

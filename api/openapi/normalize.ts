@@ -1,4 +1,4 @@
-/** Writes what zod generates as people and generators expect it. */
+/** Rewrites zod's output in the form that readers and generators expect. */
 import { isDeepStrictEqual } from "node:util";
 
 import { ERROR_CODES } from "../http/errors.ts";
@@ -9,22 +9,22 @@ const INT32_MAX = 2 ** 31 - 1;
 /** Changes a schema in place. */
 export function normalizeSchema(schema: SchemaObject): void {
   mergeNull(schema);
-  // Without bounds of our own, zod gives those of JavaScript. Nothing that the API counts is negative.
+  // Without our own bounds, zod writes those of JavaScript. The API has no negative counts.
   if (schema.type === "integer") {
     if (schema.minimum === Number.MIN_SAFE_INTEGER) schema.minimum = 0;
     schema.format = (schema.maximum ?? Infinity) <= INT32_MAX ? "int32" : "int64";
   }
-  // New codes may be added, so that clients must expect others.
+  // New codes may be added, so clients must accept unknown ones.
   if (isDeepStrictEqual(schema.enum, ERROR_CODES)) {
     delete schema.enum;
     schema["x-extensible-enum"] = ERROR_CODES;
   }
-  // The format says the same in one word.
+  // The format implies the pattern.
   if (schema.format === "date-time") delete schema.pattern;
   if (schema.const !== undefined && schema.type === undefined) schema.type = typeof schema.const;
 }
 
-/** `anyOf: [X, null]` becomes X with null among its types. */
+/** Converts `anyOf: [X, null]` to X with null among its types. */
 function mergeNull(schema: SchemaObject): void {
   const [first, second, ...others] = schema.anyOf ?? [];
   if (second?.type !== "null" || others.length > 0) return;

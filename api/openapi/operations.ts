@@ -75,7 +75,7 @@ export function describeOperation(route: Route): ZodOpenApiOperationObject {
     ...(summary === undefined ? {} : { summary }),
     ...(tags === undefined ? {} : { tags }),
     description: [description, describeScope(security)].filter(Boolean).join("\n\n"),
-    // The scope is in the description: tools expect the scopes of OAuth here.
+    // The description contains the scope: tools expect OAuth scopes here.
     security: security.map(() => ({ apiKey: [] })),
     requestParams: {
       ...(params === undefined ? {} : { path: params }),
@@ -144,7 +144,7 @@ function listErrorCodes({ method, hooks: { body, query, params, detail } }: Rout
   const [rule] = detail.security;
   if (rule !== undefined) codes.push("unauthorized", "key_revoked");
   if ((rule?.["apiKey"]?.length ?? 0) > 0) codes.push("forbidden");
-  // PUT creates what does not exist.
+  // PUT creates a missing resource.
   const namesResource = params !== undefined && method !== "PUT";
   if (namesResource || query?.shape["link_id"] !== undefined) codes.push("not_found");
   if (body !== undefined) codes.push("payload_too_large", "unsupported_media_type");

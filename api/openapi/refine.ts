@@ -46,7 +46,7 @@ function openResponses(document: DocumentObject): void {
   }
 }
 
-/** Refers to a named schema wherever its content is repeated. */
+/** Replaces repeated content by a reference to the named schema. */
 function shareEqual(schemas: Record<string, SchemaObject>): void {
   const named = Object.entries(schemas);
   const refer = (schema: SchemaObject): SchemaObject => {

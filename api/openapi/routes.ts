@@ -28,7 +28,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Operations are folded, and schemas are not rendered before they are opened: the page is there sooner. */
+/** Collapses operations and renders schemas only when opened: the page loads faster. */
 const START_SCRIPT = `SwaggerUIBundle({
   url: "/v1/openapi.json",
   dom_id: "#reference",

@@ -56,7 +56,7 @@ export type DocumentObject = {
 export const listOperations = (document: DocumentObject): OperationObject[] =>
   Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
-/** The schemas directly inside of a schema. */
+/** The direct subschemas of a schema. */
 const childrenOf = (schema: SchemaObject): SchemaObject[] => [
   ...Object.values(schema.properties ?? {}),
   ...(schema.items === undefined ? [] : [schema.items]),
@@ -66,7 +66,7 @@ const childrenOf = (schema: SchemaObject): SchemaObject[] => [
   ...(typeof schema.additionalProperties === "object" ? [schema.additionalProperties] : []),
 ];
 
-/** Calls `visit` for a schema after all schemas inside of it. */
+/** Calls `visit` for a schema after all its subschemas. */
 export function visitSchema(schema: SchemaObject, visit: (schema: SchemaObject) => void): void {
   for (const child of childrenOf(schema)) visitSchema(child, visit);
   visit(schema);
@@ -78,7 +78,7 @@ export const schemasOf = (body: { content?: Record<string, Media> } | undefined)
     schema === undefined ? [] : [schema],
   );
 
-/** Every schema of a document that is not inside of another one. */
+/** All top-level schemas of a document. */
 export const listRootSchemas = (document: DocumentObject): SchemaObject[] => [
   ...Object.values(document.components.schemas),
   ...listOperations(document).flatMap(({ parameters = [], requestBody, responses }) => [

@@ -1,15 +1,15 @@
 /**
- * A bounded queue of costly jobs in two lanes. The urgent lane has priority and may use every slot; the fair lane
- * leaves one slot free for it and serves its keys round-robin, so that a key with many jobs delays another
- * key by at most one of them, besides those already running.
+ * A bounded queue of costly jobs in two lanes. The urgent lane has priority and may use every slot.
+ * The fair lane leaves one slot free for it and serves its keys round-robin. So a key with many
+ * jobs delays another key by at most one of them, besides those already running.
  */
 
 export type FairQueueBounds = {
-  /** Jobs that run at a time; the fair lane uses one slot less, but at least one. */
+  /** Maximum concurrent jobs; the fair lane uses one slot less, but at least one. */
   slots: number;
   urgentWaitingMax: number;
   fairWaitingMax: number;
-  /** The most waiting jobs of one key. */
+  /** Maximum waiting jobs of one key. */
   fairWaitingPerKeyMax: number;
 };
 
@@ -40,7 +40,7 @@ export function createFairQueue(bounds: FairQueueBounds, full: () => Error): Fai
     if (turn === undefined) return undefined;
     const [key, jobs] = turn;
     const job = jobs.shift();
-    // Moves the key behind the others, or removes it.
+    // Moves the key to the end, or removes it.
     fair.delete(key);
     if (jobs.length > 0) fair.set(key, jobs);
     fairWaiting--;

@@ -11,10 +11,13 @@ import { createFairQueue, type FairQueueBounds } from "./fair-queue.ts";
 /** OWASP's parameters for argon2id (Password Storage Cheat Sheet: 19 MiB, 2 passes). */
 const ARGON2ID = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-/** The most concurrent hashes, on all cores but one, which is for requests; 8 take 152 MiB. */
+/**
+ * Maximum concurrent hashes, on all cores except one, which is reserved for requests; 8 take 152
+ * MiB.
+ */
 const HASHES_RUNNING_MAX = 8;
 
-/** Seconds after which a client may retry: by then a full queue is half empty. */
+/** Seconds after which a client may retry: by then a full queue has shrunk to half. */
 const RETRY_AFTER_SECONDS = 5;
 
 const BOUNDS: FairQueueBounds = {
@@ -23,7 +26,7 @@ const BOUNDS: FairQueueBounds = {
   urgentWaitingMax: 128,
   // About 8 seconds of work for one slot, well within a client's timeout of 30.
   fairWaitingMax: 128,
-  // Half of it, so that no account can fill the queue; enough for eight bulk requests at once.
+  // Half of the queue, so that no account can fill it; enough for eight bulk requests at once.
   fairWaitingPerKeyMax: 64,
 };
 
@@ -42,7 +45,7 @@ export function createPasswordHashing(bounds = BOUNDS) {
     /** Hashes a link's password by Argon2id, in PHC format; accounts take turns. */
     hashForLink: (accountId: Uuid, password: string): Promise<string> =>
       queue.fair(accountId, () => hash(password)),
-    /** Checks a password that visitors of an account enter; accounts take turns. */
+    /** Checks a password entered by a visitor of an account; accounts take turns. */
     verifyForAccount: (accountId: Uuid, password: string, hashed: string): Promise<boolean> =>
       queue.fair(accountId, () => Bun.password.verify(password, hashed)),
     /** Hashes a user's password by Argon2id, in PHC format; has priority over those of links. */

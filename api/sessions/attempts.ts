@@ -1,9 +1,9 @@
 /**
- * Limits on password attempts, shared by all API processes. From a browser that the user has signed in from
- * before, only that browser's own attempts count, so that guesses made elsewhere do not lock the user out. From
- * anywhere else, attempts count by network, by site and by e-mail address: first those from the network in
- * question, so that one network cannot exhaust the user's limit, then those from everywhere. The keys of
- * the windows are stored only as keyed hashes.
+ * Limits on password attempts, shared by all API processes. In a browser from which the user has
+ * signed in before, only that browser's attempts count, so that guesses made elsewhere do not lock
+ * the user out. Elsewhere, attempts count by network, by site and by e-mail address. The address's
+ * attempts from this network are checked before those from everywhere, so that one network cannot
+ * exhaust the user's limit. The keys of the windows are stored only as keyed hashes.
  */
 import { createHmac } from "node:crypto";
 
@@ -57,11 +57,11 @@ export function createAttempts(sql: Sql, secret: string) {
       for (const window of listWindows(attempt)) await consume(window);
     },
 
-    /** Gives the attempt back after a correct password: this client has not been guessing. */
+    /** Refunds the attempt after a correct password: this client has not been guessing. */
     async refund(attempt: Attempt): Promise<void> {
       for (const window of listWindows(attempt)) {
         const key = hashKey(window);
-        // Shared windows also count the attempts of other users: they get back only this one.
+        // Shared windows also count other users' attempts, so only this attempt is refunded there.
         await (SHARED.has(window[0]) ? refundAttempt(sql, key) : deleteAttempts(sql, key));
       }
     },

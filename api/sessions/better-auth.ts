@@ -12,10 +12,13 @@ import type { Sql } from "../postgres.ts";
 /** A session expires after a week without a request. */
 const SESSION_SECONDS = 7 * 86_400;
 
-/** Characters of the user agent that are stored with a session, to name the device in the list of devices. */
+/**
+ * Maximum stored characters of a session's user agent, which names the device in the list of
+ * devices.
+ */
 const USER_AGENT_LENGTH_MAX = 512;
 
-/** How often a session in use is extended, which writes it. */
+/** How often a session in use is extended, which writes it to the database. */
 const EXTENDED_EVERY_SECONDS = 86_400;
 
 const times = { createdAt: "created_at", updatedAt: "updated_at" };
@@ -37,7 +40,8 @@ export const openAuthLibrary = (
     database: { dialect: new PostgresJSDialect({ postgres: sql }), type: "postgres" },
     emailAndPassword: {
       enabled: true,
-      // Users are created only by this process, for an operator or an invitation: nobody signs up.
+      // Users are created only by this process, for an operator or an invitation; there is no
+      // sign-up.
       autoSignIn: false,
       minPasswordLength: PASSWORD_LENGTH.min,
       maxPasswordLength: PASSWORD_LENGTH.max,

@@ -5,18 +5,21 @@ import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
 import { ApiError } from "../http/errors.ts";
 
 /**
- * The most characters judged: the time grows with the cube of their number, to 25 ms in the worst case for 24.
- * A password whose start is strong is strong as a whole.
+ * Maximum characters evaluated: the time grows with the cube of their number, up to 25 ms for 24. A
+ * password with a strong prefix is strong as a whole.
  */
 const JUDGED_LENGTH_MAX = 24;
 
 /** Scores are 0 to 4; below 2, fewer than a million guesses are enough. */
 const SCORE_MIN = 2;
 
-/** Throws `invalid_request` for a password that is easy to guess, also for somebody who knows `words` about its user. */
+/**
+ * Throws `invalid_request` for a password that is easy to guess, including for someone who knows
+ * `words` about its user.
+ */
 export type RequireStrongPassword = (password: string, words: readonly string[]) => void;
 
-/** Loads the dictionary, which takes a tenth of a second: call it once, at the start of a process. */
+/** Loads the dictionary, which takes a tenth of a second: call it once, at process start. */
 export function createPasswordStrength(): RequireStrongPassword {
   const zxcvbn = new ZxcvbnFactory({
     dictionary,

@@ -106,7 +106,7 @@ function requireSession(call: Call | undefined): Session {
   return call.session;
 }
 
-/** Passes only the cookie and the browser's name on to the library. */
+/** Passes only the cookie and the browser's name to the library. */
 function clientInfo(call: Call | undefined, request: Request): ClientInfo {
   const headers = new Headers();
   for (const name of ["cookie", "user-agent"]) {

@@ -44,14 +44,16 @@ export function createSessionService({
     return { id: found.session.id, user: toUser(found.user) };
   }
 
-  /** The names to try for an e-mail address: several invited users may have it. */
+  /** The login names to try for an e-mail address: several invited users may share it. */
   async function listLogins(email: string): Promise<string[]> {
     const users = await listUsersOfAddress(sql, email);
-    // For an address that nobody has, the library takes as long as for a wrong password.
+    // For an unknown address, the library takes as long as for a wrong password.
     return users.length === 0 ? [email] : users.map(({ login }) => login);
   }
 
-  /** Signs in as the first of the users whose password this is; throws the library's error when it is nobody's. */
+  /**
+   * Signs in as the first user with this password; throws the library's error when there is none.
+   */
   async function signInOneOf(
     [login = "", ...others]: string[],
     password: string,
@@ -69,7 +71,7 @@ export function createSessionService({
   return {
     find,
 
-    /** Like `find`, and extends a session that was not extended for a day. */
+    /** Like `find`; extends a session that has not been extended for a day. */
     async refresh(headers: Headers): Promise<{ session: Session; cookies: string[] }> {
       const { response, headers: set } = await translateErrors(
         library.api.getSession({ headers, returnHeaders: true }),
@@ -155,7 +157,9 @@ const toUser = ({ id, email, name, address }: LibraryUser): User => ({
 
 export const notSignedIn = (): ApiError => new ApiError("unauthorized", "Sign in first.");
 
-/** Replaces the library's errors: a failure of its own by `unavailable`, a rejection by `toError`. */
+/**
+ * Replaces the library's errors: an internal failure by `unavailable`, a rejection by `toError`.
+ */
 async function translateErrors<T>(result: Promise<T>, toError?: () => ApiError): Promise<T> {
   try {
     return await result;

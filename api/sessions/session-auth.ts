@@ -13,16 +13,16 @@ import { createLocalLimit } from "../limits/local-limit.ts";
 import type { SessionService } from "./service.ts";
 
 /**
- * Requests of one session per minute. The plan's rate limits are for the API; a page of the dashboard sends a
- * dozen requests, and an import hundreds.
+ * Requests of one session per minute. The plan's rate limits apply to the API only; a page of the
+ * dashboard sends a dozen requests, and an import hundreds.
  */
 const SESSION_LIMIT = { name: "session", limit: 1_200, seconds: 60, keysMax: 50_000 };
 
-/** Routes of an account as a whole have no mode in their path. */
+/** Routes of a whole account have no mode in their path. */
 const ACCOUNT_PATH_FORM =
   /^\/api\/(?<account>[^/]+)\/(?<mode>live|test|members|invitations)(?:\/|$)/;
 
-/** A user's membership of an account; `barred` when an operator has suspended the account. */
+/** A user's membership of an account; `barred` means that an operator has suspended the account. */
 type Membership = { role: Role; plan: string; barred: boolean };
 
 type SessionAuthDeps = {
@@ -31,7 +31,9 @@ type SessionAuthDeps = {
   anonymousLimit: AnonymousLimit;
 };
 
-/** Throws `unauthorized`, `forbidden`, `rate_limited`, and `not_found` for accounts of others. */
+/**
+ * Throws `unauthorized`, `forbidden`, `rate_limited`, and `not_found` for other users' accounts.
+ */
 export function createSessionAuth({
   sessions,
   findMembership,

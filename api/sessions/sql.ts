@@ -30,7 +30,7 @@ export async function findUserByEmail(sql: Sql, email: string): Promise<Uuid | u
   return row?.id;
 }
 
-/** Users of an address whose password is compared; an account adds one by an invitation. */
+/** Users per e-mail address whose passwords are compared; an account can add one by invitation. */
 const USERS_OF_ADDRESS_MAX = 8;
 
 type UserOfAddress = {
@@ -51,7 +51,10 @@ export const listUsersOfAddress = (sql: Sql, email: string): Promise<UserOfAddre
      order by u.email_verified desc, exists (select 1 from members m where m.user_id = u.id) desc, u.created_at, u.id
      limit ${USERS_OF_ADDRESS_MAX}`;
 
-/** Makes room for another user of an address; the unverified one that has it keeps password, sessions and memberships. */
+/**
+ * Frees an e-mail address for another user. The unverified user that has it keeps password,
+ * sessions and memberships.
+ */
 export async function releaseAddress(sql: Sql, email: string): Promise<void> {
   await sql`
     update users set address = email, email = id::text || '@users.invalid'
@@ -93,8 +96,8 @@ export const listUsers = (sql: Sql) =>
 type AttemptWindow = { used: number; resets_ms: number; now_ms: number };
 
 /**
- * Consumes an attempt from the window of a key, and opens the window if it is closed. Beyond `limit` it counts
- * one more, so that `used > limit` means that the attempt is not granted.
+ * Consumes an attempt from the window of a key, and opens the window if it is closed. Beyond
+ * `limit` it counts one more, so `used > limit` means that the attempt was rejected.
  */
 export async function consumeAttempt(
   sql: Sql,
@@ -114,12 +117,12 @@ export async function consumeAttempt(
   return row;
 }
 
-/** Gives one attempt back to the window of a key. */
+/** Refunds one attempt to the window of a key. */
 export async function refundAttempt(sql: Sql, key: Buffer): Promise<void> {
   await sql`update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${key}`;
 }
 
-/** Deletes the window of a key, and so gives all its attempts back. */
+/** Deletes the window of a key, which refunds all its attempts. */
 export async function deleteAttempts(sql: Sql, key: Buffer): Promise<void> {
   await sql`delete from sign_in_windows where key = ${key}`;
 }

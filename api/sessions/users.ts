@@ -30,8 +30,9 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
   const findByEmail = (email: string): Promise<Uuid | undefined> => findUserByEmail(sql, email);
 
   /**
-   * Creates a user. An unverified user of the address makes room and remains. Throws `invalid_request` when the address
-   * belongs to a verified user, or the password is too weak.
+   * Creates a user. An unverified user of the address gives it up but remains. Throws
+   * `invalid_request` when the address belongs to a verified user, or when the password is too
+   * weak.
    */
   async function create({ email, name, password }: NewUser): Promise<Uuid> {
     requireStrongPassword(password, [email, name]);
@@ -39,8 +40,8 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
     const body = { email: email.toLowerCase(), name, password };
     const created = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
     const found = await findByEmail(email);
-    // For a known address the library responds as if it had created a user, so as not to reveal who is
-    // registered; of two concurrent creations one fails.
+    // For a known address the library responds as if it had created a user, so as not to reveal who
+    // is registered; of two concurrent creations one fails.
     if (found !== undefined && found !== parseUserId(created)) {
       throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
     }
@@ -48,7 +49,7 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
     return found;
   }
 
-  /** Finds the unverified user of an address whose password this is. */
+  /** Finds the unverified user of an address who has this password. */
   async function findByPassword(email: string, password: string): Promise<Uuid | undefined> {
     const context = await library.$context;
     for (const { id, email_verified, password_hash } of await listUsersOfAddress(sql, email)) {
@@ -68,18 +69,19 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
     },
 
     /**
-     * Finds the invited user of an address by their password, or creates one; throws as `create`. A password that is too
-     * weak for a new user is not compared, and one that is compared in vain is the new user's.
+     * Finds the invited user of an address by password, or creates one; throws as `create`. A
+     * password that is too weak for a new user is not compared; one that matches nobody becomes the
+     * new user's.
      */
     async findOrCreate(user: NewUser): Promise<Uuid> {
       requireStrongPassword(user.password, [user.email, user.name]);
       return (await findByPassword(user.email, user.password)) ?? (await create(user));
     },
 
-    /** Records that the e-mail address belongs to the user, on an operator's word. */
+    /** Records that the e-mail address belongs to the user, as an operator confirms. */
     markVerified: (id: Uuid): Promise<void> => markEmailVerified(sql, id),
 
-    /** Whether the e-mail address is verified to be the user's; an invitation verifies nothing. */
+    /** Whether the user's e-mail address is verified; an invitation does not verify it. */
     isVerified: (id: Uuid): Promise<boolean> => isEmailVerified(sql, id),
 
     /** Sets a new password and ends every session. Returns false when there is no such user; throws as `create`. */

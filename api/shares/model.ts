@@ -12,7 +12,7 @@ import {
 } from "../../shared/contracts/share-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
-import { completeFrom, figures } from "../analytics/model.ts";
+import { completeFrom, rangeCounts } from "../analytics/model.ts";
 import { timezoneField } from "../analytics/period-parameters.ts";
 import { listOf } from "../http/pagination.ts";
 
@@ -65,7 +65,7 @@ export const newShareResponse = shareResponse
 
 export const shareListResponse = listOf(shareResponse).meta({ id: "ShareList" });
 
-/** What can be changed of a share. */
+/** The changeable fields of a share. */
 export type ShareFields = {
   name: string | null;
   password_hash: string | null;
@@ -96,7 +96,9 @@ export const toShareResponse = (row: ShareRow): z.output<typeof shareResponse> =
   updated_at: row.updated_at.toISOString(),
 });
 
-/** No filters: a reader sees what was chosen, and few different questions can be asked. */
+/**
+ * No filters: a reader sees the owner's selection, and the number of different queries stays small.
+ */
 export const sharedQuery = z.object({ period: z.enum(PERIODS).optional() });
 
 export type SharedQuery = z.output<typeof sharedQuery>;
@@ -117,7 +119,7 @@ export const sharedResponse = z
     short_url: z.string().nullable(),
     period: z.string(),
     timezone: z.string(),
-    ...figures,
+    ...rangeCounts,
     breakdowns: z.array(
       z.object({
         by: z.string(),

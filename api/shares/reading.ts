@@ -1,4 +1,4 @@
-/** Reads shared statistics, for people without an account. */
+/** Reads shared statistics, for readers without an account. */
 import { LRUCache } from "lru-cache";
 
 import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
@@ -27,18 +27,24 @@ type SharedServiceDeps = {
 export type SharedService = ReturnType<typeof createSharedService>;
 
 /** A share, with its owner. */
-type Shared = ShareRow & AccountScope;
+type OwnedShare = ShareRow & AccountScope;
 
-/** Rows of each breakdown. */
+/** Maximum rows of each breakdown. */
 const ROWS_MAX = 10;
 
-/** How long figures are served again: a page that many open costs one set of queries a minute in each process. */
+/**
+ * How long statistics are served from the cache: a page with many readers costs one set of queries
+ * per minute and process.
+ */
 const FRESH_MS = 60_000;
 
-/** Figures kept, of about 10 KB each. */
+/** Maximum cached statistics, about 10 KB each. */
 const FIGURES_MAX = 500;
 
-/** Figures that are read at once for everybody: fewer than the queries of ClickHouse, so that accounts keep their share. */
+/**
+ * Maximum concurrent reads for all readers: fewer than ClickHouse's queries, so that accounts keep
+ * their share.
+ */
 const READS = { running: 2, waiting: 32, waitMs: 5_000 };
 
 export function createSharedService(deps: SharedServiceDeps) {
@@ -46,21 +52,24 @@ export function createSharedService(deps: SharedServiceDeps) {
   const limit = createConcurrencyLimit(READS, () =>
     unavailable(new Error("Too many shared statistics are being read.")),
   );
-  const figures = new LRUCache<string, Promise<SharedStatistics>>({
+  const cached = new LRUCache<string, Promise<SharedStatistics>>({
     max: FIGURES_MAX,
     ttl: FRESH_MS,
   });
   const tries = createPasswordTryLimit();
 
-  /** Finds the share of a token; throws `not_found`, also for one that was revoked or has expired. */
-  async function find(token: string): Promise<Shared> {
+  /** Finds the share of a token; throws `not_found`, also for a revoked or expired one. */
+  async function find(token: string): Promise<OwnedShare> {
     const hash = parseToken(token);
     const share = hash === undefined ? undefined : await findSharedBy(sql, hash);
     if (share === undefined) throw notFound("share");
     return share;
   }
 
-  /** Grants access to whoever knows the password, for an hour. Throws as {@link find}, `forbidden` and `rate_limited`. */
+  /**
+   * Grants access for an hour with the correct password. Throws as {@link find}, `forbidden` and
+   * `rate_limited`.
+   */
   async function unlock(
     token: string,
     password: string,
@@ -71,7 +80,7 @@ export function createSharedService(deps: SharedServiceDeps) {
     if (password_hash === null) {
       throw new ApiError("invalid_request", "These statistics have no password.");
     }
-    // The headers of the response are about the address's requests.
+    // The response's headers describe the address's requests, not these attempts.
     if (tries.exhausted(address)) tries.enforce(address, {});
     if (!(await passwords.verifyForAccount(share.accountId, password, password_hash))) {
       tries.consume(address);
@@ -81,8 +90,8 @@ export function createSharedService(deps: SharedServiceDeps) {
   }
 
   /**
-   * Returns what a share shows, at most a minute old. Throws as {@link find}, and `unauthorized` without the access that its
-   * password grants.
+   * Returns a share's statistics, at most a minute old. Throws as {@link find}, and `unauthorized`
+   * without the access that its password grants.
    */
   async function read(
     token: string,
@@ -98,16 +107,19 @@ export function createSharedService(deps: SharedServiceDeps) {
       throw new ApiError("unauthorized", "These statistics need a password.");
     }
     const key = `${share.id} ${share.updated_at.getTime()} ${query.period ?? ""}`;
-    const known = figures.get(key);
+    const known = cached.get(key);
     if (known !== undefined) return await known;
-    const reading = limit(() => readFigures(share, query));
-    figures.set(key, reading);
-    // What failed is read again by the next request.
-    reading.catch(() => figures.delete(key));
+    const reading = limit(() => readStatistics(share, query));
+    cached.set(key, reading);
+    // After a failure, the next request reads again.
+    reading.catch(() => cached.delete(key));
     return await reading;
   }
 
-  async function readFigures(share: Shared, { period }: SharedQuery): Promise<SharedStatistics> {
+  async function readStatistics(
+    share: OwnedShare,
+    { period }: SharedQuery,
+  ): Promise<SharedStatistics> {
     const { link_id, name, timezone } = share;
     const owner = { accountId: share.accountId, mode: share.mode };
     const dimensions = COLUMN_FILTERS.filter((name) => share.breakdowns.includes(name));

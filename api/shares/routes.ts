@@ -1,4 +1,4 @@
-/** Routes of `/v1/shares`: what owners do with their shares. */
+/** Routes of `/v1/shares`: owners manage their shares. */
 import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
@@ -31,7 +31,7 @@ const SECRET = { secret: true };
 /** Names the list in its cursors. */
 const LIST = "shares";
 
-/** What the service requires beside the scope of the route. */
+/** The requirement that the service checks, besides the route's scope. */
 const NEEDS_READER =
   "Nobody can share what they may not read: `analytics:read` is required as well, and `links:read` for a share of one link.";
 
@@ -76,9 +76,9 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
     .get(
       "",
       async ({ call, query }) => {
-        const wanted = readListRequest(query, LIST);
-        const part = await shares.list(principalOf(call), wanted);
-        return listResponse(wanted, part, LIST, toShareResponse);
+        const listRequest = readListRequest(query, LIST);
+        const part = await shares.list(principalOf(call), listRequest);
+        return listResponse(listRequest, part, LIST, toShareResponse);
       },
       {
         access: READ_ACCESS,

@@ -29,11 +29,11 @@ type ShareServiceDeps = {
 
 export type ShareService = ReturnType<typeof createShareService>;
 
-/** Shares of an account and mode: far more than people manage by hand. */
+/** Maximum shares of an account and mode: far more than people manage by hand. */
 const SHARES_MAX = 1_000;
 
-/** Who makes or changes a share. */
-type Sharer = AccountScope & Pick<Principal, "scopes">;
+/** The caller who creates or changes a share. */
+type ShareCaller = AccountScope & Pick<Principal, "scopes">;
 
 const DEFAULTS: ShareFields = {
   name: null,
@@ -45,7 +45,10 @@ const DEFAULTS: ShareFields = {
 };
 
 export function createShareService({ sql, links, passwords }: ShareServiceDeps) {
-  /** Converts the fields of a request. Throws `invalid_request`, and `unavailable` when too many passwords wait. */
+  /**
+   * Converts the fields of a request. Throws `invalid_request`, and `unavailable` when too many
+   * passwords wait.
+   */
   async function prepareFields(
     { accountId }: AccountScope,
     { name, breakdowns, timezone, password, embed_origins, expires_at }: UpdateShareBody,
@@ -64,11 +67,12 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
   }
 
   /**
-   * Shares the statistics of a link, or of all links without one; only this returns the token. Throws `forbidden` to who may
-   * not read what is shared, `not_found`, `invalid_request` and `quota_exceeded`.
+   * Shares the statistics of a link, or of all links without one. Only this function returns the
+   * token. Throws `forbidden` to a caller who may not read the shared data, `not_found`,
+   * `invalid_request` and `quota_exceeded`.
    */
   async function create(
-    owner: Sharer,
+    owner: ShareCaller,
     id: Uuid,
     { link_id, ...body }: CreateShareBody,
   ): Promise<{ row: ShareRow; token: string }> {
@@ -95,9 +99,12 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     return requireShare(id === undefined ? undefined : await findShare(sql, owner, id));
   }
 
-  /** Changes what a body has; throws as {@link get}, `forbidden` as {@link create}, and `invalid_request`. */
+  /**
+   * Changes the fields in the body; throws as {@link get}, `forbidden` as {@link create}, and
+   * `invalid_request`.
+   */
   async function update(
-    owner: Sharer,
+    owner: ShareCaller,
     id: Uuid | undefined,
     body: UpdateShareBody,
   ): Promise<ShareRow> {
@@ -108,7 +115,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     return requireShare(await updateShare(sql, owner, row.id, change));
   }
 
-  /** Revokes a share, from the next request on, for good; throws as {@link get}. */
+  /** Revokes a share permanently, from the next request on; throws as {@link get}. */
   async function revoke(owner: AccountScope, id: Uuid | undefined): Promise<void> {
     if (id === undefined || !(await deleteShare(sql, owner, id))) throw notFound("share");
   }
@@ -128,8 +135,11 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
   };
 }
 
-/** Throws `forbidden` unless the caller may read what a share shows: statistics, and of a link its short URL. */
-function requireReader({ scopes }: Sharer, linkId: string | null | undefined): void {
+/**
+ * Throws `forbidden` unless the caller may read the data that a share shows: statistics, and a
+ * link's short URL.
+ */
+function requireReader({ scopes }: ShareCaller, linkId: string | null | undefined): void {
   const needed = typeof linkId === "string" ? READ_OF_LINK : READ_OF_ACCOUNT;
   const missing = needed.filter((scope) => !scopes.includes(scope));
   if (missing.length === 0) return;

@@ -11,8 +11,8 @@ const columns = (sql: Sql | Transaction) => sql`
   id, link_id, name, password_hash, breakdowns, timezone, embed_origins, expires_at, created_at, updated_at`;
 
 /**
- * Inserts a share, or gives it a new token if an earlier attempt of the same request has inserted it. A link that is gone
- * violates a foreign key.
+ * Inserts a share, or assigns it a new token if an earlier attempt of the same request has inserted
+ * it. A deleted link violates a foreign key.
  */
 export async function insertShare(
   transaction: Transaction,
@@ -30,7 +30,7 @@ export async function insertShare(
   return row;
 }
 
-/** Counts the owner's shares; until the transaction ends, nobody else adds one. */
+/** Counts the owner's shares, and blocks new ones until the transaction ends. */
 export async function lockAndCountShares(
   transaction: Transaction,
   owner: AccountScope,

@@ -21,24 +21,33 @@ export function createToken(): { token: string; hash: Buffer } {
 const hashToken = (token: string): Buffer =>
   Buffer.from(new Bun.CryptoHasher("sha256").update(token).digest());
 
-/** The hash by which the share of a token is found; undefined for a text that is no token. */
+/** The hash by which the share of a token is found; undefined for an invalid token. */
 export const parseToken = (token: string): Buffer | undefined =>
   TOKEN_FORM.test(token) ? hashToken(token) : undefined;
 
-type Protected = { id: Uuid; password_hash: string };
+type ProtectedShare = { id: Uuid; password_hash: string };
 
-/** Signed with the password's hash, which only the database has: another password makes another key. */
-const sign = ({ id, password_hash }: Protected, expires: number): Buffer =>
+/**
+ * Keyed with the password's hash, which only the database has: a new password invalidates access
+ * tokens.
+ */
+const sign = ({ id, password_hash }: ProtectedShare, expires: number): Buffer =>
   createHmac("sha256", password_hash).update(`${id}\n${expires}`).digest();
 
-/** Grants access to a share to whoever knows its password. `now` is Unix milliseconds, `expires` Unix seconds. */
-export function grantAccess(share: Protected, now: number): { access: string; expires: number } {
+/**
+ * Creates an access token for a share after its password was checked. `now` is Unix milliseconds,
+ * `expires` Unix seconds.
+ */
+export function grantAccess(
+  share: ProtectedShare,
+  now: number,
+): { access: string; expires: number } {
   const expires = Math.floor(now / 1_000) + ACCESS_SECONDS;
   return { access: `${expires}.${sign(share, expires).toString("base64url")}`, expires };
 }
 
-/** Whether an access token is one of this share with its present password, and has not expired. */
-export function hasAccess(share: Protected, access: string, now: number): boolean {
+/** Whether an access token belongs to this share and its current password, and has not expired. */
+export function hasAccess(share: ProtectedShare, access: string, now: number): boolean {
   const { expires, signature } = ACCESS_FORM.exec(access)?.groups ?? {};
   if (expires === undefined || signature === undefined || Number(expires) * 1_000 <= now) {
     return false;

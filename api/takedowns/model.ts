@@ -1,5 +1,8 @@
-/** What can be taken down as a whole. */
+/** Kinds of takedowns that cover many links. */
 export type TakedownKind = "account" | "host";
 
-/** A takedown, and when it was ordered. The subject of an account is its UUID, that of a host the host in lower case. */
+/**
+ * A takedown, and when it was created. The subject of an account is its UUID, that of a host the
+ * host in lower case.
+ */
 export type Takedown = { kind: TakedownKind; subject: string; created_at: Date };

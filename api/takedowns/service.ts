@@ -1,4 +1,4 @@
-/** Takedowns of accounts and destination hosts: an operator's list, which all redirectors hold. */
+/** Takedowns of accounts and destination hosts: an operator's list, which all redirectors store. */
 import {
   type TakedownList,
   type TakedownNotice,
@@ -20,16 +20,17 @@ import {
   selectTakedowns,
 } from "./sql.ts";
 
-/** How long an API process shows a list that has changed meanwhile. */
+/** How long an API process may use an outdated list. */
 const STALE_MS = 1_000;
 
-/** How long a command waits for a change to be published: the relays poll every half second. */
+/** Maximum time a command waits until a change is published: the relays poll every half second. */
 const PUBLISHED_WITHIN_MS = 5_000;
 const POLL_MS = 50;
 
 /**
- * Creates a function that returns what the list covers now, undefined when it is empty. Concurrent calls share a query. It
- * never fails a request: while the list cannot be read, the last one counts.
+ * Creates a function that returns the current takedowns; undefined when there are none. Concurrent
+ * calls share a query. It never fails a request: while the list cannot be read, it returns the last
+ * one.
  */
 export function createTakedownReader(sql: Sql): () => Promise<Covers | undefined> {
   let covers: Covers | undefined;
@@ -55,8 +56,9 @@ export function createTakedownReader(sql: Sql): () => Promise<Covers | undefined
 }
 
 /**
- * Takes an account (by its UUID) or a host down, or lifts that. Returns the id of the notice in the outbox; undefined when
- * there is no such account, or nothing to lift. Throws when the list would not fit into a message.
+ * Takes down or restores an account (by its UUID) or a host. Returns the id of the notice in the
+ * outbox; undefined when there is no such account, or nothing to restore. Throws when the list
+ * would not fit into a message.
  */
 export async function changeTakedowns(
   sql: Sql,
@@ -79,7 +81,7 @@ export async function changeTakedowns(
   });
 }
 
-/** Adds the list to the outbox again, under a new version; returns what is to be published of it. */
+/** Adds the list to the outbox again under a new version; returns the entries to publish. */
 export const renewTakedownNotice = (
   sql: Sql,
 ): Promise<{ message: TakedownNotice; outboxId: number }> =>
@@ -98,7 +100,7 @@ function requireFits(list: TakedownList): void {
   );
 }
 
-/** Waits until an outbox entry is published; false when that takes too long, as without a running API process. */
+/** Waits until an outbox entry is published; false on timeout, as without a running API process. */
 export async function waitUntilPublished(sql: Sql, outboxId: string): Promise<boolean> {
   const deadline = Date.now() + PUBLISHED_WITHIN_MS;
   while (await isPending(sql, outboxId)) {

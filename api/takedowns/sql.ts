@@ -17,12 +17,12 @@ export const listTakedowns = async (sql: Sql): Promise<Takedown[]> =>
   await sql<Takedown[]>`
     select kind, subject, created_at from takedowns order by created_at desc, kind, subject`;
 
-/** Keeps other changes of the list waiting until the transaction ends. */
+/** Blocks other changes of the list until the transaction ends. */
 export async function lockTakedowns(transaction: Transaction): Promise<void> {
   await transaction`lock table takedowns in share row exclusive mode`;
 }
 
-/** Adds a takedown; one that is there already stays. */
+/** Adds a takedown; keeps an existing one unchanged. */
 export async function insertTakedown(
   transaction: Transaction,
   kind: TakedownKind,
@@ -44,8 +44,9 @@ export async function deleteTakedown(
 }
 
 /**
- * Adds a notice to the outbox under a new version, and returns the row's id. It is as old as those that the relays of all
- * API processes publish at their next poll, because no process publishes it directly.
+ * Adds a notice to the outbox under a new version, and returns the row's id. The row is dated back
+ * so that the relays of all API processes publish it at their next poll, because no process
+ * publishes it directly.
  */
 export async function insertTakedownNotice(
   transaction: Transaction,
@@ -66,7 +67,7 @@ export async function hasAccount(sql: Sql | Transaction, id: string): Promise<bo
   return rows.length > 0;
 }
 
-/** Whether an outbox row is still to be published. */
+/** Whether an outbox row still has to be published. */
 export async function isPending(sql: Sql, outboxId: string): Promise<boolean> {
   const rows = await sql`select from link_outbox where id = ${outboxId}`;
   return rows.length > 0;

@@ -1,4 +1,4 @@
-/** Routes. All pages but links and sign-in are loaded when first opened. */
+/** Routes. All pages except links and sign-in are loaded when first opened. */
 import { lazy, Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 

@@ -14,7 +14,7 @@ import { Logo } from "./ui/logo.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
 import { toast } from "./ui/toast.tsx";
 
-/** The frame, with what can be done from every page. */
+/** The frame, with the commands available on every page. */
 export const Shell = ({ children }: { children: ReactNode }) => (
   <CommandsProvider>
     <Frame>{children}</Frame>

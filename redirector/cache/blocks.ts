@@ -1,7 +1,10 @@
 /** The memory of the link cache: blocks to which records are appended. */
 import { ALIGNMENT } from "../../shared/links-store/record.ts";
 
-/** No record is longer than its message in the feed. Compacting one block takes about 0.1 ms. */
+/**
+ * The maximum size of a record is that of its feed message. Compacting one block takes about 0.1
+ * ms.
+ */
 export const BLOCK_BYTES = 64 * 1024;
 
 /** An offset is a block's number and a position in the block, in units of the alignment. */
@@ -11,7 +14,7 @@ export const toOffset = (number: number, at: number): number =>
   (number << OFFSET_BITS) | (at / ALIGNMENT);
 export const offsetInBlock = (offset: number): number => (offset & OFFSET_MASK) * ALIGNMENT;
 
-/** The most bytes that offsets can address. */
+/** Maximum bytes that offsets can address. */
 export const CACHE_BYTES_LIMIT = 2 ** 31 * ALIGNMENT;
 
 /** A block of memory, written up to `end`. */
@@ -37,20 +40,20 @@ export function createBlocks() {
 
   return {
     used: used as ReadonlySet<Block>,
-    /** The memory that an offset is in. */
+    /** The memory that an offset points into. */
     bytesAt: (offset: number): Buffer => memory[offset >>> OFFSET_BITS] ?? newest.bytes,
-    /** Whether the newest block has room for a record. */
+    /** Whether the newest block has space for a record. */
     hasRoom: (size: number): boolean => newest.end + size <= BLOCK_BYTES,
-    /** Reserves room for a record, in another block if need be; returns its offset. */
+    /** Reserves space for a record, in another block if needed; returns its offset. */
     reserve(size: number): number {
       if (newest.end + size > BLOCK_BYTES) newest = add();
       const { number, end } = newest;
       newest.end += size;
       return toOffset(number, end);
     },
-    /** Gives back the room that was reserved last. */
+    /** Releases the space that was reserved last. */
     giveBack: (size: number): void => void (newest.end -= size),
-    /** Takes the oldest block out of use; its memory stays until it is freed. */
+    /** Removes the oldest block from use; its memory stays until it is freed. */
     takeOldest(): Block {
       const [oldest = newest] = used;
       used.delete(oldest);

@@ -7,16 +7,17 @@ import { BLOCK_BYTES, type Blocks, offsetInBlock } from "./blocks.ts";
 import type { KeyIndex } from "./key-index.ts";
 import type { LiveRecords } from "./live-records.ts";
 
-/** Blocks compacted for a new one: on average compacting a block frees half of it. */
+/** Blocks compacted for each new one: on average compacting a block frees half of it. */
 const COMPACTIONS_PER_BLOCK = 2;
 
 /**
- * The share of the memory that live records may take. Beyond it, a full cache evicts, and links that nobody has
- * requested are not stored. The rest is what compaction can free: the less of it, the more often compaction runs.
+ * Maximum share of the memory for live records. Beyond it, a full cache evicts, and does not store
+ * links that nobody has requested. Compaction can free the rest: the smaller it is, the more often
+ * compaction runs.
  */
 const LIVE_RATIO_MAX = 3 / 4;
 
-/** Blocks compacted at a time before live records are evicted nevertheless. */
+/** Blocks compacted in one run before live records are evicted anyway. */
 const COMPACTIONS_MAX = 8;
 
 type CompactionDeps = {
@@ -29,7 +30,7 @@ type CompactionDeps = {
   onCopied: (bytes: Buffer, at: number) => void;
 };
 
-/** Returns a function that makes room for another block and another entry of the index. */
+/** Returns a function that frees space for another block and another index entry. */
 export function createCompaction(deps: CompactionDeps): () => void {
   const { blocks, index, records, blocksMax, entriesMax, onCopied } = deps;
 
@@ -40,8 +41,9 @@ export function createCompaction(deps: CompactionDeps): () => void {
     index.size() < entriesMax * LIVE_RATIO_MAX;
 
   /**
-   * Copies the live records of the oldest block to the newest and frees the oldest. When `evicting`, keeps only
-   * referenced records and clears their bit (second chance), up to half a block, so that room is gained.
+   * Copies the live records of the oldest block to the newest and frees the oldest. When
+   * `evicting`, keeps only referenced records and clears their bit (second chance), up to half a
+   * block, so that memory is freed.
    */
   function compact(evicting: boolean): void {
     const oldest = blocks.takeOldest();

@@ -1,6 +1,6 @@
 /**
- * The settings of custom domains: what they answer where they have no link. They are read from the feed when a domain first
- * needs them, and kept current by it.
+ * The settings of custom domains: their responses where they have no link. They are read from the
+ * feed on first use, and the feed keeps them current.
  */
 import { LRUCache } from "lru-cache";
 
@@ -12,22 +12,25 @@ import {
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { type PageResponse, redirectResponse } from "../http/response.ts";
 
-/** Most domains whose settings are known, and most bytes of them as JSON; as objects they take some times as much. */
+/**
+ * Maximum domains whose settings are cached, and maximum bytes of these as JSON; as objects they
+ * take several times as much.
+ */
 const DOMAINS_MAX = 10_000;
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
-/** What a domain without settings takes. */
+/** The size of a domain without settings. */
 const ENTRY_BYTES = 64;
 
-/** How long clients may keep a file for apps. */
+/** How long clients may cache an app association file. */
 const APP_FILE_MAX_AGE_SECONDS = 300;
 
-/** Where a domain redirects. */
+/** The redirect of a domain. */
 type DomainRedirect = { url: string; response: PageResponse };
 
-/** What a domain answers; undefined for what it has not set. */
+/** A domain's responses; undefined where it has no setting. */
 export type DomainAnswers = {
-  /** The account of the domain; "" when its notice does not say. */
+  /** The account of the domain; "" when its notice does not name it. */
   accountId: string;
   root: DomainRedirect | undefined;
   not_found: DomainRedirect | undefined;
@@ -41,7 +44,7 @@ type Entry = { version: number; notice: DomainNotice | undefined; answers: Domai
 
 export type DomainAnswersCache = ReturnType<typeof createDomainAnswers>;
 
-/** Knows the settings of `domainsMax` domains at most. */
+/** Caches the settings of at most `domainsMax` domains. */
 export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
   const entries = new LRUCache<string, Entry>({
     max: domainsMax,
@@ -50,9 +53,11 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
       ENTRY_BYTES + (notice === undefined ? 0 : JSON.stringify(notice.settings).length),
   });
   return {
-    /** What a domain answers; null when it has set nothing, undefined when that is not known. */
+    /** A domain's responses; null when it has no settings, undefined when that is unknown. */
     get: (domain: string): DomainAnswers | null | undefined => entries.get(domain)?.answers,
-    /** Takes over a record of the feed, unless a newer one is known; undefined for a domain that has none. */
+    /**
+     * Applies a feed record, unless a newer one is cached; undefined for a domain without a record.
+     */
     apply(domain: string, record: LinkRecord | undefined): void {
       const version = record?.version ?? 0;
       const known = entries.peek(domain);
@@ -62,9 +67,9 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
       const answers = isEmpty ? null : toAnswers(notice);
       entries.set(domain, { version, notice, answers });
     },
-    /** Forgets a domain that is no more. */
+    /** Removes a domain that no longer exists. */
     forget: (domain: string): void => void entries.delete(domain),
-    /** Forgets all. */
+    /** Removes all domains. */
     clear: (): void => entries.clear(),
   };
 }

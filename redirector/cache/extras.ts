@@ -1,4 +1,6 @@
-/** Compiled extras of links: compiling them takes microseconds, so the links in use keep theirs. */
+/**
+ * Compiled extras of links. Compiling them takes microseconds, so they are cached for links in use.
+ */
 import { LRUCache } from "lru-cache";
 
 import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
@@ -6,24 +8,30 @@ import { compiledBytes } from "../../shared/decision/conditions.ts";
 import { compileTargets, type Targets } from "../../shared/decision/targets.ts";
 import { type CachedLink, parseExtras } from "../../shared/links-store/record.ts";
 
-/** Extras, what they decide about requests, and the link's UTM parameters as a query. */
+/** Extras, the compiled rules, and the link's UTM parameters as a query. */
 type CompiledExtras = { extras: LinkExtras; targets: Targets; utm: Buffer | undefined };
 
-/** Most bytes of memory that compiled extras take, by {@link sizeOf}. */
+/** Maximum bytes of memory for compiled extras, by {@link sizeOf}. */
 const COMPILED_BYTES_MAX = 96 * 1024 * 1024;
 
-/** What a link takes beside its conditions, and its JSON, which is kept as bytes and parsed. */
+/**
+ * The fixed size of an entry; its conditions and its JSON, kept as bytes and parsed, come on top.
+ */
 const LINK_BYTES = 500;
 
 /** Returns the compiled extras of a link; undefined for one without. */
 export type ExtrasOf = (link: Pick<CachedLink, "version" | "extras">) => CompiledExtras | undefined;
 
-/** Compiled extras, the bytes that they were compiled from, and where in memory those were seen last. */
+/**
+ * Compiled extras, the bytes that they were compiled from, and where in memory those were last
+ * seen.
+ */
 type Entry = { compiled: CompiledExtras; bytes: Buffer; block: Buffer; start: number };
 
 /**
- * Creates the cache. It compares the bytes of a record that is not where it was, so that a version which comes back with
- * other extras gets those. One that is reads neither copy of them: in a cache of many links both are far from the processor.
+ * Creates the cache. If a record has moved, compares its bytes, so that a version that returns with
+ * other extras is compiled again. If it has not moved, reads neither copy of the bytes: in a cache
+ * of many links both are rarely in the processor's cache.
  */
 export function createExtrasCache(): ExtrasOf {
   const cache = new LRUCache<number, Entry>({
@@ -57,7 +65,7 @@ export function createExtrasCache(): ExtrasOf {
   };
 }
 
-/** Bytes of memory that an entry takes, roughly: four to twenty times its JSON. */
+/** Approximate bytes of memory of an entry: four to twenty times its JSON. */
 function sizeOf({ bytes, compiled }: Entry): number {
   const conditions = (compiled.extras.rules ?? []).flatMap((rule) => rule.conditions);
   return conditions.reduce(

@@ -1,8 +1,8 @@
 /**
- * Maps the hash of a key to the offset of its record: a hash table with open addressing and linear probing (Knuth,
- * The Art of Computer Programming 3, §6.4, algorithms L and R). A slot holds a hash beside an offset, so a lookup
- * touches one cache line and growing reads no record. The index does not know keys: it returns the slots of a hash
- * one by one, and the caller compares the keys.
+ * Maps the hash of a key to the offset of its record: a hash table with open addressing and linear
+ * probing (Knuth, The Art of Computer Programming 3, §6.4, algorithms L and R). A slot holds a hash
+ * and an offset, so a lookup touches one cache line and growing reads no record. The index does not
+ * store keys: it returns the slots of a hash one by one, and the caller compares the keys.
  */
 
 const SLOTS_MIN = 1_024;
@@ -28,7 +28,7 @@ export type HashIndex = {
   bytes(): number;
 };
 
-/** The most entries of an index of at most `bytes`: it doubles when it is half full. */
+/** Maximum entries of an index of at most `bytes`: it doubles when it is half full. */
 export const entriesThatFit = (bytes: number): number =>
   Math.max(SLOTS_MIN, 2 ** Math.floor(Math.log2(bytes / SLOT_BYTES))) / 2;
 

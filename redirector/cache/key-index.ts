@@ -5,7 +5,7 @@ import { KEY, keyEnd } from "../../shared/links-store/record.ts";
 import { type Block, type Blocks, offsetInBlock, toOffset } from "./blocks.ts";
 import { createHashIndex } from "./hash-index.ts";
 
-/** A domain name has 253 characters at most (RFC 1035), an alias 64. */
+/** A domain name has at most 253 characters (RFC 1035), an alias 64. */
 export const KEY_BYTES_MAX = 512;
 
 export type KeyIndex = ReturnType<typeof createKeyIndex>;
@@ -31,7 +31,10 @@ export function createKeyIndex({ bytesAt }: Pick<Blocks, "bytesAt">) {
     return true;
   }
 
-  /** Finds the slot of a key, which is `domain` followed by the bytes from `start` to `end`; -1 when there is none. */
+  /**
+   * Finds the slot of a key, which is `domain` followed by the bytes from `start` to `end`; -1 for
+   * none.
+   */
   function find(domain: string, bytes: Buffer, start: number, end: number): number {
     const hash = hashOf(domain, bytes, start, end);
     let slot = index.find(hash);
@@ -67,7 +70,7 @@ export function createKeyIndex({ bytesAt }: Pick<Blocks, "bytesAt">) {
   };
 }
 
-/** Random, so that nobody can choose aliases that all collide. */
+/** Random, so that an attacker cannot choose aliases that all collide. */
 const SEED = randomInt(2 ** 32 - 1) | 0;
 
 /** FNV-1a (Fowler, Noll, Vo), then MurmurHash3's last step (Appleby) to mix the high bits into the low ones. */

@@ -1,10 +1,11 @@
 /**
- * The link cache: link records in memory, within a bound of bytes. The newest version of a link wins. Records are
- * appended to blocks of memory, and a hash index holds the offset of each: a log-structured memory (Rumble et al.,
- * FAST 2014). The garbage collector does not see the records, and a redirect reads two places of memory.
- *
- * Blocks are compacted, the oldest first. Eviction is CLOCK (Corbató, 1968), which approximates LRU: a hit only sets the
- * record's REFERENCED bit, and eviction keeps only records whose bit is set.
+ * The link cache: link records in memory, within a bound of bytes. The newest version of a link
+ * wins. Records are appended to blocks of memory, and a hash index holds the offset of each: a
+ * log-structured memory (Rumble et al., FAST 2014). The garbage collector does not see the records,
+ * and a redirect reads memory in two locations.
+ * Blocks are compacted, the oldest first. Eviction is CLOCK (Corbató, 1968), which approximates
+ * LRU: a hit only sets the record's REFERENCED bit, and eviction keeps only records whose bit is
+ * set.
  */
 import type { ByteRange } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
@@ -26,21 +27,22 @@ import { createTakedownMarks } from "./takedown-marks.ts";
 
 export type LinkCache = {
   /**
-   * The link at a path such as `/abc`; null when it is known to be deleted, `taken_down` when takedowns cover it, undefined
-   * when it is not cached. The result is valid until the cache is next used; `copyLink` makes a copy that stays valid.
+   * The link at a path such as `/abc`; null for a deleted link, `taken_down` for one that takedowns
+   * cover, undefined for one that is not cached. The result is valid until the cache is next used;
+   * `copyLink` makes a copy that stays valid.
    */
   get(domain: string, bytes: Buffer, path: ByteRange): CachedState | undefined;
-  /** As `get`, by the alias. */
+  /** As `get`, by alias. */
   find(domain: string, alias: string): CachedState | undefined;
   /** Stores a record unless the cache has the same or a newer version. */
   put(record: LinkRecord): void;
-  /** Whether a link is cached, or known to be deleted. */
+  /** Whether a link, or its deletion, is cached. */
   has(domain: string, alias: string): boolean;
   /** Removes a link. */
   forget(domain: string, alias: string): void;
   /** Removes all links. */
   clear(): void;
-  /** Asks again of each link whether takedowns cover it, in small parts beside requests. */
+  /** Evaluates takedowns again for each link, in small parts between requests. */
   remark(): Promise<void>;
   /** Number of records, and the bytes of blocks and index. */
   stats(): { entries: number; bytes: number };
@@ -52,7 +54,7 @@ const RESERVED_BLOCKS = 1;
 /** The share of the bound that the index may take: enough for blocks full of the smallest records. */
 const INDEX_SHARE = 1 / 8;
 
-/** Creates a cache of at most `bytesMax` bytes. `covers` says of a link whether it is taken down. */
+/** Creates a cache of at most `bytesMax` bytes. `covers` decides whether a link is taken down. */
 export function createLinkCache(
   bytesMax: number,
   covers: (link: LinkFacts) => boolean = () => false,

@@ -35,13 +35,13 @@ export function createLiveRecords(
   }
 
   return {
-    /** Whether a slot has the version of a record, or a newer one; -1 has none. */
+    /** Whether a slot has the same or a newer version of a record; false for -1. */
     isCurrent(slot: number, { version }: LinkRecord): boolean {
       if (slot < 0) return false;
       const offset = index.offsetAt(slot);
       return versionAt(bytesAt(offset), offsetInBlock(offset)) >= version;
     },
-    /** Writes a record of `size` bytes in the place of that in a slot; -1 for a new one. */
+    /** Replaces the record in a slot by one of `size` bytes; -1 adds a new one. */
     write(slot: number, record: LinkRecord, size: number): void {
       const offset = append(record, size);
       if (slot < 0) {

@@ -5,14 +5,17 @@ import { readFacts, setTakenDown, sizeAt } from "../../shared/links-store/record
 import type { LinkFacts } from "../../shared/takedowns/covers.ts";
 import type { Blocks } from "./blocks.ts";
 
-/** How long blocks are marked in one turn of the event loop. One takes some milliseconds where links have many rules. */
+/**
+ * Maximum time of marking per event loop turn. A block takes a few milliseconds where links have
+ * many rules.
+ */
 const MARKING_MS = 5;
 
 export function createTakedownMarks(
   { used }: Pick<Blocks, "used">,
   covers: (link: LinkFacts) => boolean,
 ) {
-  /** How often marking has begun, and whether it is going on. */
+  /** Number of runs started, which identifies the current one, and whether it is in progress. */
   let markings = 0;
   let isMarking = false;
 
@@ -22,11 +25,11 @@ export function createTakedownMarks(
   }
 
   return {
-    /** Marks a record that was copied: it may have moved behind the place where marking is. */
+    /** Marks a copied record, because it may have moved past the position of the current run. */
     onCopied(bytes: Buffer, at: number): void {
       if (isMarking) mark(bytes, at);
     },
-    /** Asks again of each link whether takedowns cover it, in small parts beside requests. */
+    /** Evaluates takedowns again for each link, in small parts between requests. */
     async remark(): Promise<void> {
       const marking = ++markings;
       isMarking = true;
@@ -37,7 +40,7 @@ export function createTakedownMarks(
           await setImmediate();
           turnEnd = performance.now() + MARKING_MS;
         }
-        // The next one has begun at the start.
+        // A newer run has started from the beginning.
         if (marking !== markings) return;
       }
       isMarking = false;

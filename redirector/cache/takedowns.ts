@@ -11,9 +11,12 @@ export function createTakedowns() {
   let isKnown = false;
   let listener: (() => void) | undefined;
   return {
-    /** Whether a link is taken down with its account or with a host that it leads to. */
+    /** Whether a link is taken down with its account or with a host that it redirects to. */
     covers: (link: LinkFacts): boolean => covers?.(link) ?? false,
-    /** Takes over the list of a record, unless it has a newer one; undefined for a feed that has none. */
+    /**
+     * Applies the list of a record, unless a newer one is stored; undefined for a feed without a
+     * list.
+     */
     apply(record: LinkRecord | undefined): void {
       isKnown = true;
       if (record === undefined || !isTakedownNotice(record)) return;
@@ -24,7 +27,7 @@ export function createTakedowns() {
     },
     /** Whether the list has been read since the start. */
     isKnown: (): boolean => isKnown,
-    /** Sets what is called after each change. */
+    /** Sets the function that is called after each change. */
     onChange: (call: () => void): void => void (listener = call),
   };
 }

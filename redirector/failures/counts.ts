@@ -1,6 +1,6 @@
 /**
- * Sums of failed requests, in bounded memory however many aliases are made up: of a domain's unknown aliases only those
- * asked for most often have a sum of their own, while the domain's sum stays exact.
+ * Counts failed requests in bounded memory, however many aliases are made up. Only a domain's most
+ * requested unknown aliases have their own counts, while the domain's total stays exact.
  */
 import {
   type FailureReport,
@@ -12,7 +12,10 @@ import {
 type LinkSum = FailureReport["links"][number];
 type AliasSum = FailureReport["aliases"][number];
 
-/** Names of a domain that outlast a cut; up to twice as many are held, so that new ones can catch up. */
+/**
+ * Aliases of a domain that survive pruning; up to twice as many are kept, so that new ones can
+ * catch up.
+ */
 const ALIASES_PER_DOMAIN = 100;
 
 type DomainSum = { requests: number; aliases: Map<string, number>; isCut: boolean };
@@ -23,17 +26,17 @@ export function createFailureCounts() {
   let total = 0;
 
   return {
-    /** Failed requests that are counted here. */
+    /** Total of the failed requests counted here. */
     total: (): number => total,
 
-    /** Sums that are held: of links, of domains and of their aliases. */
+    /** Number of counters: of links, of domains and of their aliases. */
     entries: (): number =>
       [...domains.values()].reduce(
         (sum, { aliases }) => sum + aliases.size,
         links.size + domains.size,
       ),
 
-    /** Counts a failure of a link; false when there is no room for another link. */
+    /** Counts a failure of a link; false when another link would exceed the bound. */
     addLink(failure: Omit<LinkSum, "requests">): boolean {
       const key = `${failure.link_id} ${failure.reason} ${failure.domain}`;
       const sum = links.get(key);
@@ -44,7 +47,7 @@ export function createFailureCounts() {
       return true;
     },
 
-    /** Counts a request for an unknown alias; false when there is no room for another domain. */
+    /** Counts a request for an unknown alias; false when another domain would exceed the bound. */
     addUnknownAlias(domain: string, alias: string): boolean {
       let sum = domains.get(domain);
       if (sum === undefined) {
@@ -59,7 +62,7 @@ export function createFailureCounts() {
       return true;
     },
 
-    /** Returns the sums, and begins anew. */
+    /** Returns the counts and resets them. */
     drain(): Pick<FailureReport, "links" | "domains" | "aliases"> {
       const drained = {
         links: [...links.values()],
@@ -74,7 +77,7 @@ export function createFailureCounts() {
   };
 }
 
-/** Forgets the names that were asked for least. */
+/** Removes the aliases with the fewest requests. */
 function cut(sum: DomainSum): void {
   sum.aliases = new Map([...sum.aliases].toSorted(byRequests).slice(0, ALIASES_PER_DOMAIN));
   sum.isCut = true;
@@ -82,7 +85,10 @@ function cut(sum: DomainSum): void {
 
 const byRequests = ([, a]: [string, number], [, b]: [string, number]): number => b - a;
 
-/** The aliases to report. Of a flood, in which names had to be forgotten, those asked for once are none that matter. */
+/**
+ * The aliases to report. If aliases had to be removed, as in a flood, those with a single request
+ * are left out as noise.
+ */
 const namedAliases = (domains: ReadonlyMap<string, DomainSum>): AliasSum[] =>
   [...domains]
     .flatMap(([domain, { aliases, isCut }]) =>

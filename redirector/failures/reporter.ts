@@ -1,7 +1,7 @@
 /**
- * Reports failed requests to a worker. A report is sent again until the worker says that it is stored, so an outage of NATS,
- * the workers or ClickHouse delays figures and a crash of the redirector loses those that are not stored yet: failures are
- * not journalled as clicks are.
+ * Reports failed requests to a worker. A report is sent again until the worker confirms that it is
+ * stored. So an outage of NATS, the workers or ClickHouse delays counts. A crash of the redirector
+ * loses those not yet stored: unlike clicks, failures are not journalled.
  */
 import type { NatsConnection } from "nats";
 
@@ -16,29 +16,35 @@ import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { createFailureCounts } from "./counts.ts";
 
-/** Reports that wait, of up to 1 MiB each: without a flood, an outage of four hours. */
+/**
+ * Maximum waiting reports, of up to 1 MiB each: without a flood, enough for an outage of four
+ * hours.
+ */
 const REPORTS_MAX = 16;
 
 /** How long a stop waits for reports to be stored. */
 const STOP_MS = 1_000;
 
-type Pending = { id: string; data: string; total: number };
+type PendingReport = { id: string; data: string; total: number };
 
 export type FailureReporter = {
   /** Counts a failure of a link. */
   countLink(failure: Omit<FailureReport["links"][number], "requests">): void;
   /** Counts a request for an alias of a custom domain that no link has. */
   countUnknownAlias(domain: string, alias: string): void;
-  /** Reports that are not stored yet, sums of the next one, and failed requests not counted because of a bound. */
+  /**
+   * Reports not yet stored, counters of the next report, and failed requests dropped because of a
+   * bound.
+   */
   stats(): { pending: number; entries: number; dropped: number };
-  /** Sends what is left; what is not stored within a second is lost. */
+  /** Sends the remaining reports; those not stored within a second are lost. */
   stop(): Promise<void>;
 };
 
 type ReporterDeps = {
   nats: Pick<Nats, "connection" | "connected">;
   log: Log;
-  /** Time between two reports, and until one that is not acknowledged is sent again. */
+  /** Time between two reports, and until an unacknowledged report is sent again. */
   intervalMs: number;
   now?: () => number;
 };
@@ -50,7 +56,7 @@ export function startFailureReporter(deps: ReporterDeps): FailureReporter {
   let bucket = 0;
   let dropped = 0;
 
-  /** Makes a report of what has been counted. */
+  /** Creates a report from the current counts. */
   function seal(): void {
     const total = counts.total();
     if (total === 0) return;
@@ -58,7 +64,7 @@ export function startFailureReporter(deps: ReporterDeps): FailureReporter {
     dropped += reports.add({ id: report.id, data: JSON.stringify(report), total });
   }
 
-  /** Begins another report when a quarter hour begins. */
+  /** Starts a new report at each quarter hour. */
   function turn(): void {
     const current = Math.floor(now() / 1_000 / FAILURE_BUCKET_SECONDS) * FAILURE_BUCKET_SECONDS;
     if (current !== bucket) seal();
@@ -80,7 +86,7 @@ export function startFailureReporter(deps: ReporterDeps): FailureReporter {
     },
     countUnknownAlias(domain, alias) {
       turn();
-      // A report for each flood of made-up hosts would be a flood of reports.
+      // Reporting early for each flood of made-up hosts would cause a flood of reports.
       if (!counts.addUnknownAlias(domain, alias)) dropped++;
     },
     stats: () => ({ pending: reports.size(), entries: counts.entries(), dropped }),
@@ -94,15 +100,17 @@ export function startFailureReporter(deps: ReporterDeps): FailureReporter {
   };
 }
 
-/** Creates the queue of reports that are not stored yet; the first of them is sent until a worker has stored it. */
+/**
+ * Creates the queue of reports not yet stored; the first one is sent until a worker has stored it.
+ */
 function createReportQueue(nats: ReporterDeps["nats"], log: Log) {
   const id = newUuid();
-  const queue: Pending[] = [];
+  const queue: PendingReport[] = [];
   let connection: NatsConnection | undefined;
 
   function send(): void {
     const [next] = queue;
-    // Without a connection, what is published would be kept in memory again.
+    // Without a connection, the client would buffer published messages in memory again.
     if (next === undefined || connection === undefined || !nats.connected()) return;
     connection.publish(FAILURES_SUBJECT, next.data, { reply: failuresAckSubject(id) });
   }
@@ -126,14 +134,17 @@ function createReportQueue(nats: ReporterDeps["nats"], log: Log) {
 
   listen().catch((error: unknown) => log.warn({ error }, "failures_not_reported"));
   return {
-    /** Adds a report; returns how many failed requests were dropped with another one to make room. */
-    add(report: Pending): number {
+    /**
+     * Adds a report; returns how many failed requests were dropped with another report to free
+     * space.
+     */
+    add(report: PendingReport): number {
       queue.push(report);
       return queue.length > REPORTS_MAX ? (queue.shift()?.total ?? 0) : 0;
     },
     send,
     size: (): number => queue.length,
-    /** Whether there is a report to be stored, and there was a connection to send it. */
+    /** Whether a report waits to be stored, and a connection has existed to send it. */
     isWaiting: (): boolean => queue.length > 0 && connection !== undefined,
   };
 }

@@ -3,7 +3,9 @@ import type { ByteSlice } from "../../shared/bytes.ts";
 import { CR, decodeLatin1, LF } from "./bytes.ts";
 import { type ParseResult, PARTIAL, reject, type RequestHead } from "./request-head.ts";
 
-/** The most bytes of a chunked body beside its content: lines with sizes, extensions and trailers. */
+/**
+ * Maximum bytes of a chunked body besides its content: lines with sizes, extensions and trailers.
+ */
 const FRAMING_BYTES_MAX = 8 * 1024;
 
 /** The size of a chunk, with extensions, which are ignored (RFC 9112 §7.1.1). */
@@ -12,8 +14,8 @@ const CHUNK_LINE = /^([0-9A-Fa-f]{1,8})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const TRAILER_LINE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Reads the body that begins at `from` into `body`. Returns the position of its end, or a result that ends reading;
- * 413 for a body of more than `bytesMax`.
+ * Reads the body that starts at `from` into `body`. Returns the position of its end, or a result
+ * that ends reading; 413 for a body of more than `bytesMax`.
  */
 export function readBody(
   head: RequestHead,
@@ -75,7 +77,10 @@ function readChunks(
   return at;
 }
 
-/** Returns the line at `from`; undefined when its end is not there yet, or a rejection of one that ends otherwise. */
+/**
+ * Returns the line at `from`; undefined when its end has not arrived, or a rejection when it is
+ * malformed.
+ */
 function readLine(bytes: Buffer, from: number, limit: number): string | ParseResult | undefined {
   const last = Math.min(bytes.length, limit);
   let at = from;

@@ -89,7 +89,7 @@ export function hasFieldName(
   return true;
 }
 
-/** Whether the bytes at `at` are `text`; false for an empty text. */
+/** Whether the bytes at `at` equal `text`; false for an empty text. */
 export function equalsText(bytes: Buffer, at: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (bytes[at + i] !== text.charCodeAt(i)) return false;
@@ -97,6 +97,6 @@ export function equalsText(bytes: Buffer, at: number, text: string): boolean {
   return text !== "";
 }
 
-/** Decodes bytes one character each; everything in a head that has a meaning here is ASCII. */
+/** Decodes bytes one character each; everything in a head that this code interprets is ASCII. */
 export const decodeLatin1 = (bytes: Buffer, start: number, end: number): string =>
   bytes.toString("latin1", start, end);

@@ -4,7 +4,10 @@ import { type AddressGroups, addressGroups } from "../../shared/address-group.ts
 /** The cap of a site as a multiple of that of one of its networks: see {@link AddressGroups}. */
 export const SITE_CONNECTIONS_FACTOR = 4;
 
-/** Why a connection is rejected: too many in all, of its network, or of its site; an invalid PROXY header. */
+/**
+ * Why a connection is rejected: too many in total, of its network, or of its site; an invalid PROXY
+ * header.
+ */
 export const REJECTION_REASONS = ["total", "network", "site", "proxy_header"] as const;
 
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
@@ -18,14 +21,14 @@ export type ConnectionCapsOptions = {
 
 export type ConnectionCaps = {
   /**
-   * Counts a connection of `address`. Returns the groups that it is counted under, to be released when it closes;
-   * undefined for an exempt address; a reason when a cap is reached.
+   * Counts a connection of `address`. Returns the groups that count it, to be released when it
+   * closes; undefined for an exempt address; a reason when a cap is reached.
    */
   acquire(address: string): AddressGroups | undefined | RejectionReason;
   release(groups: AddressGroups): void;
 };
 
-/** Creates the caps. They take memory only for clients with open connections. */
+/** Creates the caps. They use memory only for clients with open connections. */
 export function createConnectionCaps({
   perNetworkMax,
   isExempt,

@@ -15,9 +15,9 @@ const IDLE_SECONDS = 60;
 const LINGER_SECONDS = 2;
 
 /**
- * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a client that sends
- * more is disconnected. Input that only waits for the connection's next turn may be as long as one read (512 KiB in
- * Bun); beyond this bound the socket is paused.
+ * Maximum bytes of input that are buffered while a request is incomplete or a response is awaited;
+ * a client that sends more is disconnected. Input that only waits for the connection's next turn
+ * may be as long as one read (512 KiB in Bun); beyond this bound the socket is paused.
  */
 export const INPUT_BYTES_MAX = 64 * 1024;
 
@@ -27,7 +27,7 @@ export type Connection = {
   peer: string;
   /** Whether the PROXY header has not arrived yet. */
   awaitingProxyHeader: boolean;
-  /** The groups that it is counted under; undefined when it is not counted. */
+  /** The groups that count it; undefined when it is not counted. */
   groups: AddressGroups | undefined;
   /** Bytes of an incomplete request, or of requests that wait for their turn. */
   input: Buffer | undefined;
@@ -39,9 +39,9 @@ export type Connection = {
   awaitingResponse: boolean;
   /** Whether the client was asked for the body of the incomplete request. */
   bodyRequested: boolean;
-  /** Whether no more requests are read. */
+  /** Whether no more requests will be read. */
   closing: boolean;
-  /** Whether the client may still be sending, although no more is read. */
+  /** Whether the client may still be sending, although its input is no longer read. */
   lingers: boolean;
   /** Whether the peer has closed its sending side. */
   peerEnded: boolean;
@@ -49,7 +49,7 @@ export type Connection = {
   responseBuffered: boolean;
   /** Whether the socket is paused, as enough input is buffered. */
   paused: boolean;
-  /** Whether it has had a request since it was last looked at for eviction. */
+  /** Whether it has had a request since eviction last checked it. */
   used: boolean;
   /** When the current state began, in seconds of the sweep's clock. */
   since: number;

@@ -1,9 +1,10 @@
 /**
- * Connections: parses their bytes into requests, passes each to the handler in order, and sends the responses of one
- * turn of the event loop after all of its clicks are committed. No request is read while a response of its
- * connection is awaited or not read by the client. All buffers are bounded, and all states time out.
- *
- * An error closes only the connection in which it occurred: no socket, request or response can make this code throw.
+ * Connections: parses their bytes into requests, passes each to the handler in order, and sends the
+ * responses of one turn of the event loop after all of its clicks are committed. No request is read
+ * while a response of its connection is awaited or not read by the client. All buffers are bounded,
+ * and all states time out.
+ * An error closes only the connection in which it occurred: no socket, request or response can make
+ * this code throw.
  */
 import type { SocketHandler } from "bun";
 
@@ -80,7 +81,9 @@ export function createConnections(deps: ConnectionsDeps) {
   return {
     handlers,
     stats: connections.stats,
-    /** Closes each connection after its next response; resolves when none is open, or after `ms`. */
+    /**
+     * Closes each connection after its next response; resolves when none is open, or after `ms`.
+     */
     async drain(ms: number): Promise<void> {
       draining = true;
       await endAll(open, ms);
@@ -89,7 +92,7 @@ export function createConnections(deps: ConnectionsDeps) {
   };
 }
 
-/** Starts the clock of timeouts, and closes connections whose state has lasted too long. */
+/** Starts the timeout clock, and closes connections whose state has lasted too long. */
 function startSweep(open: ReadonlySet<Client>, abort: Abort) {
   let seconds = 0;
   const closeTimedOut = guard(abort, (socket) => {
@@ -111,7 +114,7 @@ function resume(socket: Client, read: ReadRequests): void {
   if (connection.closing || connection.peerEnded) end(socket);
 }
 
-/** Waits until no connection is open, `ms` at most, and then ends those that are. */
+/** Waits until no connection is open, at most `ms`, then ends the remaining ones. */
 async function endAll(open: ReadonlySet<Client>, ms: number): Promise<void> {
   const deadline = Date.now() + ms;
   while (open.size > 0 && Date.now() < deadline) await Bun.sleep(20);

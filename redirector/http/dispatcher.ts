@@ -13,9 +13,9 @@ export type DispatcherDeps = {
   head: RequestHead;
   turn: Turn;
   isOpen: (socket: Client) => boolean;
-  /** Whether each connection is to be closed after its next response. */
+  /** Whether each connection closes after its next response. */
   isDraining: () => boolean;
-  /** As that of {@link Turn}. */
+  /** As in {@link Turn}. */
   onSent: (latencyMs: number, responses: number) => void;
 };
 
@@ -48,9 +48,12 @@ export function createDispatcher(deps: DispatcherDeps) {
   }
 
   return {
-    /** Where the body of the next request is to be read into. */
+    /** The buffer for the body of the next request. */
     body: incoming.body,
-    /** Handles the request whose head and body were parsed last; `now` is its time, in Unix milliseconds. */
+    /**
+     * Handles the request whose head and body were parsed last; `now` is its time, in Unix
+     * milliseconds.
+     */
     dispatch(socket: Client, now: number): void {
       const connection = socket.data;
       connection.bodyRequested = false;

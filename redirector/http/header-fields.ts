@@ -1,4 +1,4 @@
-/** Parses field lines (RFC 9112 §5): validates all of them, and stores the values of those that are used. */
+/** Parses field lines (RFC 9112 §5): validates all of them, and stores the values that are used. */
 import {
   COLON,
   CR,
@@ -57,7 +57,8 @@ export function readField(
   let at = from;
   while (at < limit && isInClass(bytes, at, TOKEN)) at++;
   if (at >= limit) return PARTIAL;
-  // Parsers disagree about lines that begin with a blank or have one before the colon: they enable smuggling.
+  // Parsers disagree about lines that begin with whitespace or have it before the colon: they
+  // enable smuggling.
   if (at === from || bytes[at] !== COLON) return reject(400);
   const length = at++ - from;
   while (at < limit && (bytes[at] === SPACE || bytes[at] === TAB)) at++;
@@ -70,7 +71,7 @@ export function readField(
   return applyField(scan, from, length, start, end, head, state) ? at + 2 : reject(400);
 }
 
-/** The most bytes of a `Connection` field: real ones list two or three options. */
+/** Maximum bytes of a `Connection` field: real ones list two or three options. */
 const CONNECTION_BYTES_MAX = 256;
 
 const ACCEPT_LANGUAGE = toFieldName("accept-language");

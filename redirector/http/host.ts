@@ -1,7 +1,9 @@
 /** Validates the hosts of requests. */
 import { decodeLatin1, equalsText } from "./bytes.ts";
 
-/** The longest host: a name of 253 characters (RFC 1035 §2.3.4), a trailing dot and a port. */
+/**
+ * Maximum length of a host: a name of 253 characters (RFC 1035 §2.3.4), a trailing dot and a port.
+ */
 const HOST_LENGTH_MAX = 253 + 1 + 6;
 
 /** A name without empty labels or an address, and a port (RFC 3986 §3.2.2, without forms that no short domain has). */

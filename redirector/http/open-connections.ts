@@ -2,11 +2,11 @@
 import { type ConnectionCaps, REJECTION_REASONS, type RejectionReason } from "./connection-caps.ts";
 import { type Client, createConnection, isBusy } from "./connection.ts";
 
-/** The most connections that get a second chance before one is closed to make room for a new one. */
+/** Maximum connections that get a second chance before one is closed for a new one. */
 const EVICTION_ATTEMPTS_MAX = 8;
 
 export type OpenConnectionsDeps = {
-  /** The most open connections; a further one takes the place of an idle one, or is closed at once. */
+  /** Maximum open connections; a new one beyond it replaces an idle one, or is closed at once. */
   connectionsMax: number;
   /** The caps on connections of one client. */
   caps: ConnectionCaps;
@@ -52,7 +52,9 @@ export function createOpenConnections(deps: OpenConnectionsDeps) {
     connection.groups = undefined;
   }
 
-  /** Closes an idle connection to make room; returns false when there is none among those that are looked at. */
+  /**
+   * Closes an idle connection to free a slot; returns false when none of the examined ones is idle.
+   */
   function evictIdle(): boolean {
     const victim = findIdle(open);
     if (victim === undefined) return false;
@@ -63,7 +65,7 @@ export function createOpenConnections(deps: OpenConnectionsDeps) {
   }
 
   return {
-    /** Adds a new connection, or closes it at once; `seconds` is the time of the clock of timeouts. */
+    /** Adds a new connection, or closes it at once; `seconds` is the time of the timeout clock. */
     add(socket: Client, seconds: number): void {
       socket.data = createConnection(
         normalizeAddress(socket.remoteAddress),
@@ -73,7 +75,10 @@ export function createOpenConnections(deps: OpenConnectionsDeps) {
       if (open.size >= connectionsMax && !evictIdle()) reject(socket, "total");
       else if (proxyProtocol || countUnderCaps(socket)) open.add(socket);
     },
-    /** Sets the address of the client that a proxy connects for; returns false when the connection was rejected for it. */
+    /**
+     * Sets the address of the client that a proxy connects for; returns false if that address was
+     * rejected.
+     */
     setClient(socket: Client, address: string): boolean {
       socket.data.peer = normalizeAddress(address);
       return countUnderCaps(socket);
@@ -86,8 +91,8 @@ export function createOpenConnections(deps: OpenConnectionsDeps) {
 }
 
 /**
- * Finds an idle connection to close. The oldest come first, and those with a request since they were last looked at get a
- * second chance, as in CLOCK.
+ * Finds an idle connection to close. The oldest come first. Connections with a request since the
+ * last check get a second chance, as in CLOCK.
  */
 function findIdle(open: Set<Client>): Client | undefined {
   let victim: Client | undefined;

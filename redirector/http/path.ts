@@ -1,4 +1,4 @@
-/** Reads the path of a request that matches no cached link byte by byte. */
+/** Normalizes the path of a request that matches no cached link byte by byte. */
 
 const ESCAPE = /%([0-9A-Fa-f]{2})?/g;
 

@@ -7,24 +7,27 @@ import { isIP } from "node:net";
 import { decodeLatin1 } from "./bytes.ts";
 
 export type ProxyHeader =
-  /** `address` is the client's; undefined for a connection of the proxy itself, or of an unknown client. */
+  /**
+   * `address` is the client's; undefined for a connection of the proxy itself, or of an unknown
+   * client.
+   */
   | { kind: "header"; end: number; address: string | undefined }
   | { kind: "partial" }
   | { kind: "rejected" };
 
-/** The longest line of version 1, including its CRLF. */
+/** Maximum bytes of the line of version 1, including its CRLF. */
 const LINE_BYTES_MAX = 107;
 
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const FIXED_BYTES = 16;
 
-/** More than addresses and the extensions of proxies (names of certificates, for example) take. */
+/** More than addresses and the extensions of proxies (names of certificates, for example) need. */
 const REST_BYTES_MAX = 4 * 1024;
 
 const PARTIAL: ProxyHeader = { kind: "partial" };
 const REJECTED: ProxyHeader = { kind: "rejected" };
 
-/** Parses the header at the beginning of a connection. */
+/** Parses the header at the start of a connection. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   const first = bytes.subarray(0, SIGNATURE.length);
   if (SIGNATURE.subarray(0, first.length).equals(first)) return readVersion2(bytes);

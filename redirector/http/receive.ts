@@ -1,4 +1,6 @@
-/** Receives the bytes of a connection: its PROXY header, if it begins with one, and its requests. */
+/**
+ * Receives the bytes of a connection: its PROXY header, if it starts with one, and its requests.
+ */
 import type { Client } from "./connection.ts";
 import type { OpenConnections } from "./open-connections.ts";
 import { readProxyHeader } from "./proxy-protocol.ts";
@@ -19,7 +21,7 @@ export function receive(
     return;
   }
   const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
-  // It has had its turn; other connections come first.
+  // The connection has had its turn; other connections come first.
   if (responseBuffered) {
     bufferRest(socket, bytes, 0, seconds);
     return;
@@ -29,8 +31,8 @@ export function receive(
 }
 
 /**
- * Reads the PROXY header; a connection with an invalid one is closed without a response. Returns the bytes behind it,
- * if there are any.
+ * Reads the PROXY header; closes a connection with an invalid one without a response. Returns the
+ * bytes after the header, if there are any.
  */
 function applyProxyHeader(
   socket: Client,

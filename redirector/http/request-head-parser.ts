@@ -1,7 +1,7 @@
 /**
- * Parses the head of an HTTP/1 request, strictly by RFC 9112. Ambiguous requests are rejected, never interpreted:
- * two parsers that disagree about a request are what makes request smuggling possible. One pass over the bytes;
- * allocates only the few values that are needed as strings.
+ * Parses the head of an HTTP/1 request, strictly by RFC 9112. Ambiguous requests are rejected,
+ * never interpreted: request smuggling needs two parsers that disagree. Takes one pass over the
+ * bytes, and allocates only the few values that are needed as strings.
  */
 import { CR, createScanBuffer, LF } from "./bytes.ts";
 import { createFieldState, type FieldState, readField, resetFieldState } from "./header-fields.ts";
@@ -16,7 +16,7 @@ import {
 } from "./request-head.ts";
 import { readRequestLine } from "./request-line.ts";
 
-/** The most bytes of a head. */
+/** Maximum bytes of a head. */
 export const HEAD_BYTES_MAX = 16 * 1024;
 
 const FIELDS_MAX = 100;

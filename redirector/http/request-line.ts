@@ -85,7 +85,10 @@ function readMethod(bytes: Buffer, start: number, end: number): string {
   return decodeLatin1(bytes, start, end);
 }
 
-/** Parses an absolute target; accepts the targets of `OPTIONS *` and CONNECT, whose methods are rejected later (RFC 9112 §3.2). */
+/**
+ * Parses an absolute target. Accepts the targets of `OPTIONS *` and CONNECT, whose methods are
+ * rejected later (RFC 9112 §3.2).
+ */
 function readOtherTarget(target: string, head: RequestHead): boolean {
   const [authority, host] = /^https?:\/\/([^/@]+)/i.exec(target) ?? [];
   if (authority === undefined || host === undefined) {

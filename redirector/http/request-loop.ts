@@ -1,4 +1,4 @@
-/** Reads the requests in the bytes of a connection, and has each handled in order. */
+/** Reads the requests in the bytes of a connection, and passes each to the dispatcher in order. */
 import { readBody } from "./body.ts";
 import { canRead, type Client } from "./connection.ts";
 import { createDispatcher, type DispatcherDeps } from "./dispatcher.ts";
@@ -8,21 +8,22 @@ import { rejectionResponse } from "./response-writer.ts";
 import { bufferRest, send } from "./socket-io.ts";
 
 /**
- * Requests of one connection that are handled in one turn of the event loop; further ones wait for the next turn, so
- * that a read full of tiny requests (thousands fit into one) does not delay other connections for long.
+ * Maximum requests of one connection that are handled in one turn of the event loop. Further ones
+ * wait for the next turn, so that a read full of tiny requests (thousands fit into one) does not
+ * delay other connections for long.
  */
 const REQUESTS_PER_TURN_MAX = 32;
 
 const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
 export type RequestLoopDeps = Omit<DispatcherDeps, "head"> & {
-  /** The most bytes of a body. */
+  /** Maximum bytes of a body. */
   bodyBytesMax: number;
-  /** The time of the clock of timeouts, in seconds. */
+  /** The time of the timeout clock, in seconds. */
   seconds: () => number;
 };
 
-/** Handles the requests in `bytes` that have their turn, and buffers the rest. */
+/** Handles the requests in `bytes` that may run in this turn, and buffers the rest. */
 export type ReadRequests = (socket: Client, bytes: Buffer) => void;
 
 export function createRequestLoop(deps: RequestLoopDeps): ReadRequests {
@@ -30,11 +31,14 @@ export function createRequestLoop(deps: RequestLoopDeps): ReadRequests {
   const { head, parse } = createRequestHeadParser();
   const { body, dispatch } = createDispatcher({ ...deps, head });
 
-  /** Whether a connection of which so many requests were handled in this turn gets another one; the clock is read for few. */
+  /**
+   * Whether a connection may handle another request in this turn, after `requests` of them. Rarely
+   * reads the clock.
+   */
   const hasTurn = (requests: number): boolean =>
     requests === 0 || (requests < REQUESTS_PER_TURN_MAX && !turn.isLong());
 
-  /** Sends the last response of a connection, whose further bytes cannot be trusted. */
+  /** Sends the last response of a connection: its further bytes cannot be trusted. */
   function rejectRequest(socket: Client, status: RejectionStatus, now: number): void {
     socket.data.lingers = true;
     turn.respond(socket, rejectionResponse(status), { method: "GET", keepAlive: false, now });
@@ -64,7 +68,10 @@ export function createRequestLoop(deps: RequestLoopDeps): ReadRequests {
   };
 }
 
-/** Asks a client for the body that it holds back (RFC 9110 §10.1.1), once, and after all earlier responses. */
+/**
+ * Asks a client for the body that it holds back (RFC 9110 §10.1.1), once, and after all earlier
+ * responses.
+ */
 function requestBody(socket: Client): void {
   const connection = socket.data;
   if (connection.bodyRequested || connection.responseBuffered) return;

@@ -15,7 +15,10 @@ export type IncomingRequest = {
   peer: string;
 };
 
-/** Responds to a request: at once where it can. A response that is no promise is valid until the next request. */
+/**
+ * Responds to a request, synchronously if possible. A response that is not a promise is valid until
+ * the next request.
+ */
 export type Handler = (
   incoming: IncomingRequest,
 ) => RedirectorResponse | Promise<RedirectorResponse>;

@@ -1,4 +1,4 @@
-/** Serializes responses as HTTP/1.1 into a buffer of the caller. */
+/** Serializes responses as HTTP/1.1 into the caller's buffer. */
 import { STATUS_CODES } from "node:http";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
@@ -7,8 +7,8 @@ import type { RejectionStatus } from "./request-head.ts";
 import { PAGE_BYTES_MAX, type PageResponse, type RedirectorResponse } from "./response.ts";
 
 /**
- * The most bytes of one response: its head, and a page ({@link PAGE_BYTES_MAX}) or a destination, which is part of a
- * link's record ({@link LINK_RECORD_BYTES_MAX}) or bounded by `forwardQuery`.
+ * Maximum bytes of one response: its head, and a page ({@link PAGE_BYTES_MAX}) or a destination,
+ * which is part of a link's record ({@link LINK_RECORD_BYTES_MAX}) or bounded by `forwardQuery`.
  */
 export const RESPONSE_BYTES_MAX = PAGE_BYTES_MAX + LINK_RECORD_BYTES_MAX;
 
@@ -44,8 +44,8 @@ export function createResponseWriter() {
   }
 
   /**
-   * Writes a response at `offset` of `target` and returns its end; {@link NO_ROOM} when it does not fit. Leaves the
-   * body out for a HEAD request.
+   * Writes a response at `offset` of `target` and returns its end; {@link NO_ROOM} when it does not
+   * fit. Omits the body for a HEAD request.
    */
   function write(
     response: RedirectorResponse,

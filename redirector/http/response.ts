@@ -7,12 +7,12 @@ export type PageResponse = { status: number; headers: Record<string, string>; bo
 /** A response: the redirect of a link, whose object is reused for the next one, or anything else. */
 export type RedirectorResponse = { location: string | ByteSlice } | PageResponse;
 
-/** The most bytes of a page: enough for a template with an image or two as `data:` URLs. */
+/** Maximum bytes of a page: enough for a template with one or two images as `data:` URLs. */
 export const PAGE_BYTES_MAX = 256 * 1024;
 
 export const EMPTY_BODY = Buffer.alloc(0);
 
-/** A redirect with headers of its own. `location` must be ASCII, as parsed URLs are. */
+/** A redirect with its own headers. `location` must be ASCII, as parsed URLs are. */
 export const redirectResponse = (location: string): PageResponse => ({
   status: 302,
   headers: { location, "cache-control": "private, no-store" },
@@ -25,7 +25,10 @@ export function copyResponse(response: RedirectorResponse): RedirectorResponse {
   return { location: copySlice(response.location) };
 }
 
-/** Waits for a response; one that is there is copied first, as another request may change it during the `await`. */
+/**
+ * Awaits a response. Copies one that is already available first, because another request may change
+ * it during the `await`.
+ */
 export const settle = async (
   response: RedirectorResponse | Promise<RedirectorResponse>,
 ): Promise<RedirectorResponse> =>

@@ -1,7 +1,9 @@
-/** Bytes that wait: input for its turn, and output until the socket accepts it. */
+/** Buffers bytes: input until its turn, and output until the socket accepts it. */
 import { bufferInput, type Client, INPUT_BYTES_MAX } from "./connection.ts";
 
-/** Buffers the rest of the input for a later turn; pauses the socket while there is much of it. */
+/**
+ * Buffers the rest of the input for a later turn; pauses the socket when much input is buffered.
+ */
 export function bufferRest(socket: Client, bytes: Buffer, from: number, seconds: number): void {
   const connection = socket.data;
   bufferInput(connection, bytes, from, seconds);
@@ -13,7 +15,10 @@ export function bufferRest(socket: Client, bytes: Buffer, from: number, seconds:
   else socket.resume();
 }
 
-/** Sends a part of `bytes`, whose memory is reused; what the socket does not accept is copied, and waits. */
+/**
+ * Sends a part of `bytes`, whose memory is reused; copies and buffers what the socket does not
+ * accept.
+ */
 export function send(socket: Client, bytes: Buffer, start: number, end: number): void {
   const connection = socket.data;
   const length = end - start;
@@ -27,13 +32,16 @@ export function send(socket: Client, bytes: Buffer, start: number, end: number):
   }
 }
 
-/** Sends more of what waits, once the socket accepts it. */
+/** Sends buffered output, once the socket accepts it. */
 export function sendUnsent(socket: Client, unsent: Buffer): void {
   const written = Math.max(0, socket.write(unsent));
   socket.data.unsent = written < unsent.length ? unsent.subarray(written) : undefined;
 }
 
-/** Ends a connection; only its sending side while the client may still be sending: see `LINGER_SECONDS`. */
+/**
+ * Ends a connection, or only its sending side while the client may still be sending: see
+ * `LINGER_SECONDS`.
+ */
 export function end(socket: Client): void {
   const { lingers, peerEnded } = socket.data;
   if (lingers && !peerEnded) socket.shutdown();

@@ -1,6 +1,6 @@
 /**
- * A turn of the event loop: collects the responses of all connections, and sends them after all of their clicks are
- * committed together.
+ * A turn of the event loop: collects the responses of all connections, and sends them after all of
+ * their clicks are committed together.
  */
 import type { Abort, ConnectionErrorReason, ReportError } from "./connection-errors.ts";
 import type { Client } from "./connection.ts";
@@ -10,14 +10,14 @@ import { send } from "./socket-io.ts";
 import { createWriteBuffer } from "./write-buffer.ts";
 
 /**
- * Once a turn of the event loop has taken this long, each connection gets one more request, not all that it may have:
- * what rules look at can make a request cost a hundred times as much as others.
+ * After this time in a turn of the event loop, each connection gets only one more request, not its
+ * full share: rules can make a request cost a hundred times as much as others.
  */
 const TURN_MS = 5;
 
 export type TurnDeps = {
   writer: ResponseWriter;
-  /** Writes the clicks of the requests whose responses are about to be sent. */
+  /** Writes the clicks of the requests whose responses are sent next. */
   commit: () => void;
   /** Called with the latency of responses that were sent together, in milliseconds, and their number. */
   onSent: (latencyMs: number, responses: number) => void;
@@ -28,13 +28,16 @@ export type TurnDeps = {
 };
 
 export type Turn = {
-  /** Begins a turn, unless one has begun. Returns its time, in Unix milliseconds; the clock is read once per turn. */
+  /**
+   * Begins a turn, unless one has begun. Returns its time, in Unix milliseconds; reads the clock
+   * once per turn.
+   */
   begin(): number;
   /** When the turn began, by `performance.now()`. */
   startedMs(): number;
-  /** Whether the turn has taken so long that others should have theirs. */
+  /** Whether the turn has taken so long that it should end. */
   isLong(): boolean;
-  /** Collects a response; closes the connection after it unless that is kept alive. */
+  /** Collects a response; closes the connection after it unless it is kept alive. */
   respond(socket: Client, response: RedirectorResponse, options: ResponseOptions): void;
   /** Counts a response to a request of this turn. */
   count(): void;
@@ -47,7 +50,9 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
   const sendTo = guardSend(abort);
   /** Connections with a response in this turn. */
   let scheduled: Client[] = [];
-  /** Responses of this turn that have not been sent, and when the first of their requests was read. */
+  /**
+   * Responses of this turn that have not been sent, and when the first of their requests was read.
+   */
   let responses = 0;
   let startedMs = 0;
   let now = 0;
@@ -111,7 +116,7 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
   };
 }
 
-/** Sends, and aborts only the connection whose socket fails. */
+/** Wraps a send function, so that an error aborts only the connection whose socket failed. */
 const guardSend =
   (abort: Abort): typeof send =>
   (socket, bytes, start, end) => {

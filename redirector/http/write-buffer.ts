@@ -2,7 +2,10 @@
 import { NO_ROOM, type ResponseOptions, type ResponseWriter } from "./response-writer.ts";
 import type { RedirectorResponse } from "./response.ts";
 
-/** Room for some thousand redirects, and for more than the longest response: `RESPONSE_BYTES_MAX`. */
+/**
+ * Space for several thousand redirects, and for more than the longest response:
+ * `RESPONSE_BYTES_MAX`.
+ */
 export const WRITE_BUFFER_BYTES = 1024 * 1024;
 
 export type WriteBuffer<Receiver> = {

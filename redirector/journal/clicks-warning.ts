@@ -1,15 +1,23 @@
-/** What an operator should know about clicks that wait in the journal. */
+/** Warns operators about clicks that wait in the journal. */
 
-/** A NATS cluster elects another leader sooner. */
+/** Longer than a NATS cluster needs to elect a new leader. */
 const WAITING_WARNING_SECONDS = 30;
 
-/** As the alert ShorthopJournalFilling. */
+/** The same threshold as the alert ShorthopJournalFilling. */
 const FULL_WARNING = 0.5;
 
-type Waiting = { segments: number; seconds: number; journalBytes: number; journalBytesMax: number };
+type ClicksBacklog = {
+  segments: number;
+  seconds: number;
+  journalBytes: number;
+  journalBytesMax: number;
+};
 
-/** Says that NATS does not take clicks, or that the journal fills; undefined when neither is so. */
-export function clicksWarning(waiting: Waiting): string | undefined {
+/**
+ * Describes that NATS accepts no clicks, or that the journal is filling; undefined when neither is
+ * the case.
+ */
+export function clicksWarning(waiting: ClicksBacklog): string | undefined {
   const { segments, seconds, journalBytes, journalBytesMax } = waiting;
   const share = journalBytes / journalBytesMax;
   const problems = [

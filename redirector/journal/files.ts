@@ -22,7 +22,7 @@ import { scanSegment, type SegmentId } from "../../shared/contracts/click-segmen
 
 const FILE_NAME = /^(?<journalId>[0-9a-f-]{36})-(?<number>\d{10})\.(?<state>open|segment)$/;
 
-/** How versions up to 0.2.0 named sealed segments. */
+/** The names of sealed segments in versions up to 0.2.0. */
 const LEGACY_FILE_NAME = /^[0-9a-f-]{36}-\d{10}\.page$/;
 
 export type SealedSegment = SegmentId & { path: string; bytes: number; clicks: number };
@@ -35,9 +35,9 @@ export const segmentPath = (
 ): string => join(dir, `${journalId}-${String(segment).padStart(10, "0")}.${state}`);
 
 /**
- * Recovers the segments that an earlier process left: seals those that were still open at the end of their last
- * whole click, and returns all in order. Leaves files that hold no segment alone and returns their names;
- * quarantines files that cannot be read and returns an error for each.
+ * Recovers the segments that an earlier process left. Seals those that were still open at the end
+ * of their last whole click, and returns all in order. Ignores files that hold no segment and
+ * returns their names. Quarantines files that cannot be read and returns an error for each.
  */
 export function recoverSegments(dir: string): {
   segments: SealedSegment[];
@@ -60,7 +60,7 @@ export function recoverSegments(dir: string): {
     }
     const scan = scanSegment(bytes);
     if (bytes.length === 0) {
-      // It was published and truncated, to be reused.
+      // It was published and truncated, for reuse.
       unlinkSync(path);
     } else if (
       scan === undefined ||
@@ -76,7 +76,7 @@ export function recoverSegments(dir: string): {
       renameSync(path, sealedPath);
       segments.push({ ...scan, path: sealedPath, bytes: scan.end, clicks: scan.count });
     } else {
-      // Whole, also where it is damaged: the worker leaves out what is, and counts it.
+      // Includes damaged records: the worker skips and counts them.
       segments.push({ ...scan, path, bytes: bytes.length, clicks: scan.count });
     }
   }
@@ -84,8 +84,9 @@ export function recoverSegments(dir: string): {
 }
 
 /**
- * Renames the sealed segments that versions up to 0.2.0 left in the journal and its quarantine, so that they are recovered
- * like others. Overwrites nothing: returns the names of files whose new name is taken.
+ * Renames the sealed segments that versions up to 0.2.0 left in the journal and its quarantine, so
+ * that they are recovered like others. Overwrites nothing: returns the names of files whose new
+ * name is taken.
  */
 function renameLegacyFiles(dir: string): string[] {
   const paths = [
@@ -102,7 +103,10 @@ function renameLegacyFiles(dir: string): string[] {
   return conflicts;
 }
 
-/** Quarantines a file that cannot be read; one bad file must not keep a redirector from starting. */
+/**
+ * Quarantines a file that cannot be read, because one bad file must not prevent a redirector from
+ * starting.
+ */
 function quarantineUnreadable(path: string, cause: unknown): Error {
   try {
     return new Error(`${path} cannot be read; moved to ${quarantineSegment(path)}.`, { cause });

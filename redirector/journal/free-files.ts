@@ -1,9 +1,10 @@
-/** Files of segments that are created, reused and removed. */
+/** Creates, reuses and removes the files of segments. */
 import { openSync, renameSync, rmSync } from "node:fs";
 
 /**
- * Empty files kept for later segments. A file system creates files slowly while many are being deleted (ext4
- * scans all that were deleted in the last five seconds), and the redirect that needs the file would wait.
+ * Maximum empty files kept for later segments. A file system creates files slowly while many are
+ * being deleted (ext4 scans all that were deleted in the last five seconds), and the redirect that
+ * needs the file would wait.
  */
 const FREE_FILES_MAX = 64;
 
@@ -11,7 +12,7 @@ export function createFreeFiles(onError: (error: unknown) => void) {
   const paths: string[] = [];
 
   function remove(path: string): void {
-    // A publisher that stops has deleted it already.
+    // A stopping publisher has already deleted it.
     try {
       rmSync(path, { force: true });
     } catch (error) {
@@ -20,7 +21,10 @@ export function createFreeFiles(onError: (error: unknown) => void) {
   }
 
   return {
-    /** Makes an empty file, of a free one if there is one; returns its descriptor. Throws when the disk does not allow it. */
+    /**
+     * Creates an empty file, from a free one if there is one; returns its descriptor. Throws when
+     * the disk does not allow it.
+     */
     create(path: string): number {
       const free = paths.pop();
       if (free !== undefined) {

@@ -26,8 +26,9 @@ import { createFreeFiles } from "./free-files.ts";
 import { createSegmentWriter } from "./segment-writer.ts";
 
 /**
- * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click shows up, how many
- * clicks a power failure loses, and how many segments per second a redirector with little traffic publishes.
+ * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click is
+ * published, how many clicks a power failure loses, and how many segments per second a redirector
+ * with little traffic publishes.
  */
 const SEGMENT_AGE_MAX_MS = 250;
 
@@ -38,7 +39,7 @@ type JournalStats = {
   /** Clicks written, and clicks dropped by reason, since the start. */
   recorded: number;
   dropped: Record<DropReason, number>;
-  /** Bytes on disk: of segments that JetStream has not acknowledged, that are retained, or in quarantine. */
+  /** Bytes on disk: of segments that are unacknowledged, retained or in quarantine. */
   pendingBytes: number;
   /** Files quarantined at the start because they could not be read. */
   quarantined: number;
@@ -54,7 +55,7 @@ export type Journal = {
   /** Reuses or deletes the file of a sealed segment, which the caller has truncated. */
   recycle(segment: Pick<SealedSegment, "bytes" | "path">): void;
   stats(): JournalStats;
-  /** Number of files in the quarantine now. */
+  /** Current number of files in the quarantine. */
   countQuarantine(): Promise<number>;
   /** Seals the open segment. Neither `append` nor `recycle` may be called afterwards. */
   close(): void;
@@ -66,7 +67,10 @@ type JournalOptions = {
   /** Called with every segment that is ready to be published, first those recovered from earlier processes. */
   onSealed: (segment: SealedSegment) => void;
   onError: (error: unknown) => void;
-  /** Called with the name of a file in the directory that holds no segment, or not the one it is named after. */
+  /**
+   * Called with the name of a file in the directory that holds no segment, or a segment with a
+   * different name.
+   */
   onUnknownFile: (name: string) => void;
 };
 
@@ -75,7 +79,8 @@ export function openJournal(options: JournalOptions): Journal {
   const { dir, bytesMax, onSealed, onError } = options;
   // Segments hold people's IP addresses until they are delivered.
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Random, never a host name or a process id: with a repeated id, new clicks would be discarded as duplicates.
+  // Random, never a host name or a process id: with a reused id, new clicks would be discarded as
+  // duplicates.
   const journalId = newUuid();
   const stats = recover(options);
   const files = createFreeFiles(onError);
@@ -142,7 +147,7 @@ export function openJournal(options: JournalOptions): Journal {
   };
 }
 
-/** Recovers the segments of earlier processes; returns the stats to begin with. */
+/** Recovers the segments of earlier processes; returns the initial stats. */
 function recover({ dir, onSealed, onError, onUnknownFile }: JournalOptions): JournalStats {
   const { segments, unknown, unreadable } = recoverSegments(dir);
   unknown.forEach(onUnknownFile);

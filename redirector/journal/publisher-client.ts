@@ -1,4 +1,7 @@
-/** The main thread's side of the publisher: sends segments to the worker thread and counts what it reports. */
+/**
+ * The main thread's side of the publisher: sends segments to the worker thread and counts its
+ * reports.
+ */
 import type { SealedSegment } from "./files.ts";
 import type { PublisherCommand, PublisherEvent, PublisherOptions } from "./publisher.worker.ts";
 
@@ -7,7 +10,7 @@ export type PublisherClient = {
   add(segment: SealedSegment): void;
   /** Segments not acknowledged yet, and segments acknowledged since the start. */
   pending(): number;
-  /** How long segments have waited without any being acknowledged; 0 when none waits. */
+  /** How long segments have waited without any acknowledgement; 0 when none waits. */
   waitingSeconds(): number;
   published(): number;
   /** Segments quarantined since the start. */
@@ -36,7 +39,7 @@ export function startPublisherClient({
   let pending = 0;
   let published = 0;
   let quarantined = 0;
-  /** When the first of those that wait was added, or the last of all was acknowledged. */
+  /** When the first waiting segment was added, or when the last acknowledgement arrived. */
   let waitingSince = 0;
 
   const send = (command: PublisherCommand): void => worker.postMessage(command);

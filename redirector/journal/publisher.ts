@@ -15,12 +15,13 @@ import { syncFiles, UnreadableSegmentError } from "./segment-files.ts";
 import { createSegmentSender } from "./segment-sender.ts";
 import { createUnreadableSegments } from "./unreadable-segments.ts";
 
-/** Segments being published at a time. */
+/** Maximum segments being published concurrently. */
 const IN_FLIGHT_MAX = 8;
 
 /**
- * How often segments that JetStream has not acknowledged are synced to disk. Together with the age of an open
- * segment this bounds what a power failure loses. Segments that are acknowledged sooner cost no `fsync`.
+ * Interval at which unacknowledged segments are synced to disk. Together with the age of an open
+ * segment this bounds how many clicks a power failure loses. Segments that are acknowledged sooner
+ * cost no `fsync`.
  */
 const SWEEP_MS = 200;
 
@@ -36,14 +37,17 @@ type PublisherDeps = {
   streamBytesMax: number;
   /** The maximum size of the journal. */
   journalBytesMax: number;
-  /** Copies of the stream, if this process creates it. */
+  /** Replicas of the stream, if this process creates it. */
   streamReplicas: number;
   log: Log;
   /** Called on a segment's first acknowledgement. */
   onDelivered: () => void;
-  /** Called when a segment is quarantined because its file cannot be read; `pending` unless it was delivered before. */
+  /**
+   * Called when a segment is quarantined because its file cannot be read; `pending` unless it was
+   * delivered before.
+   */
   onQuarantined: (segment: { pending: boolean }) => void;
-  /** Called when a segment's file is truncated, and can be reused or deleted. */
+  /** Called when a segment's file has been truncated and can be reused or deleted. */
   onReleased: (segment: SealedSegment) => void;
 };
 
@@ -100,7 +104,8 @@ export function startPublisher(deps: PublisherDeps): Publisher {
       stopped = true;
       clearInterval(timer);
       await sweeping;
-      // A segment that was added twice may be acknowledged again meanwhile, and its file is gone.
+      // A segment that was added twice may be acknowledged again meanwhile, when its file no longer
+      // exists.
       await retention.sweep(Infinity, (path) => rm(path, { force: true }));
     },
   };
@@ -112,7 +117,7 @@ type QueueDeps = {
   log: Log;
 };
 
-/** Returns a function that queues segments, some of which are being published at a time. */
+/** Returns a function that queues segments and publishes several concurrently. */
 function createQueue({ publish, isStopped, log }: QueueDeps) {
   const queue: SealedSegment[] = [];
   let inFlight = 0;
@@ -140,14 +145,16 @@ function createQueue({ publish, isStopped, log }: QueueDeps) {
   };
 }
 
-/** Calls `republish` after each reconnect: the server may have lost what it has acknowledged. */
+/**
+ * Calls `republish` after each reconnect: the server may have lost messages that it acknowledged.
+ */
 async function onReconnect(nats: Promise<NatsConnection>, republish: () => void): Promise<void> {
   for await (const { type } of (await nats).status()) {
     if (type === Events.Reconnect) republish();
   }
 }
 
-/** Empties a set, and returns what it had. */
+/** Empties a set and returns its elements. */
 function takeAll(paths: Set<string>): string[] {
   const all = [...paths];
   paths.clear();

@@ -1,4 +1,4 @@
-/** Runs the publisher in a thread of its own, so that publishing clicks does not slow redirects down. */
+/** Runs the publisher in its own thread, so that publishing clicks does not slow down redirects. */
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import type { SealedSegment } from "./files.ts";
@@ -18,7 +18,10 @@ export type PublisherCommand =
   | { kind: "publish"; segment: SealedSegment }
   | { kind: "stop" };
 
-/** Messages from the thread: a segment was delivered or quarantined, its file was truncated, or the thread has stopped. */
+/**
+ * Messages from the thread: a segment was delivered or quarantined, its file was truncated, or the
+ * thread has stopped.
+ */
 export type PublisherEvent =
   | { kind: "delivered" }
   | { kind: "quarantined"; pending: boolean }

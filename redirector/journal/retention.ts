@@ -11,8 +11,8 @@ const ACKED_RETENTION_MS = 150_000;
 const ACKED_RETENTION_BYTES_MAX = 256 * 1024 ** 2;
 
 /**
- * Acknowledged segments also give way to new clicks: together with those that wait they have this share of the journal at
- * most. The rest is for what is recorded before the next sweep.
+ * Maximum share of the journal for acknowledged and waiting segments together; acknowledged ones
+ * are removed first. The rest is for clicks recorded before the next sweep.
  */
 const RETENTION_SHARE = 0.5;
 
@@ -30,17 +30,17 @@ export function createRetention({ journalBytesMax, onReleased }: RetentionDeps) 
   /** Acknowledged segments whose files still exist, by path; the oldest first. */
   const retained = new Map<string, { segment: SealedSegment; until: number }>();
   let ackedBytes = 0;
-  /** Bytes of segments that are to be published, for the first time or again. */
+  /** Bytes of segments that wait to be published, for the first time or again. */
   let waitingBytes = 0;
 
-  /** Bytes of acknowledged segments that may be retained now. */
+  /** Bytes of acknowledged segments that may currently be retained. */
   const retainableBytes = (): number =>
     Math.min(ACKED_RETENTION_BYTES_MAX, journalBytesMax * RETENTION_SHARE - waitingBytes);
 
   return {
-    /** Counts a segment that is to be published. */
+    /** Counts a segment that waits to be published. */
     addWaiting: ({ bytes }: SealedSegment): void => void (waitingBytes += bytes),
-    /** Retains a segment that was acknowledged; returns whether that was its first acknowledgement. */
+    /** Retains an acknowledged segment; returns whether this was its first acknowledgement. */
     retain(segment: SealedSegment): boolean {
       const isFirst = !retained.has(segment.path);
       retained.set(segment.path, { segment, until: performance.now() + ACKED_RETENTION_MS });
@@ -48,7 +48,7 @@ export function createRetention({ journalBytesMax, onReleased }: RetentionDeps) 
       waitingBytes -= segment.bytes;
       return isFirst;
     },
-    /** Forgets a segment that is not published after all; returns whether it was acknowledged before. */
+    /** Removes a segment that will not be published; returns whether it was acknowledged before. */
     forget({ path, bytes }: SealedSegment): boolean {
       waitingBytes -= bytes;
       return retained.delete(path);
@@ -64,7 +64,7 @@ export function createRetention({ journalBytesMax, onReleased }: RetentionDeps) 
         onReleased(segment);
       }
     },
-    /** Returns all retained segments, which are to be published again now. */
+    /** Returns all retained segments, to be published again. */
     startRepublishing(): SealedSegment[] {
       const segments: SealedSegment[] = [];
       for (const [path, { segment, until }] of retained) {

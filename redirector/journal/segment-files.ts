@@ -7,14 +7,14 @@ import { formatSegmentId, readSegmentId } from "../../shared/contracts/click-seg
 import type { Log } from "../../shared/log.ts";
 import type { SealedSegment } from "./files.ts";
 
-/** A segment's file cannot be read, or does not hold that segment. */
+/** A segment's file cannot be read, or holds a different segment. */
 export class UnreadableSegmentError extends Error {
   override name = "UnreadableSegmentError";
 }
 
 /**
- * Reads a segment into `buffer`. Blocks on the disk: this thread has nothing else to do. Does not check the
- * records: each has a checksum that the worker verifies. Throws {@link UnreadableSegmentError}.
+ * Reads a segment into `buffer`. Blocks on the disk, which is fine in this thread. Does not check
+ * the records: each has a checksum that the worker verifies. Throws {@link UnreadableSegmentError}.
  */
 export function readSegment(segment: SealedSegment, buffer: Buffer): Buffer {
   const { path, bytes } = segment;

@@ -14,21 +14,21 @@ const BACKOFF = { firstMs: 100, maxMs: 5_000 };
 type SenderDeps = {
   nats: Promise<NatsConnection>;
   streamBytesMax: number;
-  /** Copies of the stream, if this process creates it. */
+  /** Replicas of the stream, if this process creates it. */
   streamReplicas: number;
   isStopped: () => boolean;
   log: Log;
 };
 
 /**
- * Sends a segment, and repeats that until it is acknowledged. Returns whether it was: not after a stop. Throws
+ * Sends a segment repeatedly until it is acknowledged. Returns false if stopped before. Throws
  * {@link UnreadableSegmentError}.
  */
 export type SendSegment = (segment: SealedSegment) => Promise<boolean>;
 
 export function createSegmentSender(deps: SenderDeps): SendSegment {
   const { nats, streamBytesMax, streamReplicas, isStopped, log } = deps;
-  /** Buffers that segments are read into, reused. */
+  /** Reused buffers for the contents of segments. */
   const bufferPool: Buffer[] = [];
   let jetStream: Promise<JetStreamClient> | undefined;
 

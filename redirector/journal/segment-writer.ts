@@ -14,9 +14,9 @@ type OpenSegment = SegmentId & { fd: number; end: number; clicks: number; opened
 type WriterDeps = {
   dir: string;
   journalId: Uuid;
-  /** Makes an empty file, and returns its descriptor. */
+  /** Creates an empty file and returns its descriptor. */
   createFile: (path: string) => number;
-  /** Called with every segment that is sealed. */
+  /** Called with every sealed segment. */
   onSealed: (segment: SealedSegment) => void;
   onError: (error: unknown) => void;
 };
@@ -42,11 +42,13 @@ export function createSegmentWriter(deps: WriterDeps) {
   }
 
   return {
-    /** Clicks of the open segment, and its bytes; those of an empty one when none is open. */
+    /**
+     * Clicks of the open segment, and its bytes; 0 and the size of an empty one when none is open.
+     */
     clicks: (): number => open?.clicks ?? 0,
     bytes: (): number => open?.end ?? SEGMENT_HEADER_BYTES,
     isOpen: (): boolean => open !== undefined,
-    /** Whether a segment is open, for `ms` or longer. */
+    /** Whether a segment has been open for `ms` or longer. */
     isOlderThan: (ms: number): boolean =>
       open !== undefined && performance.now() - open.openedAt >= ms,
     /** Opens the next segment. Throws when its file cannot be written. */
@@ -54,7 +56,7 @@ export function createSegmentWriter(deps: WriterDeps) {
       open = openSegment(dir, { journalId, segment: nextSegment }, createFile);
       nextSegment++;
     },
-    /** Writes encoded clicks to the open segment. Throws when they were not written, or only a part of them. */
+    /** Writes encoded clicks to the open segment. Throws when they were not written completely. */
     write(bytes: Buffer, end: number, clicks: number): void {
       if (open === undefined) throw new Error("No segment is open.");
       if (writeSync(open.fd, bytes, 0, end, open.end) !== end) throw new Error("Short write.");
@@ -63,7 +65,7 @@ export function createSegmentWriter(deps: WriterDeps) {
     },
     /** Seals the open segment, if there is one. */
     seal,
-    /** Seals the open segment after a write that failed, with what was written before. */
+    /** Seals the open segment, with its earlier content, after a failed write. */
     sealFailed(): void {
       if (open !== undefined) truncateTail(open);
       seal();

@@ -1,18 +1,19 @@
-/** Segments whose files cannot be read: each is tried again some times, and then quarantined. */
+/** Handles segments whose files cannot be read: retries each several times, then quarantines it. */
 import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
 import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Log } from "../../shared/log.ts";
 import type { SealedSegment } from "./files.ts";
 
 /**
- * Attempts to read a segment's file before it is quarantined, and the time between two attempts, in which other
- * segments are published: a disk error that passes within four seconds has no effect.
+ * Maximum attempts to read a segment's file before it is quarantined, and the time between two
+ * attempts, in which other segments are published. A disk error that passes within four seconds has
+ * no effect.
  */
 const READ_ATTEMPTS_MAX = 5;
 const READ_RETRY_MS = 1_000;
 
 type UnreadableDeps = {
-  /** Publishes a segment, after others. */
+  /** Publishes a segment after other waiting segments. */
   requeue: (segment: SealedSegment) => void;
   /** Called when a segment is quarantined. */
   onQuarantined: (segment: SealedSegment) => void;
@@ -43,7 +44,7 @@ export function createUnreadableSegments({ requeue, onQuarantined, log }: Unread
       }
       onQuarantined(segment);
     },
-    /** Forgets the failures of a segment that was read. */
+    /** Resets the failures of a segment that was read. */
     forget: ({ path }: SealedSegment): void => void failures.delete(path),
   };
 }

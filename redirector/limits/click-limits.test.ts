@@ -13,7 +13,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { createClickLimits } from "./click-limits.ts";
-import type { Taken } from "./holdings.ts";
+import type { ClickOutcome } from "./holdings.ts";
 import type { Ledgers } from "./ledgers.ts";
 import type { Uses } from "./uses-file.ts";
 
@@ -85,7 +85,7 @@ function createRedirector(ledgers: FakeLedgers) {
   };
   let limits = start();
   return {
-    take: async (limit: ClickLimit): Promise<Taken> => await limits.take(limit),
+    take: async (limit: ClickLimit): Promise<ClickOutcome> => await limits.take(limit),
     isSpent: (limit: ClickLimit) => limits.isSpent(limit),
     look: async (limit: ClickLimit) => await limits.look(limit),
     restore: () => limits.restore(),
@@ -103,16 +103,16 @@ test("a lease in hand is taken without waiting, and with NATS away until it is u
   const redirector = createRedirector(ledgers);
   expect(await redirector.take(limitOf(80))).toBe("taken");
   ledgers.up = false;
-  const taken: Taken[] = [];
+  const taken: ClickOutcome[] = [];
   for (let i = 0; i < 10; i++) taken.push(await redirector.take(limitOf(80)));
-  expect(taken).toEqual([...Array<Taken>(9).fill("taken"), "busy"]);
+  expect(taken).toEqual([...Array<ClickOutcome>(9).fill("taken"), "busy"]);
 });
 
 test("an idle redirector gives back what it leased, so that others get the last clicks", async () => {
   const ledgers = fakeLedgers();
   const [idle, other] = [createRedirector(ledgers), createRedirector(ledgers)];
   expect(await idle.take(limitOf(16))).toBe("taken");
-  const taken: Taken[] = [];
+  const taken: ClickOutcome[] = [];
   await eventually(async () => {
     const outcome = await other.take(limitOf(16));
     if (outcome === "taken") taken.push(outcome);

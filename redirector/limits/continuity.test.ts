@@ -34,7 +34,7 @@ const watch = (initial?: StreamPosition) =>
     },
     initial,
     onPosition: (position) => void positions.push(position),
-    onSetBack: () => void restored++,
+    onRollback: () => void restored++,
     log: createLog("redirector", "silent"),
     clock: () => now,
     intervalMs: 5,
@@ -60,7 +60,7 @@ test("clicks may be leased a moment after a connection, and not without one", as
   await readAgain();
   expect(watched.isOpen()).toBe(false);
   now += SETTLE_MS;
-  expect([watched.isOpen(), watched.setBacks()]).toEqual([true, 0]);
+  expect([watched.isOpen(), watched.rollbacks()]).toEqual([true, 0]);
 });
 
 test.each([
@@ -77,7 +77,7 @@ test.each([
     expect(watched.isOpen()).toBe(false);
     now += RESTORE_MS;
     await readAgain();
-    expect([watched.isOpen(), watched.setBacks()]).toEqual([true, 1]);
+    expect([watched.isOpen(), watched.rollbacks()]).toEqual([true, 1]);
     expect(positions.at(-1)?.sequence).toBe(stream.state.last_seq);
   },
 );
@@ -93,7 +93,7 @@ test("a new leader that is behind for a moment is believed only for that moment"
     },
     initial: undefined,
     onPosition: () => undefined,
-    onSetBack: () => void restored++,
+    onRollback: () => void restored++,
     log: createLog("redirector", "silent"),
     clock: () => now,
     intervalMs: 5,

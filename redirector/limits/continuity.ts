@@ -1,6 +1,7 @@
 /**
- * Watches whether the stream `LIMITS` goes on where it was. When NATS lost messages, ledgers allow clicks that are spent:
- * nothing is leased until every redirector has had time to notice and to say again what it used.
+ * Watches whether the stream `LIMITS` continues from its last known position. When NATS has lost
+ * messages, ledgers allow clicks that were already used. Nothing is leased until every redirector
+ * has had time to detect that and to report its used clicks again.
  */
 import { NatsError, type StreamInfo } from "nats";
 
@@ -8,36 +9,50 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { StreamPosition } from "./uses-file.ts";
 
-/** How often the stream's position is read. */
+/** Interval at which the stream's position is read. */
 const INTERVAL_MS = 1_000;
 
-/** After an attempt that NATS does not permit, as in a far region: more would fill the log. */
+/**
+ * Pause after an attempt that NATS does not permit, as in a remote region: more attempts would fill
+ * the log.
+ */
 const FORBIDDEN_MS = 60_000;
 
-/** After a connection, how long others have to notice that the stream was set back: two of their readings. */
+/**
+ * How long after a reconnect other redirectors have to detect a rollback of the stream: two of
+ * their readings.
+ */
 export const SETTLE_MS = 2_500;
 
-/** After the stream was set back, how long all have to say again what they used. */
+/**
+ * How long after a rollback of the stream all redirectors have to report their used clicks again.
+ */
 export const RESTORE_MS = 10_000;
 
-/** A new leader may be a moment behind: only so many readings in a row are believed. */
+/** A new leader may lag for a moment, so a rollback must show in this many consecutive readings. */
 const SUSPICIONS = 3;
 
 export type Continuity = {
   /** Whether ledgers can be read and replaced. */
   isReady(): boolean;
-  /** Whether clicks may be leased, too. */
+  /** Whether clicks may also be leased. */
   isOpen(): boolean;
-  /** Why not, in words; undefined when they may be. */
+  /** Why clicks may not be leased, in words; undefined when they may. */
   problem(): string | undefined;
-  /** The last sequence known, to be given to {@link Continuity.accepts} with what is published from now on. */
+  /**
+   * The last known sequence, to be passed to {@link Continuity.accepts} with the next published
+   * message.
+   */
   known(): number;
-  /** Whether a message published at `known` got a later sequence; if not, the stream was set back. */
+  /**
+   * Whether a message published at `known` got a later sequence; otherwise the stream was rolled
+   * back.
+   */
   accepts(sequence: number, known: number): boolean;
-  /** Says that the connection was lost: NATS may have been set back when it returns. */
+  /** Records that the connection was lost: NATS may have been rolled back when it returns. */
   interrupt(): void;
-  /** How often the stream was found set back. */
-  setBacks(): number;
+  /** How often a rollback of the stream was detected. */
+  rollbacks(): number;
   stop(): void;
 };
 
@@ -47,7 +62,7 @@ type ContinuityDeps = {
   /** The position when this redirector last ran. */
   initial: StreamPosition | undefined;
   onPosition: (position: StreamPosition) => void;
-  onSetBack: () => void;
+  onRollback: () => void;
   log: Log;
   clock?: () => number;
   intervalMs?: number;
@@ -65,7 +80,7 @@ export function watchContinuity({
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
 
-  /** Reads the position; returns when to do so again. */
+  /** Reads the position; returns the delay until the next reading. */
   async function check(): Promise<number> {
     if (!connected()) {
       position.close("disconnected");
@@ -101,7 +116,7 @@ export function watchContinuity({
       return false;
     },
     interrupt: () => position.close("disconnected"),
-    setBacks: position.setBacks,
+    rollbacks: position.rollbacks,
     stop() {
       stopped = true;
       clearTimeout(timer);
@@ -109,29 +124,29 @@ export function watchContinuity({
   };
 }
 
-type PositionDeps = Pick<ContinuityDeps, "initial" | "onPosition" | "onSetBack" | "log"> & {
+type PositionDeps = Pick<ContinuityDeps, "initial" | "onPosition" | "onRollback" | "log"> & {
   clock: () => number;
 };
 
-/** Creates the position of the stream as it was last read, and what follows from it: when clicks may be leased, or why not. */
-function createPosition({ initial, onPosition, onSetBack, log, clock }: PositionDeps) {
+/** Tracks the stream's position as last read, and derives when clicks may be leased, or why not. */
+function createPosition({ initial, onPosition, onRollback, log, clock }: PositionDeps) {
   let position = initial;
   let problem: string | undefined = "not connected yet";
   let openAt = Infinity;
   let restoredAt = 0;
-  let setBacks = 0;
+  let rollbacks = 0;
   let suspicions = 0;
 
-  /** The stream was set back, to `next` if that is known. */
+  /** The stream was rolled back, to `next` if that is known. */
   function reset(next: StreamPosition | undefined): void {
-    setBacks++;
+    rollbacks++;
     suspicions = 0;
     problem = undefined;
     position = next;
     restoredAt = clock() + RESTORE_MS;
     openAt = restoredAt;
-    log.warn({ set_backs: setBacks }, "click_limits_set_back");
-    onSetBack();
+    log.warn({ set_backs: rollbacks }, "click_limits_set_back");
+    onRollback();
   }
 
   function close(reason: string): void {
@@ -150,32 +165,32 @@ function createPosition({ initial, onPosition, onSetBack, log, clock }: Position
     /** Applies a reading of the stream. */
     apply(info: Pick<StreamInfo, "created" | "state">): void {
       const next = { stream: streamId(info.created), sequence: info.state.last_seq };
-      const goesOn =
+      const continuesStream =
         position === undefined ||
         (position.stream === next.stream && position.sequence <= next.sequence);
       const changed = position?.stream !== next.stream || position.sequence !== next.sequence;
-      if (!goesOn && ++suspicions < SUSPICIONS) {
+      if (!continuesStream && ++suspicions < SUSPICIONS) {
         close("the stream LIMITS seems to be set back");
         return;
       }
-      if (goesOn) follow(next);
+      if (continuesStream) follow(next);
       else reset(next);
       if (changed) onPosition(next);
     },
-    /** Lets nothing be leased, for a reason. */
+    /** Stops leasing, for a reason. */
     close,
     reset,
     problem: (): string | undefined => problem,
-    /** When clicks may be leased, by the clock; Infinity while that is not known. */
+    /** When clicks may be leased, by the clock; Infinity while unknown. */
     openAt: (): number => openAt,
     known: (): number => position?.sequence ?? 0,
-    setBacks: (): number => setBacks,
+    rollbacks: (): number => rollbacks,
   };
 }
 
 const UNAVAILABLE = "the stream LIMITS is not available";
 
-/** An id of the stream's creation: a stream that was created anew has another. */
+/** An id derived from the stream's creation time: a recreated stream has another one. */
 const streamId = (created: string): Uuid => {
   const hex = new Bun.CryptoHasher("md5").update(created).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

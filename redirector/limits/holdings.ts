@@ -1,6 +1,6 @@
 /**
- * What this redirector holds of each limit: the clicks that it has used, and the lease in hand. A use is in the file
- * before its redirect is sent.
+ * This redirector's state of each limit: its used clicks, and its current lease. A used click is
+ * written to the file before its redirect is sent.
  */
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -8,13 +8,19 @@ import type { Log } from "../../shared/log.ts";
 import type { LeaseStep } from "./lease.ts";
 import { RECORD_BYTES, type Uses, type UsesFile } from "./uses-file.ts";
 
-/** `taken`: one click is used, and the visitor may be redirected; `busy`: others hold what is left, or it is not known. */
-export type Taken = "taken" | "spent" | "busy";
+/**
+ * `taken`: one click was consumed, and the visitor may be redirected; `spent`: the limit is
+ * reached; `busy`: other redirectors hold the remaining clicks, or the ledger is unknown.
+ */
+export type ClickOutcome = "taken" | "spent" | "busy";
 
-/** When a lease is used up, how soon that is reported unless another one is leased before. */
+/** How soon an exhausted lease is reported, unless another one is acquired before. */
 const USED_UP_MS = 100;
 
-/** Limits whose uses are remembered, in case NATS is rolled back; those with a lease are kept in any case. */
+/**
+ * Limits whose used clicks are kept, in case NATS is rolled back; those with a lease are always
+ * kept.
+ */
 const REMEMBERED_MAX = 100_000;
 
 /** From this size the file is compacted, if most of it is outdated. */
@@ -22,21 +28,24 @@ const FILE_BYTES_MIN = 16 * 1024 * 1024;
 
 export type Holding = Uses & {
   id: Uuid;
-  /** Clicks up to here may be used. */
+  /** Clicks up to this number may be used. */
   upTo: number;
-  /** When to report and give back, by the clock; while it is open. */
+  /** When to report and return the lease, by the clock; while it is open. */
   reportAt: number;
   /** The change of the ledger in progress. */
   changing: Promise<LeaseStep["outcome"]> | undefined;
-  /** A replacement may still arrive, so that only another one makes sure of what the ledger says. */
+  /**
+   * An earlier write of the ledger may still arrive, so only another write makes its content
+   * certain.
+   */
   uncertain: boolean;
   /** Requests that wait for a lease. */
   waiting: number;
-  /** Reads the ledger without changing it. */
-  looking: Promise<boolean> | undefined;
-  /** Until when the ledger is believed to have clicks left. */
+  /** The read of the ledger in progress. */
+  reading: Promise<boolean> | undefined;
+  /** Until when the ledger is assumed to have clicks left. */
   leftUntil: number;
-  refusal: { outcome: Taken; max: number; until: number } | undefined;
+  rejection: { outcome: ClickOutcome; max: number; until: number } | undefined;
 };
 
 type HoldingsDeps = {
@@ -50,11 +59,14 @@ export type Holdings = ReturnType<typeof createHoldings>;
 
 export function createHoldings({ file, log, clock }: HoldingsDeps) {
   const byId = new Map([...file.loaded].map(([id, uses]) => [id, createHolding(id, uses)]));
-  /** Holdings with a lease, or whose ledger may say something else. */
+  /** Holdings with a lease, or with used clicks that the ledger may lack. */
   const open = new Set([...byId.values()].filter(({ state }) => state !== "settled"));
   let writeFailed = false;
 
-  /** Forgets the least recently used holding, unless it is in use; then that of a later call. */
+  /**
+   * Removes the least recently used holding, unless it is in use; a later call then removes another
+   * one.
+   */
   function forgetOldest(): void {
     const [oldest] = byId.values();
     if (oldest === undefined) return;
@@ -63,7 +75,7 @@ export function createHoldings({ file, log, clock }: HoldingsDeps) {
       byId.set(oldest.id, oldest);
   }
 
-  /** Writes the uses of a limit. Throws when it cannot: nothing may be used then. */
+  /** Writes the used clicks of a limit. Throws when it cannot; then no click may be used. */
   function write(holding: Holding, used: number, state: Uses["state"]): void {
     try {
       file.write(holding.id, { used, state });
@@ -80,7 +92,7 @@ export function createHoldings({ file, log, clock }: HoldingsDeps) {
   }
 
   return {
-    /** The holding of a limit; a new one for a limit that is not known. */
+    /** Returns the holding of a limit; creates one for an unknown limit. */
     get(id: Uuid): Holding {
       const known = byId.get(id);
       if (known !== undefined) return known;
@@ -94,8 +106,8 @@ export function createHoldings({ file, log, clock }: HoldingsDeps) {
     size: (): number => byId.size,
     open,
     write,
-    /** Uses a click of the lease in hand. */
-    use(holding: Holding): Taken {
+    /** Uses a click of the current lease. */
+    use(holding: Holding): ClickOutcome {
       try {
         write(holding, holding.used + 1, "open");
       } catch {
@@ -104,12 +116,12 @@ export function createHoldings({ file, log, clock }: HoldingsDeps) {
       if (holding.used === holding.upTo) holding.reportAt = clock() + USED_UP_MS;
       return "taken";
     },
-    /** Closes a holding whose ledger has all that was used, and no lease. */
+    /** Closes a holding without a lease whose used clicks are all in the ledger. */
     close(holding: Holding): void {
       open.delete(holding);
       if (holding.state === "settled") return;
       write(holding, holding.used, "settled");
-      // The least recently used come first.
+      // Ordered by use, the least recently used first.
       byId.delete(holding.id);
       byId.set(holding.id, holding);
     },
@@ -117,16 +129,19 @@ export function createHoldings({ file, log, clock }: HoldingsDeps) {
 }
 
 /** Whether a click can be used at once. */
-export const isInHand = ({ changing, upTo, used }: Holding): boolean =>
+export const hasLeasedClick = ({ changing, upTo, used }: Holding): boolean =>
   changing === undefined && upTo > used;
 
-/** The outcome of a recent request for a click of the same limit that got none; undefined when the ledger must be read. */
-export function refusalOf(
-  { refusal }: Holding,
+/**
+ * The outcome of a recent rejected request for a click of the same limit; undefined when the ledger
+ * must be read.
+ */
+export function recentRejection(
+  { rejection }: Holding,
   { max }: ClickLimit,
   clock: () => number,
-): Taken | undefined {
-  return refusal?.max === max && clock() < refusal.until ? refusal.outcome : undefined;
+): ClickOutcome | undefined {
+  return rejection?.max === max && clock() < rejection.until ? rejection.outcome : undefined;
 }
 
 const createHolding = (id: Uuid, uses: Uses): Holding => ({
@@ -137,12 +152,12 @@ const createHolding = (id: Uuid, uses: Uses): Holding => ({
   changing: undefined,
   uncertain: false,
   waiting: 0,
-  looking: undefined,
+  reading: undefined,
   leftUntil: 0,
-  refusal: undefined,
+  rejection: undefined,
 });
 
-/** What must be kept in the file. */
+/** The used clicks that the file must keep. */
 const usesOf = (holdings: ReadonlyMap<Uuid, Holding>): Map<Uuid, Uses> =>
   new Map(
     [...holdings]

@@ -1,6 +1,7 @@
 /**
- * How a redirector changes the ledger of a limit: pure functions. What it has used by its own account always replaces what
- * the ledger says, so that a ledger which was set back is corrected, and a repeated change changes nothing.
+ * A redirector's changes to the ledger of a limit, as pure functions. The redirector's own count
+ * always replaces the ledger's, so a ledger that was rolled back is corrected, and a repeated
+ * change has no effect.
  */
 import {
   type ClickLimit,
@@ -12,28 +13,37 @@ import {
 } from "../../shared/contracts/click-limits.ts";
 import type { Uuid } from "../../shared/ids.ts";
 
-/** Most clicks of one lease: what the loss of a redirector's directory can cost. */
+/** Maximum clicks of one lease, which is how many the loss of a redirector's directory can cost. */
 export const LEASE_MAX = 1_000;
 
-/** A lease is at most this part of what is left, so that it becomes one click at a time near the end. */
+/**
+ * A lease is at most this fraction of the remaining clicks, so that leases shrink to one click near
+ * the limit.
+ */
 const LEASE_PART = 8;
 
-/** The lease of a redirector that has not written for so long counts as spent in answers: it is gone. */
+/**
+ * After this time without a write, responses count a redirector's lease as used: the redirector is
+ * gone.
+ */
 export const GONE_SECONDS = 60;
 
-/** A redirector's own account. */
+/** A redirector's own count. */
 export type Holder = {
   id: Uuid;
-  /** Clicks that it has used. */
+  /** Number of clicks that it has used. */
   used: number;
 };
 
-/** `leased`: clicks up to `upTo` may be used; `busy`: all that is left is leased; `spent`: nothing is left. */
+/**
+ * `leased`: clicks up to `upTo` may be used; `busy`: all remaining clicks are leased; `spent`: no
+ * clicks remain.
+ */
 export type LeaseStep = { ledger: Ledger; upTo: number; outcome: "leased" | "busy" | "spent" };
 
 /**
- * Reports what the holder used, gives back the rest of its lease, and leases new clicks, at least as many as requests
- * wait if there are. `now` is in Unix seconds.
+ * Reports the holder's used clicks, returns the rest of its lease, and leases new clicks: at least
+ * as many as requests wait, if available. `now` is in Unix seconds.
  */
 export function lease(
   ledger: Ledger,
@@ -44,9 +54,9 @@ export function lease(
   const settled = settle({ ...ledger, stored: Math.max(ledger.stored, limit.stored) }, holder, now);
   const left = limit.max - spentClicks(settled, limit) - leasedClicks(settled);
   if (left <= 0)
-    return { ledger: settled, upTo: holder.used, outcome: refusal(settled, limit, now) };
-  const wanted = Math.max(1, Math.floor(left / LEASE_PART), waiting);
-  const upTo = holder.used + Math.min(left, wanted, LEASE_MAX);
+    return { ledger: settled, upTo: holder.used, outcome: rejectionOf(settled, limit, now) };
+  const requested = Math.max(1, Math.floor(left / LEASE_PART), waiting);
+  const upTo = holder.used + Math.min(left, requested, LEASE_MAX);
   return {
     ledger: withEntry(settled, holder.id, { upTo, used: holder.used, at: now }),
     upTo,
@@ -54,15 +64,18 @@ export function lease(
   };
 }
 
-/** Whether leases that may come back are all that keeps a click from being left. */
-function refusal(ledger: Ledger, limit: ClickLimit, now: number): "busy" | "spent" {
+/** Whether only leases that may be returned could still provide a click. */
+function rejectionOf(ledger: Ledger, limit: ClickLimit, now: number): "busy" | "spent" {
   if (spentClicks(ledger, limit) >= limit.max) return "spent";
   const gone = Object.values(ledger.entries).filter(({ at }) => now - at > GONE_SECONDS);
   const lost = gone.reduce((sum, { upTo, used }) => sum + upTo - used, 0);
   return spentClicks(ledger, limit) + lost >= limit.max ? "spent" : "busy";
 }
 
-/** Reports what the holder used, and gives back the rest of its lease. Returns the same ledger if it says so already. */
+/**
+ * Reports the holder's used clicks and returns the rest of its lease. Returns the same ledger if
+ * nothing changes.
+ */
 export function settle(ledger: Ledger, { id, used }: Holder, now: number): Ledger {
   const entry = ledger.entries[id];
   if (entry === undefined && used === 0) return ledger;
@@ -75,11 +88,14 @@ function withEntry(ledger: Ledger, id: Uuid, entry: LeaseEntry): Ledger {
   return { ...room, entries: { ...room.entries, [id]: entry } };
 }
 
-/** What a holder that cannot trust its own account must take for used. */
+/** How many used clicks a holder must assume if it cannot trust its own count. */
 export const usedAtMost = ({ used, upTo }: LeaseEntry = { used: 0, upTo: 0, at: 0 }): number =>
   Math.max(used, upTo);
 
-/** Folds the entry that has been settled longest, if there are as many as there may be. Throws if none is settled. */
+/**
+ * Merges the oldest settled entry into the total, if the ledger is full. Throws if no entry is
+ * settled.
+ */
 function makeRoom(ledger: Ledger): Ledger {
   const all = Object.entries(ledger.entries);
   if (all.length < ENTRIES_MAX) return ledger;

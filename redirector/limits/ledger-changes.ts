@@ -1,25 +1,26 @@
 /**
- * Changes the ledgers of limits: leases clicks, and reports what was used. Each change is a compare-and-set that is
- * repeated until no other redirector is faster; of one limit, one is in progress at a time.
+ * Changes the ledgers of limits: leases clicks and reports used ones. Each change is a
+ * compare-and-set, repeated while other redirectors are faster. For each limit, one change is in
+ * progress at a time.
  */
 import type { ClickLimit, LeaseEntry, Ledger } from "../../shared/contracts/click-limits.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Continuity } from "./continuity.ts";
-import type { Holding, Holdings, Taken } from "./holdings.ts";
+import type { ClickOutcome, Holding, Holdings } from "./holdings.ts";
 import { lease, type LeaseStep, settle, usedAtMost } from "./lease.ts";
 import type { Ledgers } from "./ledgers.ts";
 
-/** How long a lease lives: for so long, clicks that are not used are kept from other redirectors. */
+/** Lifetime of a lease: for this long, its unused clicks are unavailable to other redirectors. */
 const LEASE_MS = 2_000;
 
-/** After a change that failed, how soon what was used is reported. */
+/** How soon used clicks are reported again after a failed change. */
 const RETRY_MS = 1_000;
 
-/** Attempts while other redirectors replace the same ledger. */
+/** Maximum attempts while other redirectors replace the same ledger. */
 const RACES_MAX = 30;
 
-/** How long a refusal is believed without reading the ledger again. */
+/** How long a rejection is reused without reading the ledger again. */
 const SPENT_MS = 1_000;
 const BUSY_MS = 100;
 
@@ -34,11 +35,11 @@ type ChangesDeps = {
 };
 
 export type LedgerChanges = {
-  /** Leases clicks of a limit; remembers a refusal. */
+  /** Leases clicks of a limit; caches a rejection. */
   acquire(holding: Holding, limit: ClickLimit): Promise<LeaseStep["outcome"]>;
-  /** Reports what was used, and gives back the rest of the lease. */
+  /** Reports used clicks and returns the rest of the lease. */
   report(holding: Holding): Promise<void>;
-  /** Whether the ledger leaves no click; changes nothing. False when it cannot be read. */
+  /** Whether the ledger has no clicks left; changes nothing. False when it cannot be read. */
   readSpent(holding: Holding, limit: ClickLimit): Promise<boolean>;
 };
 
@@ -47,8 +48,13 @@ export function createLedgerChanges(deps: ChangesDeps): LedgerChanges {
   const change = createChange(deps);
   const toHolder = ({ used }: Holding) => ({ id: holder, used });
 
-  function refuse(holding: Holding, { max }: ClickLimit, outcome: Taken, forMs: number): void {
-    holding.refusal = { outcome, max, until: clock() + forMs };
+  function recordRejection(
+    holding: Holding,
+    { max }: ClickLimit,
+    outcome: ClickOutcome,
+    forMs: number,
+  ): void {
+    holding.rejection = { outcome, max, until: clock() + forMs };
   }
 
   async function acquire(holding: Holding, limit: ClickLimit): Promise<LeaseStep["outcome"]> {
@@ -63,7 +69,7 @@ export function createLedgerChanges(deps: ChangesDeps): LedgerChanges {
       log.debug({ error }, "click_lease_failed");
     }
     if (outcome !== "leased")
-      refuse(holding, limit, outcome, outcome === "spent" ? SPENT_MS : BUSY_MS);
+      recordRejection(holding, limit, outcome, outcome === "spent" ? SPENT_MS : BUSY_MS);
     return outcome;
   }
 
@@ -87,7 +93,7 @@ export function createLedgerChanges(deps: ChangesDeps): LedgerChanges {
         const { ledger } = await ledgers.read(limit.id);
         const now = unixSeconds();
         const { outcome } = lease(ledger, limit, toHolder(holding), { now, waiting: 0 });
-        if (outcome === "spent") refuse(holding, limit, outcome, SPENT_MS);
+        if (outcome === "spent") recordRejection(holding, limit, outcome, SPENT_MS);
         else holding.leftUntil = clock() + SPENT_MS;
         return outcome === "spent";
       } catch (error) {
@@ -105,9 +111,12 @@ const runAlone = (
 ): Promise<LeaseStep["outcome"]> =>
   (holding.changing ??= run().finally(() => (holding.changing = undefined)));
 
-/** Returns the function that reads a ledger and replaces it by that of `step`. */
+/** Returns the function that reads a ledger and replaces it by the result of `step`. */
 function createChange({ ledgers, holdings, continuity, holder, clock }: ChangesDeps) {
-  /** Takes for used what the ledger says that this redirector may have used, unless the file knows more. */
+  /**
+   * Assumes that all clicks which the ledger leases to this redirector are used, unless the file
+   * has the exact count.
+   */
   function correct(holding: Holding, entry: LeaseEntry | undefined): void {
     const mayHaveUsed = holding.state === "open" ? (entry?.used ?? 0) : usedAtMost(entry);
     const used = Math.max(holding.used, mayHaveUsed);
@@ -115,7 +124,10 @@ function createChange({ ledgers, holdings, continuity, holder, clock }: ChangesD
     holding.upTo = holding.used;
   }
 
-  /** Returns "accepted", "replaced" when another redirector was faster, or "rolled back" when the stream has lost messages. */
+  /**
+   * Returns "accepted", "replaced" when another redirector was faster, or "rolled back" when the
+   * stream has lost messages.
+   */
   async function replace(
     holding: Holding,
     ledger: Ledger,
@@ -124,7 +136,7 @@ function createChange({ ledgers, holdings, continuity, holder, clock }: ChangesD
     const known = continuity.known();
     holding.uncertain = true;
     const replaced = await ledgers.replace(holding.id, ledger, sequence);
-    // If another one was faster, this replacement, and those before it, can no longer arrive.
+    // If another redirector was faster, this write and earlier ones can no longer arrive.
     holding.uncertain = false;
     if (replaced === undefined) return "replaced";
     return continuity.accepts(replaced, known) ? "accepted" : "rolled back";
@@ -134,7 +146,7 @@ function createChange({ ledgers, holdings, continuity, holder, clock }: ChangesD
     holding: Holding,
     step: (ledger: Ledger) => LeaseStep,
   ): Promise<LeaseStep["outcome"]> => {
-    // What was in hand is given back by the change, so it must not be used meanwhile.
+    // The change returns the current lease, so its clicks must not be used meanwhile.
     holding.upTo = holding.used;
     holdings.open.add(holding);
     holding.reportAt = clock() + RETRY_MS;

@@ -27,21 +27,21 @@ import type { Nats } from "../../shared/nats.ts";
 /** As for the links feed: during an election a short timeout finds the new leader soon. */
 const REQUEST_TIMEOUT_MS = 500;
 
-/** A ledger and the sequence of its message; 0 when there is none. */
+/** A ledger and the sequence of its message; 0 for none. */
 type StoredLedger = { ledger: Ledger; sequence: number };
 
 export type Ledgers = {
   read(limit: Uuid): Promise<StoredLedger>;
   /**
-   * Replaces the ledger that was read. Returns the sequence of its message; undefined when another redirector replaced it
-   * first. After an error it is not known whether it was replaced.
+   * Replaces the ledger that was read. Returns the sequence of its message; undefined when another
+   * redirector replaced it first. After an error the outcome is unknown.
    */
   replace(limit: Uuid, ledger: Ledger, sequence: number): Promise<number | undefined>;
   /** Creates the stream if it is missing, and reads its state. */
   readStream(): Promise<StreamInfo>;
 };
 
-/** Opens the ledgers; `replicas` are the copies of the stream, if this process creates it. */
+/** Opens the ledgers; `replicas` is the stream's replica count, if this process creates it. */
 export function openLedgers(
   nats: Pick<Nats, "connection" | "connected">,
   replicas: number,
@@ -61,7 +61,7 @@ export function openLedgers(
     async read(limit) {
       const { manager } = await open();
       try {
-        // The leader has every acknowledged message; a replica may be behind.
+        // The leader has every acknowledged message; a replica may lag.
         const { data, seq } = await manager.streams.getMessage(LIMITS_STREAM, {
           last_by_subj: limitSubject(limit),
         });
@@ -90,7 +90,7 @@ export function openLedgers(
   };
 }
 
-/** Requests would be kept in memory without a connection, and without a bound. */
+/** The client would buffer requests without a connection, and without a bound. */
 async function requireConnection(
   nats: Pick<Nats, "connection" | "connected">,
 ): Promise<NatsConnection> {
@@ -99,8 +99,8 @@ async function requireConnection(
 }
 
 /**
- * Throws in a cluster of nats-server 2.9: after a compare-and-set that failed, its replicas may number their messages
- * differently (decision 17), and the next one would compare with the wrong message.
+ * Throws in a cluster of nats-server 2.9: after a failed compare-and-set, its replicas may number
+ * their messages differently (decision 17), and the next one would compare with the wrong message.
  */
 function requireConsistentSequences(info: ServerInfo | undefined): void {
   if (info?.cluster !== undefined && /^[01]\.|^2\.[0-9]\./.test(info.version))

@@ -1,4 +1,4 @@
-/** Click limits of this process: their file, the ledgers in NATS, and the watch over both. */
+/** The click limits of this process: their file, the ledgers in NATS, and the watch over both. */
 import { join } from "node:path";
 
 import { Events } from "nats";
@@ -13,18 +13,23 @@ import { openUsesFile } from "./uses-file.ts";
 /** The file in the journal's directory. */
 const FILE_NAME = "click-limits";
 
-/** How long a stop waits until leases are given back; the others are when the process starts again. */
+/**
+ * How long a stop waits until leases are returned; the others are returned when the process starts
+ * again.
+ */
 const STOP_MS = 2_000;
 
 type OpenLimits = Pick<ClickLimits, "take" | "look" | "isSpent" | "stats"> & {
-  /** Why no clicks can be leased, in words; undefined when they can, or while no link has a limit. */
+  /**
+   * Why no clicks can be leased, in words; undefined when they can, or while no link has a limit.
+   */
   warning(): string | undefined;
-  /** How often the ledgers were found set back. */
-  setBacks(): number;
+  /** How often a rollback of the ledgers was detected. */
+  rollbacks(): number;
   stop(): Promise<void>;
 };
 
-/** Opens the limits; `replicas` are the copies of the stream, if this process creates it. */
+/** Opens the limits; `replicas` is the stream's replica count, if this process creates it. */
 export function openLimits({
   dir,
   nats,
@@ -46,7 +51,7 @@ export function openLimits({
     readStream: ledgers.readStream,
     initial: file.position,
     onPosition: file.writePosition,
-    onSetBack: () => limits.restore(),
+    onRollback: () => limits.restore(),
     log,
   });
   watchConnection(nats, continuity).catch((error: unknown) =>
@@ -59,7 +64,7 @@ export function openLimits({
     isSpent: limits.isSpent,
     stats: limits.stats,
     warning: () => (limits.stats().known === 0 ? undefined : continuity.problem()),
-    setBacks: continuity.setBacks,
+    rollbacks: continuity.rollbacks,
     async stop() {
       await limits.stop(STOP_MS);
       continuity.stop();
@@ -68,7 +73,7 @@ export function openLimits({
   };
 }
 
-/** A connection may return between two readings of the stream's position. */
+/** A connection may be lost and return between two readings of the stream's position. */
 async function watchConnection(
   nats: Pick<Nats, "connection">,
   continuity: Continuity,

@@ -1,12 +1,12 @@
-/** Reports in time what was used of leases, and gives back the rest. */
+/** Reports the used clicks of leases in time, and returns the rest. */
 import type { Continuity } from "./continuity.ts";
 import type { Holdings } from "./holdings.ts";
 import type { LedgerChanges } from "./ledger-changes.ts";
 
-/** How often leases are looked at. */
+/** Interval at which leases are checked. */
 const SWEEP_MS = 50;
 
-/** Reports in progress at a time. */
+/** Maximum concurrent reports. */
 const REPORTS_MAX = 64;
 
 type ReportsDeps = {
@@ -16,7 +16,7 @@ type ReportsDeps = {
   clock: () => number;
 };
 
-/** Starts reporting; without NATS, leases stay in hand. */
+/** Starts reporting; without NATS, leases stay as they are. */
 export function startReports({ holdings, changes, continuity, clock }: ReportsDeps) {
   const { open } = holdings;
   let reporting = 0;
@@ -33,7 +33,7 @@ export function startReports({ holdings, changes, continuity, clock }: ReportsDe
 
   const timer = setInterval(() => sweep(clock()), SWEEP_MS);
   return {
-    /** Reports what is used and gives back all leases, for `withinMs` at most. */
+    /** Reports used clicks and returns all leases, for at most `withinMs`. */
     async stop(withinMs: number): Promise<void> {
       clearInterval(timer);
       const deadline = clock() + withinMs;

@@ -1,10 +1,11 @@
 /**
- * What this redirector has used of each limit, in a file of the journal's directory. A use is written before its redirect
- * is sent, so that a killed process neither grants a click twice nor loses those that it had leased. After a crash of the
- * machine the end of the file may be missing; leases that were open then count as used.
+ * The used clicks of each limit, in a file of the journal's directory. A used click is written
+ * before its redirect is sent, so that a killed process neither grants a click twice nor loses its
+ * leases. After a crash of the machine the end of the file may be missing; leases that were open
+ * then count as used.
  *
- * A header, a record with the stream's position, which is overwritten, and then records of {@link RECORD_BYTES}, of which
- * the last one of a limit is valid; little-endian:
+ * The file has a header, a record with the stream's position, which is overwritten, and then records
+ * of {@link RECORD_BYTES}. The last record of a limit is valid. All numbers are little-endian:
  *   header: 8 bytes magic, 16 bytes id of this redirector, 16 bytes id of the machine's boot
  *   record: 16 bytes id of the limit, f64 clicks used, u32 state, u32 CRC-32 of what precedes
  */
@@ -22,26 +23,28 @@ import {
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
 
-/** `open`: there may be a lease; `doubtful`: the same, but more of it may be used than was written. */
+/**
+ * `open`: there may be a lease; `doubtful`: the same, but more of it may be used than was written.
+ */
 type UseState = "settled" | "open" | "doubtful";
 
 export type Uses = { used: number; state: UseState };
 
-/** The stream's position when it was last seen: its creation, and its last sequence. */
+/** The stream's last known position: its creation, and its last sequence. */
 export type StreamPosition = { stream: Uuid; sequence: number };
 
 export type UsesFile = {
   /** The id of this redirector in ledgers. */
   holder: Uuid;
-  /** What the file had when it was opened, least recently written first. */
+  /** The contents of the file when it was opened, least recently written first. */
   loaded: ReadonlyMap<Uuid, Uses>;
   position: StreamPosition | undefined;
-  /** Writes a limit's uses. Throws when it cannot: nothing may be used then. */
+  /** Writes a limit's used clicks. Throws when it cannot; then no click may be used. */
   write(limit: Uuid, uses: Uses): void;
   writePosition(position: StreamPosition): void;
   /** Bytes of the file. */
   size(): number;
-  /** Writes the file anew, with what is still needed. */
+  /** Rewrites the file with only the records still needed. */
   compact(uses: ReadonlyMap<Uuid, Uses>): void;
   close(): void;
 };
@@ -56,19 +59,19 @@ const STATES = ["settled", "open", "doubtful"] as const satisfies readonly UseSt
 /** Changes when the machine starts. */
 const BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id";
 
-/** Reads the id of the machine's boot; a new one, which trusts nothing, where there is none. */
+/** Reads the id of the machine's boot; a random one, which matches no file, if there is none. */
 const readBootId = (): Uuid =>
   existsSync(BOOT_ID_PATH) ? readFileSync(BOOT_ID_PATH, "utf8").trim() : newUuid();
 
 type UsesFileOptions = {
-  /** Called for a file that is none, which is kept beside the new one. */
+  /** Called for a file in an unknown format, which is kept beside the new one. */
   onUnreadable: (kept: string) => void;
-  /** Called when the disk has no room; `write` throws until it has. */
+  /** Called when the disk is full; `write` throws until it has space. */
   onUnwritable: (error: unknown) => void;
   boot?: Uuid;
 };
 
-/** Opens the file, or begins a new one. */
+/** Opens the file, or creates one. */
 export function openUsesFile(
   path: string,
   { onUnreadable, onUnwritable, boot = readBootId() }: UsesFileOptions,
@@ -81,7 +84,7 @@ export function openUsesFile(
   const record = Buffer.alloc(RECORD_BYTES);
 
   function append(bytes: Buffer): void {
-    // A part of a record would make those after it unreadable, so the next one begins where this one did.
+    // A partial record would make later ones unreadable, so the next one overwrites it.
     const written = writeSync(fd, bytes, 0, bytes.length, size);
     if (written !== bytes.length) throw new Error(`${path} cannot be written; is the disk full?`);
     size += written;
@@ -105,7 +108,7 @@ export function openUsesFile(
   try {
     rewrite(loaded);
   } catch (error) {
-    // Without room on the disk nothing is used of limits, and the rest of the process goes on.
+    // With a full disk no clicks of limits are used, and the rest of the process continues.
     onUnwritable(error);
   }
   return {
@@ -113,7 +116,7 @@ export function openUsesFile(
     loaded,
     position,
     write(limit, { used, state }) {
-      // Nothing was written since the start, so what was there then is what there is.
+      // Nothing was written since the start, so the loaded contents are current.
       if (fd < 0) rewrite(loaded);
       append(encode(record, limit, used, STATES.indexOf(state)));
     },
@@ -173,7 +176,7 @@ function encodeHeader(holder: Uuid, boot: Uuid): Buffer {
   return header;
 }
 
-/** A record that is not valid if there is no position. */
+/** An invalid record if there is no position. */
 const encodePosition = (position: StreamPosition | undefined): Buffer => {
   const record = Buffer.alloc(RECORD_BYTES);
   return position === undefined ? record : encode(record, position.stream, position.sequence, 0);

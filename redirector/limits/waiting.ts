@@ -1,16 +1,22 @@
 /** Requests that wait for the ledger of a limit, within a bound. */
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import type { Continuity } from "./continuity.ts";
-import { type Holding, type Holdings, isInHand, refusalOf, type Taken } from "./holdings.ts";
+import {
+  type ClickOutcome,
+  hasLeasedClick,
+  type Holding,
+  type Holdings,
+  recentRejection,
+} from "./holdings.ts";
 import type { LedgerChanges } from "./ledger-changes.ts";
 
-/** How long a request waits for a click. */
+/** Maximum wait of a request for a click. */
 const WAIT_MS = 2_000;
 
-/** Requests that wait: each holds a copy of its head, of 16 KiB at most. */
+/** Maximum waiting requests: each holds a copy of its head, of 16 KiB at most. */
 const WAITING_MAX = 2_000;
 
-/** How often a request looks whether clicks may be leased. */
+/** Interval at which a waiting request checks whether clicks may be leased. */
 const POLL_MS = 50;
 
 type WaitingDeps = {
@@ -23,15 +29,15 @@ type WaitingDeps = {
 export function createWaiting({ holdings, changes, continuity, clock }: WaitingDeps) {
   let waiting = 0;
 
-  async function waitForClick(holding: Holding, limit: ClickLimit): Promise<Taken> {
+  async function waitForClick(holding: Holding, limit: ClickLimit): Promise<ClickOutcome> {
     const deadline = clock() + WAIT_MS;
     holding.waiting++;
     waiting++;
     try {
       while (clock() < deadline) {
-        if (isInHand(holding)) return holdings.use(holding);
-        const refused = refusalOf(holding, limit, clock);
-        if (refused !== undefined) return refused;
+        if (hasLeasedClick(holding)) return holdings.use(holding);
+        const rejection = recentRejection(holding, limit, clock);
+        if (rejection !== undefined) return rejection;
         if (!continuity.isReady()) return "busy";
         if (continuity.isOpen()) await changes.acquire(holding, limit);
         else await Bun.sleep(POLL_MS);
@@ -45,16 +51,18 @@ export function createWaiting({ holdings, changes, continuity, clock }: WaitingD
 
   return {
     /** Waits for a click of a limit; `busy` when too many requests wait. */
-    takeClick: (holding: Holding, limit: ClickLimit): Taken | Promise<Taken> =>
+    takeClick: (holding: Holding, limit: ClickLimit): ClickOutcome | Promise<ClickOutcome> =>
       waiting >= WAITING_MAX ? "busy" : waitForClick(holding, limit),
-    /** Reads whether a limit is spent; false when too many requests wait, or that cannot be known. */
+    /**
+     * Reads whether a limit is reached; false when too many requests wait, or when that is unknown.
+     */
     readSpent(holding: Holding, limit: ClickLimit): boolean | Promise<boolean> {
       if (waiting >= WAITING_MAX || !continuity.isReady()) return false;
       waiting++;
-      holding.looking ??= changes
+      holding.reading ??= changes
         .readSpent(holding, limit)
-        .finally(() => (holding.looking = undefined));
-      return holding.looking.finally(() => waiting--);
+        .finally(() => (holding.reading = undefined));
+      return holding.reading.finally(() => waiting--);
     },
   };
 }

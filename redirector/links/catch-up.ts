@@ -1,17 +1,17 @@
-/** Waits until the store has what the feed has. */
+/** Waits until the store has caught up with the feed. */
 import { isInStream, type LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { createCoalesced } from "./coalesced.ts";
 import type { HostFeed } from "./host-feed.ts";
 
-/** How long NATS may take to say where the feed ends, and how long the store may take to get there. */
+/** Maximum time for NATS to report the end of the feed, and for the store to reach it. */
 const END_TIMEOUT_MS = 500;
 const CATCH_UP_TIMEOUT_MS = 2_000;
 const CATCH_UP_POLL_MS = 5;
 
 const RETRY_MS = 50;
 
-/** After this long without NATS, an alias that a complete store does not have is taken for one without a link. */
+/** After this long without NATS, an alias that a complete store lacks counts as having no link. */
 const AWAY_MS = 10_000;
 
 type CatchUpDeps = {
@@ -23,11 +23,11 @@ type CatchUpDeps = {
 };
 
 export function createCatchUp({ streams, nats, readFeed }: CatchUpDeps) {
-  /** When there was last a connection to NATS, or this process started. */
+  /** When a connection to NATS last existed, or when this process started. */
   let connectedAt = performance.now();
   let isStopped = false;
 
-  /** The streams, and what reads the end of each, as its leader knows it. */
+  /** The streams, each with a read of its end as its leader knows it. */
   const ends = streams.map((stream) => ({
     stream,
     readEnd: createCoalesced(async () => {
@@ -56,28 +56,28 @@ export function createCatchUp({ streams, nats, readFeed }: CatchUpDeps) {
   }
 
   return {
-    /** Notes whether there is a connection to NATS; must be called regularly. */
-    noteConnection(): void {
+    /** Records whether there is a connection to NATS; must be called regularly. */
+    recordConnection(): void {
       if (nats.connected()) connectedAt = performance.now();
     },
     /**
-     * Waits until the store has all that was in the stream of an alias when it was called; throws when that takes too long.
-     * Without NATS there is nothing to wait for; but where it has just gone, or is just coming back, others may have put a
-     * link into the feed.
+     * Waits until the store has everything that the alias's stream had at the time of the call;
+     * throws when that takes too long. Without NATS there is nothing to wait for. But if the
+     * connection was lost or restored only recently, others may have added a link to the feed.
      */
     async catchUp(domain: string, alias: string): Promise<void> {
-      // Notices are in every stream: one of them says whether there is one.
+      // Notices are in every stream, so any one of them is enough.
       const end = ends.find(({ stream }) => isInStream(stream, { domain, alias }));
       if (end !== undefined) await catchUp(end);
     },
-    /** As `catchUp` of every stream, but waits for NATS as long as it takes. */
+    /** As `catchUp` for every stream, but waits for NATS without a time limit. */
     async waitUntilCurrent(): Promise<void> {
       while (!isStopped) {
         try {
           await nats.connection;
           if (nats.connected()) return void (await Promise.all(ends.map(catchUp)));
         } catch {
-          // The stream may be having an election, or not exist yet.
+          // The stream may have no leader, or not exist yet.
         }
         await Bun.sleep(RETRY_MS);
       }

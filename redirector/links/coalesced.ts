@@ -1,8 +1,8 @@
-/** Coalesces calls of a function, so that however many ask, one call runs at a time. */
+/** Coalesces concurrent calls of a function into one call at a time. */
 
 /**
- * Each caller gets the result of a call that began after it asked: it joins the one that begins next, and never the one
- * that runs already, whose answer may be older than what the caller knows.
+ * Each caller gets the result of a call that began after its own: it joins the next call, never the
+ * running one, whose result may be outdated for it.
  */
 export function createCoalesced<Result>(call: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<unknown> | undefined;

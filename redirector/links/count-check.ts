@@ -1,14 +1,17 @@
-/** Compares how many links the store has with how many there are by PostgreSQL, as heartbeats of the feed say. */
+/**
+ * Compares the number of links in the store with PostgreSQL's, as reported by the feed's
+ * heartbeats.
+ */
 
-/** Counts in a row of which the store has fewer, before links are taken for missing: one may just have been outdated. */
+/** Consecutive counts with links missing, before links count as lost: one count may be outdated. */
 const LACKING_COUNTS = 4;
 
-/** Returns how many links are missing for certain; undefined while that is not known. */
+/** Returns how many links are certainly missing; undefined while that is unknown. */
 export type CountCheck = (counted: number, links: number) => number | undefined;
 
 /**
- * Creates a check. Links that are deleted after PostgreSQL counted, and before the store is compared, look like missing ones:
- * while the store has fewer and fewer, nothing is known.
+ * Creates a check. Links deleted after PostgreSQL counted, and before the comparison, look missing.
+ * So while the store's count decreases, the result is unknown.
  */
 export function createCountCheck(): CountCheck {
   let lackingCounts = 0;

@@ -1,4 +1,4 @@
-/** Follows a stream of the feed with one consumer of JetStream. */
+/** Follows a stream of the feed with one JetStream consumer. */
 import {
   AckPolicy,
   type Consumer,
@@ -29,29 +29,32 @@ import {
 import type { FeedWriter } from "./feed-writer.ts";
 
 /**
- * How long one pull waits for changes, and so how often the position is compared with the stream. The client allows no
- * less.
+ * How long one pull waits for changes, and so how often the position is compared with the stream.
+ * The client allows no shorter time.
  */
 const PULL_EXPIRES_MS = 1_000;
 const PULL_BATCH = 5_000;
 
-/** How much longer a pull may take than it should; then its consumer is gone, with its server. */
+/**
+ * Maximum delay of a pull beyond its time; after that its consumer is lost, together with its
+ * server.
+ */
 const PULL_GRACE_MS = 300;
 
-/** Changes of a transaction: one takes a tenth of a second, in which readers wait for nothing. */
+/** Maximum changes of a transaction: one takes a tenth of a second, and does not block readers. */
 const TRANSACTION_CHANGES_MAX = 5_000;
 
 /** The server deletes a consumer that has not pulled for this long; a new one resumes from the position. */
 const CONSUMER_INACTIVE_NS = 30_000_000_000;
 
 export type ConsumeOptions = {
-  /** Copies of the stream, if this process creates it. */
+  /** Replicas of the stream, if this process creates it. */
   streamReplicas: number;
-  /** How long a request to JetStream may take, in milliseconds. */
+  /** Maximum time of a request to JetStream, in milliseconds. */
   requestTimeoutMs: number;
   /**
-   * {@link PULL_BATCH}, and how many messages before the position a new consumer begins, as its server may number them
-   * differently; unless a test varies them. Writing a change again does nothing.
+   * {@link PULL_BATCH}, and how many messages before the position a new consumer starts, because
+   * its server may number them differently. Tests vary both. Writing a change again has no effect.
    */
   pullBatch?: number | undefined;
   overlapMessages?: number | undefined;
@@ -61,23 +64,26 @@ export type ConsumeDeps = ConsumeOptions & {
   stream: LinksStream;
   writer: FeedWriter;
   epoch: FeedEpoch;
-  /** Whether to begin another pull. Throws when the store must not be written any more. */
-  goesOn: () => boolean;
+  /** Whether to start another pull. Throws when the store must not be written any more. */
+  shouldContinue: () => boolean;
   onLost: () => void;
-  /** Called when there is a consumer. */
+  /** Called when a consumer has been created. */
   onConsumer: () => void;
   onPull: (messages: ConsumerMessages) => void;
-  /** Called after each pull with which all was well. */
+  /** Called after each successful pull. */
   onCurrent: () => void;
 };
 
-/** What a consumer has delivered, and what the stream's leader adds to the numbers of the consumer's server. */
+/**
+ * A consumer's deliveries, and the difference between the stream leader's sequence numbers and
+ * those of the consumer's server.
+ */
 type Delivery = { count: number; last: { sequence: number; at: number }; offset: number };
 
 /** Follows the stream until the consumer or the position in the stream is lost. */
 export async function consume(connection: NatsConnection, deps: ConsumeDeps): Promise<void> {
   const { stream: followed, writer, epoch, streamReplicas, requestTimeoutMs: timeout } = deps;
-  epoch.beginAgain();
+  epoch.restart();
   const options = { timeout, checkAPI: false };
   const manager = await connection.jetstreamManager(options);
   const readInfo = () => manager.streams.info(followed.name);
@@ -90,11 +96,12 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
   const stream = await connection.jetstream(options).streams.get(followed.name);
   const consumer = stream.getConsumerFromInfo(added);
   const delivery: Delivery = { count: 0, last: { sequence: 0, at: 0 }, offset: 0 };
-  while (deps.goesOn()) {
+  while (deps.shouldContinue()) {
     const before = delivery.count;
     if (!(await pull(consumer, delivery, deps))) return;
     epoch.sweep();
-    // No message does not mean no change: only the stream's own state shows whether the position is at its end.
+    // No message does not mean no change: only the stream's own state shows whether the position is
+    // at its end.
     const info = await readInfo();
     if (!continues(writer.feed(), info)) return;
     if (isReplicated(info)) adoptNumbers(delivery, info, writer);
@@ -102,14 +109,17 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
     deps.onCurrent();
     epoch.flush(left);
     if (left === 0) epoch.compareCounts();
-    if (epoch.beginAgain()) return;
-    // The stream has more, and the consumer delivered nothing: it is gone. What it delivered says so, and not the
-    // position, which does not move while it delivers the overlap.
+    if (epoch.restart()) return;
+    // The stream has more messages, but the consumer delivered none: it is lost. Compares
+    // deliveries instead of the position, which does not move while the overlap is delivered.
     if (left !== 0 && delivery.count === before) return;
   }
 }
 
-/** Finds the position to read from: the store's, or the stream's beginning if that says nothing. */
+/**
+ * Finds the position to read from: the store's, or the start of the stream if the store's is
+ * unusable.
+ */
 async function findPosition(
   manager: JetStreamManager,
   readInfo: () => Promise<StreamInfo>,
@@ -119,13 +129,16 @@ async function findPosition(
   const resumed = await resume(feed, readInfo, onLost);
   if (resumed !== feed)
     writer.save({ ...feed, ...resumed, complete: feed.complete && resumed.sequence > 0 });
-  // Also for a filling that was read in part: nobody knows what the stream was like while there was no consumer.
+  // Also for a partly read fill: changes of the stream are unknown for the time without a consumer.
   if (resumed.sequence === 0 || !isOutdated(feed, await readHeartbeat(manager, stream))) return;
   onLost();
   writer.save({ ...writer.feed(), sequence: 0, complete: false });
 }
 
-/** Pulls messages once, and writes what they change. Returns false when messages were lost with a connection or a pull. */
+/**
+ * Pulls messages once and writes their changes. Returns false when messages were lost with a
+ * connection or a pull.
+ */
 async function pull(consumer: Consumer, delivery: Delivery, deps: ConsumeDeps): Promise<boolean> {
   const { writer, epoch, pullBatch = PULL_BATCH } = deps;
   const messages = await consumer.fetch({
@@ -138,7 +151,7 @@ async function pull(consumer: Consumer, delivery: Delivery, deps: ConsumeDeps): 
   let { pending } = writer.feed();
   try {
     for await (const { subject, seq: sequence, data, info } of messages) {
-      // Another consumer begins behind the last one written.
+      // A new consumer starts after the last message written.
       if (info.deliverySequence !== ++delivery.count) return false;
       collect({ subject, sequence: sequence + delivery.offset, data }, deps);
       delivery.last = { sequence, at: info.timestampNanos };
@@ -158,7 +171,10 @@ function collect(message: FeedMessage, { stream, writer, epoch }: ConsumeDeps): 
   if (message.subject === heartbeatSubject(stream)) epoch.applyHeartbeat(message.data);
 }
 
-/** Takes over the leader's numbers when the last message delivered is the stream's last, which both then have. */
+/**
+ * Adopts the leader's sequence numbers when the last delivered message is the stream's last, which
+ * both then know.
+ */
 function adoptNumbers(delivery: Delivery, { state }: StreamInfo, writer: FeedWriter): void {
   if (delivery.last.at !== toNanos(state.last_ts)) return;
   delivery.offset = state.last_seq - delivery.last.sequence;
@@ -166,7 +182,10 @@ function adoptNumbers(delivery: Delivery, { state }: StreamInfo, writer: FeedWri
   if (feed.sequence !== state.last_seq) writer.save({ ...feed, sequence: state.last_seq });
 }
 
-/** Adds a consumer for this process alone, in memory: when its server dies, another one resumes from the position. */
+/**
+ * Adds a consumer for this process only, in memory: when its server dies, another one resumes from
+ * the position.
+ */
 const addConsumer = (
   manager: JetStreamManager,
   stream: string,

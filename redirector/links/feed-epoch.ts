@@ -1,6 +1,7 @@
 /**
- * Makes the store agree with an epoch of a stream, as heartbeats name it: says when the store is complete, removes links
- * that the stream does not have any more, and compares the number of links with PostgreSQL's.
+ * Brings the store in line with the epoch of a stream, which heartbeats name. Marks the store as
+ * complete, removes links that the stream no longer has, and compares the number of links with
+ * PostgreSQL's.
  */
 import { decodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
@@ -19,13 +20,16 @@ type EpochDeps = {
 export type FeedEpoch = ReturnType<typeof createFeedEpoch>;
 
 export function createFeedEpoch({ stream, group, store, writer }: EpochDeps) {
-  /** The epoch that the last heartbeat named, if it also said that the stream has every link. */
+  /** The epoch in the last heartbeat, if that also reported the stream as complete. */
   let epoch: number | undefined;
   const sweep = createSweep(store, stream);
-  /** How often all streams were to be read again when this one was. */
+  /**
+   * The number of rounds of reading all streams again when this stream was last read from its
+   * start.
+   */
   let round = group.rounds();
 
-  /** Forgets the epoch: nothing is known of the stream until the next heartbeat. */
+  /** Resets the epoch: nothing is known of the stream until the next heartbeat. */
   function forget(): void {
     epoch = undefined;
     sweep.cancel();
@@ -33,11 +37,11 @@ export function createFeedEpoch({ stream, group, store, writer }: EpochDeps) {
 
   return {
     forget,
-    /** Applies a heartbeat, once all before it was added to the writer. */
+    /** Applies a heartbeat, after all earlier messages were added to the writer. */
     applyHeartbeat(data: Uint8Array): void {
       const heartbeat = decodeHeartbeat(data);
       writer.advance({ confirmed_at: Date.now() });
-      // An API of an earlier version does not say whether the stream has every link.
+      // A heartbeat of an earlier API version does not report whether the stream is complete.
       if (heartbeat?.complete === false) {
         forget();
         writer.advance({ complete: false });
@@ -47,26 +51,32 @@ export function createFeedEpoch({ stream, group, store, writer }: EpochDeps) {
       epoch = heartbeat?.epoch ?? 0;
       if (heartbeat?.links !== undefined) group.onCounted(heartbeat.links);
     },
-    /** Writes what was delivered; `pending` more messages are in the stream. */
+    /** Writes the delivered changes; `pending` more messages are in the stream. */
     flush(pending: number): void {
-      // Links that were published while older ones were read are at the end of the stream.
+      // Links that were published during the read are at the end of the stream.
       const hasAll = epoch !== undefined && pending === 0;
       writer.flush(pending, writer.next().complete || hasAll);
       if (hasAll && epoch !== undefined && epoch > writer.feed().epoch) sweep.begin();
     },
-    /** Removes links that the stream does not have any more, or some of them. */
+    /** Removes some or all of the links that the stream no longer has. */
     sweep(): void {
       if (epoch !== undefined && sweep.run(epoch)) writer.save({ ...writer.feed(), epoch });
     },
-    /** Compares the number of links with PostgreSQL's, once the store is at the end of the stream and has swept. */
+    /**
+     * Compares the number of links with PostgreSQL's, after the store has reached the end of the
+     * stream and has swept.
+     */
     compareCounts(): void {
       const feed = writer.feed();
       if (epoch === undefined || feed.epoch !== epoch) return;
       const lacks = group.compare();
       if (lacks !== undefined && lacks !== feed.lacks) writer.save({ ...feed, lacks });
     },
-    /** Begins again at the start of the stream if all streams are to be read again; returns whether it does. */
-    beginAgain(): boolean {
+    /**
+     * Restarts at the beginning of the stream if all streams must be read again; returns whether it
+     * does.
+     */
+    restart(): boolean {
       if (round === group.rounds()) return false;
       round = group.rounds();
       writer.save({ ...writer.feed(), sequence: 0, complete: false });

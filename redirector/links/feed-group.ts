@@ -1,22 +1,26 @@
-/** What the followers of a host's streams share: a link that the store lacks may be in any of them. */
+/**
+ * State shared by the followers of a host's streams: a link that the store lacks may be in any of
+ * them.
+ */
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { FeedState } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { createCountCheck } from "./count-check.ts";
 import type { StoreWriter } from "./store-writer.ts";
 
-/** A stream without a heartbeat for so long may have links that the store does not have yet. */
+/** After this long without a heartbeat, a stream may have links that the store lacks. */
 const SILENT_MS = 8_000;
 
 export type FeedGroup = {
-  /** A heartbeat says how many links there are, in all streams. */
+  /** A heartbeat reports the number of links in all streams. */
   onCounted(links: number): void;
   /**
-   * Compares that with the store, once it is at the end of every stream; returns how many links it lacks, undefined while that is
-   * not known. When it lacks links for the first time since the streams were filled, all are to be read again.
+   * Compares that number with the store, once the store is at the end of every stream. Returns how
+   * many links it lacks; undefined while unknown. When it first lacks links after a fill, all
+   * streams are read again.
    */
   compare(): number | undefined;
-  /** How often all streams were to be read again. */
+  /** How often all streams were scheduled to be read again. */
   rounds(): number;
 };
 
@@ -28,10 +32,10 @@ type FeedGroupDeps = {
 
 export function createFeedGroup({ store, streams, log }: FeedGroupDeps): FeedGroup {
   const checkCount = createCountCheck();
-  /** By the last heartbeat that says so, until the store is compared with it. */
+  /** From the last heartbeat that contains it, until the store is compared with it. */
   let counted: number | undefined;
-  /** The epochs of which the streams were read again. */
-  let readAgain: string | undefined;
+  /** The epochs for which the streams were read again. */
+  let rereadEpochs: string | undefined;
   let rounds = 0;
   return {
     onCounted: (links) => void (counted = links),
@@ -43,9 +47,9 @@ export function createFeedGroup({ store, streams, log }: FeedGroupDeps): FeedGro
       if (lacks === undefined || lacks === 0) return lacks;
       log.error({ links: store.links(), lacks }, "links_store_lacks_links");
       const epochs = feeds.map(({ epoch }) => epoch).join();
-      // What the streams do not have either, reading them once more does not bring.
-      if (readAgain !== epochs) rounds++;
-      readAgain = epochs;
+      // Links that the streams lack too would also be missing after another read.
+      if (rereadEpochs !== epochs) rounds++;
+      rereadEpochs = epochs;
       return lacks;
     },
     rounds: () => rounds,

@@ -1,4 +1,7 @@
-/** Whether the links of this host are up to date with the feed, and since when that is not known. */
+/**
+ * Whether the links of this host are up to date with the feed, and for how long that has been
+ * unknown.
+ */
 import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
 import type { HostFeed } from "./host-feed.ts";
@@ -6,10 +9,13 @@ import type { HostFeed } from "./host-feed.ts";
 /** How long a redirector that has every link waits for the feed before it counts as ready without it. */
 const START_GRACE_MS = 10_000;
 
-/** Without a heartbeat for so long, nobody knows how many messages are missing: several are, of one every two seconds. */
+/**
+ * After this long without a heartbeat, the number of missing messages is unknown: several
+ * heartbeats are missing, of one every two seconds.
+ */
 const SILENT_SECONDS = 8;
 
-/** As the alert ShorthopFeedStale: many heartbeats of the feed are missing. */
+/** The same threshold as the alert ShorthopFeedStale: many heartbeats of the feed are missing. */
 const AGE_WARNING_SECONDS = 30;
 
 const POLL_MS = 10;
@@ -19,16 +25,19 @@ export type FeedHealth = ReturnType<typeof createFeedHealth>;
 export function createFeedHealth(now = () => performance.now()) {
   const startedAt = now();
   let feed: HostFeed = EMPTY_FEED;
-  /** The last heartbeat, by the clock of whoever wrote it: only that it changes says anything. */
+  /** The last heartbeat, by its sender's clock: only a change of it is meaningful. */
   let heartbeat: number | undefined;
   let confirmedAt = startedAt;
-  /** Whether the store was up to date with the feed since the start. */
+  /** Whether the store has been up to date with the feed since the start. */
   let wasCurrent = false;
   let wasReady = false;
 
   const ageSeconds = (): number => (now() - confirmedAt) / 1_000;
 
-  /** Names the streams of a divided feed of which something is so; nothing when there is only one. */
+  /**
+   * Names the streams of a divided feed for which a condition holds; an empty text when there is
+   * only one stream.
+   */
   function nameStreams(isSo: (stream: FeedState) => boolean): string {
     const named = Object.entries(feed.streams ?? {}).filter(([, stream]) => isSo(stream));
     return named.length === 0 ? "" : ` of ${named.map(([name]) => name).join(", ")}`;
@@ -48,7 +57,7 @@ export function createFeedHealth(now = () => performance.now()) {
   }
 
   return {
-    /** Takes over the state of the feed that the store has. */
+    /** Applies the store's state of the feed. */
     onFeed(changed: HostFeed): void {
       feed = changed;
       const { confirmed_at } = feed;
@@ -57,14 +66,17 @@ export function createFeedHealth(now = () => performance.now()) {
     },
     /** The store is up to date with the feed. */
     onCurrent: (): void => void (wasCurrent = true),
-    /** Seconds since the last heartbeat of the feed was written; since the start when there was none. */
+    /**
+     * Seconds since the last heartbeat of the feed was written; since the start when there was
+     * none.
+     */
     ageSeconds,
     /** Messages of the feed that are not in the store; undefined while that is unknown. */
     lag: (): number | undefined =>
       wasCurrent && ageSeconds() < SILENT_SECONDS ? feed.pending : undefined,
     /** Whether the store has every link. */
     complete: (): boolean => feed.complete && feed.lacks === 0,
-    /** The streams, by whether the store has every link of them: 1 or 0. */
+    /** 1 if the store has every link of a stream, else 0, by stream. */
     completeStreams: (): Record<string, number> =>
       Object.fromEntries(
         Object.entries(feed.streams ?? { [UNDIVIDED.name]: feed }).map(([name, { complete }]) => [
@@ -73,13 +85,13 @@ export function createFeedHealth(now = () => performance.now()) {
         ]),
       ),
     /**
-     * `ok` once the store had every link and was up to date with the feed, or could not be; else the reason why not. An
-     * outage of NATS later on is none: the store can still answer.
+     * `ok` after the store had every link and was up to date with the feed, or could not be; else
+     * the reason. A later outage of NATS does not matter: the store can still serve requests.
      */
     readiness,
     /**
-     * Resolves when the links of the host are ready; before that after `withinMs`, or once the store has got nothing more
-     * for `idleMs`.
+     * Resolves when the links of the host are ready; before that after `withinMs`, or after the
+     * store has received nothing for `idleMs`.
      */
     async waitUntilReady({ withinMs, idleMs }: { withinMs: number; idleMs: number }) {
       const deadline = now() + withinMs;
@@ -92,7 +104,7 @@ export function createFeedHealth(now = () => performance.now()) {
         changedAt = now();
       }
     },
-    /** Why links may be outdated; undefined when they are not. */
+    /** Why links may be outdated; undefined when they are current. */
     warning(): string | undefined {
       if (!feed.complete)
         return `the store of this host lacks links${nameLacking()}; it is being filled, and links that it does not have yet answer 503`;

@@ -10,8 +10,8 @@ const NOT_FOUND = 404;
 export type FeedMessage = { subject: string; sequence: number; data: Uint8Array };
 
 /**
- * Reads the first message after a position by a direct get. Any replica answers, also while there is no leader that
- * could give a consumer. Returns undefined at the end of that replica.
+ * Reads the first message after a position by a direct get. Any replica responds, also while no
+ * leader can provide a consumer. Returns undefined at the end of that replica.
  */
 export async function readNextMessage(
   connection: NatsConnection,
@@ -29,7 +29,7 @@ export async function readNextMessage(
   return toFeedMessage(response);
 }
 
-/** The message that a direct get returns; its place in the stream is in headers. */
+/** The message of a direct get; headers contain its subject and sequence. */
 const toFeedMessage = ({ headers, data }: Msg): FeedMessage => ({
   subject: headers?.get("Nats-Subject") ?? "",
   sequence: Number(headers?.get("Nats-Sequence")),

@@ -1,28 +1,33 @@
-/** Removes from the store the links of a stream that the stream does not have any more, part by part between two pulls. */
+/** Removes links from the store that their stream no longer has, in parts between two pulls. */
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { isInStream, type LinksStream } from "../../shared/contracts/links-streams.ts";
 import { linkOfKey } from "../../shared/links-store/record.ts";
 import type { StoreWriter } from "./store-writer.ts";
 
-/** Rows that one transaction looks at for links that the stream does not have any more. */
+/** Maximum rows that one transaction checks for links that the stream no longer has. */
 const SWEPT_ROWS = 5_000;
 
-/** How long they are looked for before the next pull. */
+/** Maximum time of the check before the next pull. */
 const SWEEP_MS = 200;
 
 export function createSweep(store: Pick<StoreWriter, "sweep">, stream: LinksStream) {
-  /** The key behind which is looked on; undefined when nothing is to be removed. */
+  /** The key after which the check continues; undefined when there is nothing to check. */
   let sweptTo: string | undefined;
 
-  /** Links of other streams stay. A feed that has no list of takedowns any more does not lift them: it was lost. */
+  /**
+   * Links of other streams stay. The list of takedowns stays too: a feed without it has lost it.
+   */
   const isKept = (key: string): boolean =>
     key === `/${TAKEDOWNS_ALIAS}` || !isInStream(stream, linkOfKey(key));
 
   return {
-    /** The store has all of the stream: what is older than its epoch is to be removed, from the first row on. */
+    /**
+     * The store has all of the stream: start removing everything older than its epoch, from the
+     * first row.
+     */
     begin: (): void => void (sweptTo ??= ""),
     cancel: (): void => void (sweptTo = undefined),
-    /** Removes what is older than the epoch, or some of it; returns whether that was the last. */
+    /** Removes some or all records older than the epoch; returns whether the check has finished. */
     run(epoch: number): boolean {
       if (sweptTo === undefined) return false;
       const deadline = performance.now() + SWEEP_MS;

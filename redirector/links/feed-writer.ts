@@ -1,6 +1,6 @@
 /**
- * Writes what a stream of the feed delivers to the store: the changes and the position behind them in one transaction, so that a
- * start goes on exactly where the last process ended.
+ * Writes the messages of a stream of the feed to the store: the changes and their position in one
+ * transaction, so that a start continues exactly where the last process ended.
  */
 import { isNotice } from "../../shared/contracts/feed-notices.ts";
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
@@ -34,10 +34,10 @@ export function createFeedWriter({ stream, store, records, log }: FeedWriterDeps
   const { name } = stream;
   let feed = store.feed(name);
   const unwritten: Change[] = [];
-  /** The state behind what is unwritten. */
+  /** The state after the unwritten changes. */
   let next: FeedState = feed;
 
-  /** Writes the changes that are unwritten, with a state of the stream. Throws {@link StoreError}. */
+  /** Writes the unwritten changes, with a state of the stream. Throws {@link StoreError}. */
   function save(state: FeedState): void {
     try {
       store.write(unwritten, state, name);
@@ -52,23 +52,26 @@ export function createFeedWriter({ stream, store, records, log }: FeedWriterDeps
   }
 
   return {
-    /** The state of the stream that the store has. */
+    /** The store's state of the stream. */
     feed: (): FeedState => feed,
-    /** The state behind what is unwritten. */
+    /** The state after the unwritten changes. */
     next: (): FeedState => next,
-    /** How many changes are unwritten. */
+    /** Number of unwritten changes. */
     size: (): number => unwritten.length,
     save,
-    /** Adds what a message changes: nothing if it is about no link, or is a malformed notice. */
+    /** Adds the change of a message; nothing for a message without a link or a malformed notice. */
     add(message: FeedMessage): void {
       const change = toChangeOf(message, records);
       if (change !== undefined) unwritten.push(change);
     },
-    /** Changes the state behind what is unwritten. */
+    /** Updates the state after the unwritten changes. */
     advance(part: Partial<FeedState>): void {
       next = { ...next, ...part };
     },
-    /** Writes what is unwritten, if there is anything new; `pending` more messages are in the stream. */
+    /**
+     * Writes the unwritten changes, if there is anything new; `pending` more messages are in the
+     * stream.
+     */
     flush(pending: number, complete: boolean): void {
       const isSame = unwritten.length === 0 && next === feed && pending === feed.pending;
       if (complete && !feed.complete) log.info({ stream: name }, "links_store_complete");

@@ -1,6 +1,7 @@
 /**
- * Follows a stream of the links feed and writes it to the store of the host. A stream that was rolled back or recreated is read again
- * from its beginning, while the store goes on answering.
+ * Follows a stream of the links feed and writes it to the store of the host. A stream that was
+ * rolled back or recreated is read again from its start, while the store continues to serve
+ * requests.
  */
 import type { ConsumerMessages, NatsConnection } from "nats";
 
@@ -17,19 +18,19 @@ import { createFeedWriter, type FeedWriter, StoreError } from "./feed-writer.ts"
 import type { StoreWriter } from "./store-writer.ts";
 
 /**
- * During an election JetStream does not respond, and a request may have gone to a server that is no more: a short
- * timeout finds the new leader soon.
+ * During an election JetStream does not respond, and a request may have gone to a dead server: a
+ * short timeout finds the new leader soon.
  */
 const REQUEST_TIMEOUT_MS = 500;
 const RETRY_MS = 100;
 
-/** How long changes are read without a consumer before one is asked for again. */
+/** How long changes are read without a consumer before another one is requested. */
 const WITHOUT_CONSUMER_MS = 1_000;
 
 type FollowerDeps = Omit<ConsumeOptions, "requestTimeoutMs"> & {
   nats: Pick<Nats, "connection" | "connected">;
   stream?: LinksStream;
-  /** That of all followers of the host. */
+  /** The group of all followers of the host. */
   group?: FeedGroup;
   store: Pick<StoreWriter, "feed" | "write" | "sweep" | "links">;
   records: Pick<FeedRecords, "read">;
@@ -41,7 +42,7 @@ type FollowerDeps = Omit<ConsumeOptions, "requestTimeoutMs"> & {
 export type Follower = {
   /** Ends the loop, after the transaction that is being written. */
   stop(): Promise<void>;
-  /** Settles when the loop ends; rejects when the store failed in a way that no retry mends. */
+  /** Settles when the loop ends; rejects when the store failed in a way that no retry can fix. */
   ended: Promise<void>;
 };
 
@@ -62,7 +63,7 @@ export function startFollower(deps: FollowerDeps): Follower {
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       writer,
       epoch,
-      goesOn() {
+      shouldContinue() {
         if (stopped || !nats.connected()) return false;
         checkStore();
         return true;
@@ -92,7 +93,7 @@ export function startFollower(deps: FollowerDeps): Follower {
         // Logged once for each interruption, not for each attempt.
         if (!interrupted) log.warn({ stream: stream.name, error }, "feed_interrupted");
         interrupted = true;
-        // What fails here as well is read later by a consumer.
+        // Messages that also fail here are read later by a consumer.
         await readAlone.read(connection).catch((failure: unknown) => {
           if (failure instanceof StoreError) throw failure;
         });
@@ -112,14 +113,15 @@ export function startFollower(deps: FollowerDeps): Follower {
   };
 }
 
-/** Creates what reads the stream while no consumer can be had: elections take seconds. */
+/** Creates a reader for the time in which no consumer is available: elections take seconds. */
 function createReadAlone(stream: LinksStream, writer: FeedWriter, isStopped: () => boolean) {
-  /** The last message that was read without a consumer, since there was none. */
+  /** The last message that was read since the consumer was lost. */
   let sequence = 0;
   return {
     /**
-     * Writes what the replicas have, message by message. As any of them answers, and they may number messages
-     * differently, some may be missed: the position stays where it is, and the next consumer reads all of them again.
+     * Writes the replicas' messages one by one. Any replica may respond, and they may number
+     * messages differently, so some may be missed. Therefore the position does not move, and the
+     * next consumer reads all of them again.
      */
     async read(connection: NatsConnection): Promise<void> {
       if (writer.feed().stream === null) return;
@@ -130,13 +132,13 @@ function createReadAlone(stream: LinksStream, writer: FeedWriter, isStopped: () 
         if (message === undefined) return;
         ({ sequence } = message);
         writer.add(message);
-        // What it says of the stream counts only when all before it is in the store.
+        // A heartbeat counts only when all messages before it are in the store.
         const isHeartbeat = message.subject === heartbeatSubject(stream);
         const feed = writer.feed();
         writer.save(isHeartbeat ? { ...feed, confirmed_at: Date.now() } : feed);
       }
     },
-    /** Forgets what was read, once there is a consumer. */
+    /** Resets the reader when a consumer is available again. */
     reset: (): void => void (sequence = 0),
   };
 }

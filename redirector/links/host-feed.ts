@@ -1,13 +1,17 @@
-/** The state of the whole feed that the store of a host has: of its stream, or of all streams of one that is divided. */
+/**
+ * The store's state of the whole feed: of its single stream, or of all streams of a divided feed.
+ */
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
 
-/** As the state of one stream; `streams` has those of each stream of a feed that is divided, by their names. */
+/**
+ * Like the state of one stream; in a divided feed, `streams` has the state of each stream by name.
+ */
 export type HostFeed = FeedState & { streams?: Readonly<Record<string, FeedState>> };
 
 /**
- * Combines the states of all streams: the feed is complete when each is, and as old as the oldest. Its sequence only says
- * whether any has moved.
+ * Combines the states of all streams: the feed is complete when each stream is, and as old as the
+ * oldest. Its sequence only shows whether any stream has moved.
  */
 export function combineFeeds(
   streams: readonly LinksStream[],

@@ -1,7 +1,8 @@
 /**
- * The links of this host, for requests: those in memory, and behind them the store that a thread of one of the host's
- * redirectors fills from the feed. What changes in the store is taken over into memory within some milliseconds. Requests
- * need neither NATS nor that thread, except for an alias that no link has: the feed may just have got it.
+ * The links of this host, for requests: the cache in memory, and behind it the store, which a
+ * thread of one of the host's redirectors fills from the feed. Changes in the store reach memory
+ * within a few milliseconds. Requests need neither NATS nor that thread, except for an unknown
+ * alias: the feed may have just received its link.
  */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
@@ -17,28 +18,37 @@ import { createMemoryUpdates } from "./memory-updates.ts";
 import { createPresentStore } from "./present-store.ts";
 import { createStoreReads } from "./store-reads.ts";
 
-/** How often the store is asked whether it has changed: the most that a change by another process waits here. */
+/**
+ * Interval at which the store is checked for changes: the maximum delay of a change written by
+ * another process.
+ */
 const POLL_MS = 20;
 
 export type HostLinks = {
   /**
-   * Finds a link or notice in the store, and keeps a link in memory. Null when a complete store lacks it; undefined when
-   * that is not known, when reading could take long, or when the link was deleted and may have come back: then `fetch`
-   * says.
+   * Finds a link or notice in the store, and caches a link. Returns null when a complete store
+   * lacks it. Returns undefined when that is unknown, when reading could take long, or when the
+   * link was deleted and may have returned: call `fetch` then.
    */
   find(domain: string, alias: string): LinkRecord | null | undefined;
   /**
-   * As `find`, however long reading takes. Undefined when there is no such link: neither in the store nor in the feed, if
-   * NATS is there. Throws when that is not known.
+   * As `find`, however long reading takes. Returns undefined when neither the store nor the feed
+   * (if NATS is reachable) has such a link. Throws when that is unknown.
    */
   fetch(domain: string, alias: string): Promise<LinkRecord | undefined>;
-  /** Takes over what has changed in the store, without waiting until that is done again by itself. */
+  /** Applies changes of the store now, without waiting for the next interval. */
   poll(): void;
-  /** Resolves once the store has all that the feed had when this was called; waits for NATS as long as it takes. */
+  /**
+   * Resolves when the store has everything that the feed had at the time of the call; waits for
+   * NATS without a time limit.
+   */
   waitUntilCurrent(): Promise<void>;
-  /** Changes that could not be taken over since the start. */
+  /** Changes that could not be applied since the start. */
   failed(): number;
-  /** Requests' reads of the store since the start: in their turn of the event loop, or slowly, in a thread. */
+  /**
+   * Reads of the store by requests since the start: in their event loop turn, or slowly, in a
+   * thread.
+   */
   reads(): Readonly<Record<"direct" | "slow", number>>;
   stop(): void;
 };
@@ -51,14 +61,14 @@ type HostLinksDeps = {
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
   domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
-  /** Has another thread read a link, so that its pages are in memory afterwards. */
+  /** Makes another thread read a link, so that its pages are in memory afterwards. */
   prefetch: (domain: string, alias: string) => Promise<void>;
-  /** Called with the state of the feed that the store has, when it has changed. */
+  /** Called with the store's state of the feed, when it has changed. */
   onFeed: (feed: HostFeed) => void;
-  /** Says that the store is damaged. */
+  /** Reports that the store is damaged. */
   onDamaged: (error: unknown) => void;
   log: Log;
-  /** How long changes are taken over in one turn of the event loop, unless a test varies it. */
+  /** Maximum time for applying changes in one event loop turn, unless a test varies it. */
   turnMs?: number;
 };
 
@@ -81,7 +91,7 @@ export function startHostLinks(deps: HostLinksDeps): HostLinks {
     return feed;
   }
 
-  const { noteConnection, catchUp, waitUntilCurrent, stop } = createCatchUp({
+  const { recordConnection, catchUp, waitUntilCurrent, stop } = createCatchUp({
     ...deps,
     streams,
     readFeed,
@@ -90,13 +100,13 @@ export function startHostLinks(deps: HostLinksDeps): HostLinks {
     ...deps,
     store,
     isComplete: () => updates.feed().complete,
-    // Before the takedowns are known, a link might be followed that is taken down.
+    // Before the takedowns are known, a link that is taken down might redirect.
     isReadable: () => takedowns.isKnown(),
     catchUp,
   });
 
   function poll(): void {
-    noteConnection();
+    recordConnection();
     store.reopen();
     if (store.use(updates.run) === false) setImmediate(poll);
   }

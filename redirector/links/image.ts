@@ -1,7 +1,8 @@
 /**
- * Starts a store from an image of all links, so that only what was published since is read from the feed. An image is an
- * older store, and it is used only where one could go on: in streams that have every link, were not filled again since,
- * and have reached the image's positions. Any other comes from another time or installation, and the feed is read instead.
+ * Starts a store from an image of all links, so that only later messages are read from the feed. An
+ * image is an older store. It is used only where such a store could continue: in streams that are
+ * complete, were not filled again since, and have reached the image's positions. Any other image is
+ * outdated or of another installation; then the whole feed is read.
  */
 import { renameSync, rmSync } from "node:fs";
 
@@ -20,7 +21,7 @@ type ImageDeps = {
   nats: Pick<Nats, "connection">;
   /** The streams of the feed. */
   streams: readonly LinksStream[];
-  /** Ends the reading, however far it is. */
+  /** Aborts the read at any point. */
   signal: AbortSignal;
   log: Log;
 };
@@ -28,9 +29,9 @@ type ImageDeps = {
 type CreatedStream = { name: string; created: string };
 
 /**
- * Puts the newest image in the place of the store, which must not exist. Returns the streams in which it has positions, by
- * their names and creation times: those of this host, which may be mirrors; undefined when there is no image to begin with. Whatever fails, the feed has
- * it all.
+ * Installs the newest image as the store, which must not exist. Returns the streams in which it has
+ * positions, by their names and creation times: those of this host, which may be mirrors; undefined
+ * when there is no usable image. After any failure, the whole feed is read instead.
  */
 export async function loadImage({
   dir,
@@ -42,9 +43,9 @@ export async function loadImage({
 }: ImageDeps): Promise<CreatedStream[] | undefined> {
   const path = `${storePath(dir)}.image`;
   try {
-    // Without NATS nobody can say whether an image is of now.
+    // Without NATS the age of an image is unknown.
     const connection = await Promise.race([nats.connection, rejectOnAbort(signal)]);
-    // While the number of streams changes, there are images of either.
+    // While the number of streams changes, there are images of both numbers.
     const image = (await images.list()).find(
       (listed) => positionsOf(listed).length === streams.length,
     );
@@ -57,7 +58,7 @@ export async function loadImage({
     makeFolder(dir);
     const startedAt = performance.now();
     await images.read(image.name, path, signal);
-    // SQLite would take a log that was left behind for this file's.
+    // SQLite would use a leftover log for this file.
     for (const file of storeFiles(dir)) rmSync(file, { force: true });
     renameSync(path, storePath(dir));
     const seconds = Math.round(performance.now() - startedAt) / 1_000;
@@ -71,7 +72,9 @@ export async function loadImage({
   }
 }
 
-/** Returns the streams if what they have behind an image's positions is all that the image lacks. */
+/**
+ * Returns the streams if their messages after an image's positions are all that the image lacks.
+ */
 async function findStreams(
   connection: NatsConnection,
   streams: readonly LinksStream[],

@@ -2,7 +2,7 @@
 import type { LinksCommand, LinksEvent, LinksOptions } from "./links.worker.ts";
 
 export type LinksThread = {
-  /** Records of the feed that were skipped because they are malformed, since the start. */
+  /** Malformed feed records that were skipped since the start. */
   skipped(): number;
   stop(): Promise<void>;
 };
@@ -10,7 +10,10 @@ export type LinksThread = {
 type LinksThreadDeps = LinksOptions & {
   /** The worker thread's module. The main module names it, as an executable resolves it only from there. */
   workerUrl: URL;
-  /** Called when the thread has written changes to the store, so that this process need not look for them. */
+  /**
+   * Called when the thread has written changes to the store, so that this process need not poll for
+   * them.
+   */
   onChanged: () => void;
   /** Called when the thread fails; the process must not continue without it. */
   onError: (error: unknown) => void;

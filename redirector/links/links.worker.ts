@@ -1,6 +1,6 @@
 /**
- * The thread of a redirector for the host's links: it waits until it may write the store, and then fills it from the
- * feed.
+ * A redirector's thread for the host's links: waits for the lock on the store, then fills the store
+ * from the feed.
  */
 import { rmSync } from "node:fs";
 
@@ -28,7 +28,7 @@ export type LinksCommand = { kind: "start"; options: LinksOptions } | { kind: "s
 /** Messages from the thread. */
 export type LinksEvent = { kind: "changed" } | { kind: "skipped" } | { kind: "stopped" };
 
-/** How often a thread that does not write tries to. */
+/** Interval at which a thread without the lock tries to take it. */
 const LOCK_POLL_MS = 250;
 
 /** The purpose of the lock: versions that write other files do not wait for each other. */
@@ -61,7 +61,7 @@ function run({ logLevel, images, ...options }: LinksOptions) {
         continue;
       }
       try {
-        // What a process left here that had no room on the disk is no longer needed.
+        // A process that found the disk full left a store in memory, which is no longer needed.
         if (folder === dir) rmSync(memoryDir(dir), { recursive: true, force: true });
         while (!stopped) await filler.fill();
       } finally {
@@ -81,7 +81,7 @@ function run({ logLevel, images, ...options }: LinksOptions) {
   };
 }
 
-/** Makes the folder of the store, and returns it; the one in memory when the disk has no room. */
+/** Creates the folder of the store and returns it; the one in memory when the disk is full. */
 function chooseFolder(dir: string): string {
   try {
     makeFolder(dir);

@@ -1,4 +1,4 @@
-/** Takes over into memory what has changed in the store: links, settings of domains, and takedowns. */
+/** Applies changes of the store to memory: links, settings of domains, and takedowns. */
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
@@ -12,8 +12,8 @@ import { isDamage } from "./store-files.ts";
 import type { StoreReader } from "./store-reader.ts";
 
 /**
- * How long changes are taken over in one turn of the event loop, and how many before that is looked at: one of a link with
- * many rules takes up to a millisecond.
+ * Maximum time for applying changes in one event loop turn, and how many are applied between two
+ * checks of the time: a link with many rules takes up to a millisecond.
  */
 const TURN_MS = 5;
 const CHANGES_AT_ONCE = 10;
@@ -24,9 +24,9 @@ type UpdatesDeps = {
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
   domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
-  /** Called with the state of the feed that the store has, when it has changed. */
+  /** Called with the store's state of the feed, when it has changed. */
   onFeed: (feed: HostFeed) => void;
-  /** Called with the error of a change that could not be taken over. */
+  /** Called with the error of a change that could not be applied. */
   onFailed: (error: unknown) => void;
   /** As {@link TURN_MS}. */
   turnMs?: number | undefined;
@@ -37,19 +37,22 @@ export function createMemoryUpdates(deps: UpdatesDeps) {
   const apply = createApply(deps);
   let feed: HostFeed = EMPTY_FEED;
   let dataVersion = -1;
-  /** The number of the last change that was taken over. */
+  /** The number of the last applied change. */
   let number = 0;
-  /** What is in memory may be older than the store. */
+  /** Memory may be older than the store. */
   let isOutdated = false;
 
-  /** Begins with the store as it is; changes were missed, so what is in memory may be outdated. */
+  /** Skips to the store's current state. Changes were missed, so memory may be outdated. */
   function skipChanges(reader: StoreReader): void {
     number = reader.lastChange();
     isOutdated = true;
   }
 
-  /** Forgets what may be outdated, so that it is read again. A store that lacks links is no reason to forget any. */
-  function renew(reader: StoreReader): void {
+  /**
+   * Clears everything that may be outdated, so that it is read again. An incomplete store is not
+   * used for that.
+   */
+  function clearOutdated(reader: StoreReader): void {
     if (feed.complete && isOutdated) {
       cache.clear();
       domains.clear();
@@ -60,14 +63,14 @@ export function createMemoryUpdates(deps: UpdatesDeps) {
     if (list !== undefined || feed.complete) takedowns.apply(list);
   }
 
-  /** Takes over the next changes; returns whether those were all. */
-  function takeOver(reader: StoreReader): boolean {
+  /** Applies the next changes; returns whether those were all. */
+  function applyNext(reader: StoreReader): boolean {
     const turnEnd = performance.now() + turnMs;
     for (;;) {
       const next = reader.changesSince(number, CHANGES_AT_ONCE);
       if (next === undefined) {
         skipChanges(reader);
-        renew(reader);
+        clearOutdated(reader);
         return true;
       }
       for (const key of next.keys) apply(reader, key);
@@ -79,31 +82,34 @@ export function createMemoryUpdates(deps: UpdatesDeps) {
 
   return {
     begin: skipChanges,
-    /** Ends with the store, which was closed. */
+    /** The store was closed. */
     end(): void {
       dataVersion = -1;
       feed = EMPTY_FEED;
       onFeed(feed);
     },
-    /** Takes over what has changed in the store; returns whether that was all. */
+    /** Applies changes of the store; returns whether those were all. */
     run(reader: StoreReader): boolean {
       const version = reader.dataVersion();
       if (version === dataVersion) return true;
       feed = combineFeeds(streams, reader.feed);
       onFeed(feed);
-      renew(reader);
-      if (!takeOver(reader)) return false;
+      clearOutdated(reader);
+      if (!applyNext(reader)) return false;
       dataVersion = version;
       return true;
     },
-    /** The state of the feed that the store had when it was last read. */
+    /** The state of the feed in the store when it was last read. */
     feed: (): HostFeed => feed,
-    /** Sets the state of the feed, which was read from the store just now. */
+    /** Sets the state of the feed, which was just read from the store. */
     setFeed: (state: HostFeed): void => void (feed = state),
   };
 }
 
-/** Returns the function that takes over the change of a link or notice. What is not in memory is read when it is requested. */
+/**
+ * Returns the function that applies the change of a link or notice. Entries that are not in memory
+ * are read on request.
+ */
 function createApply({ cache, takedowns, domains, onFailed }: UpdatesDeps) {
   return (reader: StoreReader, key: string): void => {
     const { domain, alias } = linkOfKey(key);

@@ -1,19 +1,22 @@
-/** The store of the host as a process reads it: opened once there is one, and again when another file took its place. */
+/**
+ * Opens the host's store for reading as soon as it exists, and reopens it when another file has
+ * replaced it.
+ */
 import { createLimitedLog } from "../../shared/limited-log.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import type { Log } from "../../shared/log.ts";
 import { findStore, isDamage } from "./store-files.ts";
 import { openReader, type StoreReader } from "./store-reader.ts";
 
-/** How often the file is looked for: another one may have taken the place of a damaged one. */
+/** Interval at which the file is checked: another one may have replaced a damaged one. */
 const FILE_CHECK_MS = 100;
 
 type PresentStoreDeps = {
   dir: string;
-  /** Called with a store that was opened; it counts as not opened when this throws. */
+  /** Called with an opened store, which is closed again if this throws. */
   onOpen: (store: StoreReader) => void;
   onClose: () => void;
-  /** Says that the store is damaged. */
+  /** Reports that the store is damaged. */
   onDamaged: (error: unknown) => void;
   log: Log;
 };
@@ -23,7 +26,7 @@ export type PresentStore = ReturnType<typeof createPresentStore>;
 export function createPresentStore({ dir, onOpen, onClose, onDamaged, log }: PresentStoreDeps) {
   const logFailed = createLimitedLog(log, "link_change_failed");
   let store: StoreReader | undefined;
-  /** The file that is open; another one may take its place. */
+  /** The inode of the open file; another file may replace it. */
   let inode = 0;
   let checkedAt = -Infinity;
 
@@ -35,13 +38,13 @@ export function createPresentStore({ dir, onOpen, onClose, onDamaged, log }: Pre
   }
 
   return {
-    /** Opens the store once there is one, and again when another file has taken its place. */
+    /** Opens the store when it exists, and again when another file has replaced it. */
     reopen(): void {
       const now = performance.now();
       if (now - checkedAt < FILE_CHECK_MS) return;
       checkedAt = now;
       const present = findStore(dir);
-      // One that was deleted is read until there is another one.
+      // A deleted file is read until there is another one.
       if (present === undefined || (present.inode === inode && store !== undefined)) return;
       close();
       try {
@@ -49,11 +52,14 @@ export function createPresentStore({ dir, onOpen, onClose, onDamaged, log }: Pre
         ({ inode } = present);
         onOpen(store);
       } catch {
-        // It is just being made.
+        // It is just being created.
         close();
       }
     },
-    /** Runs something on the store; undefined while there is none, or when it fails: then it is opened again. */
+    /**
+     * Runs a function on the store; undefined while there is none, or when it fails. After a
+     * failure the store is reopened.
+     */
     use<Result>(run: (store: StoreReader) => Result): Result | undefined {
       if (store === undefined) return undefined;
       try {

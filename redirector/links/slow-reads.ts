@@ -1,11 +1,12 @@
 /**
- * Reads of links that may have to wait for the disk, in a thread of their own: neither other requests nor the thread
- * that writes the store, with transactions of a tenth of a second, hold them up. It starts with the first of them.
+ * Reads of links that may wait for the disk, in a separate thread. They delay neither other
+ * requests nor the thread that writes the store, and that thread's transactions of a tenth of a
+ * second do not delay them. The thread starts with the first read.
  */
 import type { SlowRead, SlowReadEnd } from "./slow-reads.worker.ts";
 
 export type SlowReads = {
-  /** Has the pages of a link read into memory; throws when too many wait for that. */
+  /** Makes the thread read the pages of a link into memory; throws when too many reads wait. */
   prefetch(domain: string, alias: string): Promise<void>;
   stop(): void;
 };
@@ -19,7 +20,7 @@ type SlowReadsDeps = {
   onError: (error: unknown) => void;
 };
 
-/** Reads that wait for the thread; requests beyond them are answered 503. */
+/** Maximum reads that wait for the thread; further requests get 503. */
 const READS_MAX = 512;
 
 export function createSlowReads({ workerUrl, dir, onError }: SlowReadsDeps): SlowReads {

@@ -1,4 +1,7 @@
-/** The thread that reads links from the disk for requests that must not wait for that themselves. */
+/**
+ * The thread that reads links from the disk, so that requests do not wait for that in the event
+ * loop.
+ */
 import { findStore } from "./store-files.ts";
 import { openReader, type StoreReader } from "./store-reader.ts";
 
@@ -13,7 +16,10 @@ declare const self: Worker;
 let reader: StoreReader | undefined;
 let inode: number | undefined;
 
-/** Reads a link, however long the disk takes. What fails here fails again where the link is needed. */
+/**
+ * Reads a link, however long the disk takes. An error here occurs again when the request reads the
+ * link.
+ */
 function read({ dir, domain, alias }: SlowRead): void {
   try {
     const present = findStore(dir);

@@ -1,4 +1,4 @@
-/** The files of the links store: where they are, whose they are, and what becomes of damaged ones. */
+/** The files of the links store: their location and owner, and the handling of damaged ones. */
 import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
@@ -7,13 +7,13 @@ import { DamagedRecordError } from "../../shared/links-store/stored-record.ts";
 
 export const storePath = (dir: string): string => join(dir, STORE_NAME);
 
-/** The folder of the store while the disk has no room for one. */
+/** The folder of the store while the disk is full. */
 export const memoryDir = (dir: string): string =>
   join("/dev/shm", `shorthop-links-${Bun.hash(resolve(dir)).toString(36)}`);
 
 /**
- * Finds the file of the store; undefined while there is none. A file that takes its place has another inode. One of
- * another user is none: everybody may write to the folder of what is in memory.
+ * Finds the file of the store; undefined while there is none. A replacement file has another inode.
+ * Ignores a file of another user: everybody may write to the folder in memory.
  */
 export function findStore(dir: string): { dir: string; inode: number } | undefined {
   for (const folder of [dir, memoryDir(dir)]) {
@@ -24,30 +24,33 @@ export function findStore(dir: string): { dir: string; inode: number } | undefin
   return undefined;
 }
 
-/** Why the store is not where it should be; undefined when it is. */
+/** Why the store is not in its folder; undefined when it is. */
 export const storeWarning = (dir: string): string | undefined =>
   findStore(dir)?.dir === memoryDir(dir)
     ? "the links store is in memory, as LINKS_DIR could not be written; a start reads all links from the feed"
     : undefined;
 
-/** Makes a folder that only its owner may use; throws when it is another user's. */
+/** Creates a folder that only its owner may use; throws when it belongs to another user. */
 export function makeFolder(dir: string): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   if (statSync(dir).uid !== process.getuid?.()) throw new Error(`${dir} is another user's.`);
 }
 
-/** A file that a process makes which has found the store damaged; the one that writes it then starts another one. */
+/**
+ * A file created by a process that found the store damaged; the process that writes the store then
+ * starts a new one.
+ */
 export const damageMarkPath = (dir: string): string => `${storePath(dir)}.is-damaged`;
 
-/** The file and what SQLite keeps beside it. */
+/** The suffixes of the file and of SQLite's companion files. */
 const SUFFIXES = ["", "-wal", "-shm"];
 
-/** The file of the store and what SQLite keeps beside it. */
+/** The file of the store and SQLite's companion files. */
 export const storeFiles = (dir: string): string[] =>
   SUFFIXES.map((suffix) => `${storePath(dir)}${suffix}`);
 
-/** Keeps a damaged store for whoever wants to know what happened, and makes room for another one. */
-export function setAside(dir: string): void {
+/** Keeps a damaged store for diagnosis, under another name. */
+export function quarantineStore(dir: string): void {
   for (const suffix of SUFFIXES) {
     const path = `${storePath(dir)}${suffix}`;
     if (existsSync(path)) renameSync(path, `${storePath(dir)}.damaged${suffix}`);
@@ -55,10 +58,10 @@ export function setAside(dir: string): void {
   rmSync(damageMarkPath(dir), { force: true });
 }
 
-/** SQLite's result codes for a file that is not, or no longer, what SQLite wrote. */
+/** SQLite's result codes for a file that is not, or no longer, a valid database. */
 const DAMAGED = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
 
-/** Whether an error says that the file is damaged. */
+/** Whether an error means that the file is damaged. */
 export function isDamage(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DamagedRecordError) return true;
@@ -67,11 +70,11 @@ export function isDamage(error: unknown): boolean {
   return false;
 }
 
-/** Tells the process that writes the store that it is damaged. */
+/** Reports to the process that writes the store that it is damaged. */
 export function markDamaged(dir: string): void {
   try {
     writeFileSync(damageMarkPath(dir), "");
   } catch {
-    // Another process that reads the store finds the same, or the one that writes it.
+    // Another reader, or the writer, finds the same damage.
   }
 }

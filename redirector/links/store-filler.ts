@@ -14,13 +14,13 @@ import {
   findStore,
   isDamage,
   memoryDir,
-  setAside,
+  quarantineStore,
   storePath,
 } from "./store-files.ts";
 import { releaseReserve } from "./store-reserve.ts";
 import { openWriter, type StoreWriter } from "./store-writer.ts";
 
-/** Pause after the store could not be written. */
+/** Pause after a failed write of the store. */
 const RETRY_MS = 1_000;
 
 /** Pause between two attempts to load an image. */
@@ -43,12 +43,12 @@ export function createStoreFiller(deps: FillerDeps) {
   const { dir, natsUrl, images, onChanged, log, streams = [UNDIVIDED] } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** When an image may be loaded again: a disk that has no room for it is not filled again and again. */
+  /** When an image may be loaded again, so that a full disk is not filled again and again. */
   let imageAt = -Infinity;
   let followers: Follower[] = [];
   let nats: Nats | undefined;
 
-  /** Begins with an image, if there is one; returns the streams that continue it. */
+  /** Loads an image, if there is one; returns the streams that continue it. */
   async function load(connection: Nats): ReturnType<typeof loadImage> {
     if (images === undefined || performance.now() < imageAt) return undefined;
     imageAt = performance.now() + IMAGE_RETRY_MS;
@@ -57,7 +57,7 @@ export function createStoreFiller(deps: FillerDeps) {
 
   async function fill(): Promise<void> {
     nats ??= openNats({ url: natsUrl, name: "redirector links", log });
-    if (existsSync(damageMarkPath(dir))) setAside(dir);
+    if (existsSync(damageMarkPath(dir))) quarantineStore(dir);
     const continued = existsSync(storePath(dir)) ? undefined : await load(nats);
     if (signal.aborted) return;
     using store = openStore(dir, log);
@@ -89,24 +89,27 @@ export function createStoreFiller(deps: FillerDeps) {
         await fill();
       } catch (error) {
         log.error({ error }, "links_store_failed");
-        if (!mend(error, dir, log) && !signal.aborted) await Bun.sleep(RETRY_MS);
+        if (!repair(error, dir, log) && !signal.aborted) await Bun.sleep(RETRY_MS);
       }
     },
-    /** Ends filling, after the transaction that is being written. */
+    /** Stops filling, after the current transaction. */
     async stop(): Promise<void> {
       stopping.abort();
       await stopFollowers();
     },
-    /** Closes the connection to NATS, once nothing is filled any more. */
+    /** Closes the connection to NATS, after filling has stopped. */
     close: async (): Promise<void> => await nats?.close(),
   };
 }
 
-/** Does what lets the store be written again; false when that is nothing, or when the disk refuses every write. */
-function mend(error: unknown, dir: string, log: Log): boolean {
+/**
+ * Repairs the store so that it can be written again; false when that is impossible, or when the
+ * disk rejects every write.
+ */
+function repair(error: unknown, dir: string, log: Log): boolean {
   try {
     if (!isDamage(error)) return releaseReserve(dir);
-    setAside(dir);
+    quarantineStore(dir);
     return true;
   } catch (failure) {
     log.error({ error: failure }, "links_store_not_mended");
@@ -114,7 +117,7 @@ function mend(error: unknown, dir: string, log: Log): boolean {
   }
 }
 
-/** Opens the store to write; in memory while the disk has no room for one. */
+/** Opens the store for writing; in memory while the disk is full. */
 function openStore(dir: string, log: Log): StoreWriter {
   const existed = existsSync(storePath(dir));
   try {
@@ -127,7 +130,7 @@ function openStore(dir: string, log: Log): StoreWriter {
   }
 }
 
-/** Returns a function that throws when the store that is open now must not be written any more. */
+/** Returns a function that throws when the open store must not be written any more. */
 function createStoreCheck(dir: string): () => void {
   const opened = findStore(dir)?.inode;
   return () => {

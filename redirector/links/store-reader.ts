@@ -1,4 +1,6 @@
-/** Reads the links store, and the list of changes by which a process learns which links to take over into memory. */
+/**
+ * Reads the links store, and the list of changes by which a process updates its links in memory.
+ */
 import { Database } from "bun:sqlite";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
@@ -7,17 +9,17 @@ import { readFeed } from "../../shared/links-store/schema.ts";
 import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { storePath } from "./store-files.ts";
 
-/** Memory for pages, in KiB; the rest of the file is in the system's. */
+/** Memory for pages, in KiB; the system's page cache holds the rest of the file. */
 const CACHE_KIB = 2 * 1024;
 
-/** What changed since a reader looked last: the short links, or too many to tell. */
+/** Changes since the reader's last call: the short links, or undefined for too many. */
 export type Changes = { keys: readonly string[]; number: number } | undefined;
 
 export type StoreReader = ReturnType<typeof openReader>;
 
 /**
- * Opens the store to read; throws while there is none. Each call is one short statement, so that no reader keeps the
- * write-ahead log from being taken over into the file.
+ * Opens the store for reading; throws while there is none. Each call is one short statement, so
+ * that no reader blocks the checkpoint of the write-ahead log.
  */
 export function openReader(dir: string) {
   const db = new Database(storePath(dir), { readwrite: true, create: false, strict: true });
@@ -36,18 +38,21 @@ export function openReader(dir: string) {
   );
 
   return {
-    /** The state of a stream of the feed that the store has. */
+    /** The store's state of a stream of the feed. */
     feed: (stream?: string) => readFeed(db, stream),
     /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
     find(domain: string, alias: string): LinkRecord | undefined {
       const row = find.get(keyOf({ domain, alias }));
       return row === null ? undefined : decodeStoredRecord(row.record);
     },
-    /** Another number after each transaction of the writer. */
+    /** Changes after each transaction of the writer. */
     dataVersion: (): number => dataVersion.get()?.data_version ?? 0,
     /** The number of the last change. */
     lastChange: (): number => bounds.get()?.last ?? 0,
-    /** The next `limit` keys that changed after the change of a number; undefined when some of them are forgotten. */
+    /**
+     * The next `limit` keys changed after a change number; undefined when some of them are no
+     * longer listed.
+     */
     changesSince(number: number, limit: number): Changes {
       const first = bounds.get()?.first ?? 1;
       if (first > number + 1) return undefined;

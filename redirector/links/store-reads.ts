@@ -1,4 +1,4 @@
-/** Reads the store for requests: in their turn of the event loop, or in a thread where the disk is slow. */
+/** Reads the store for requests: in their event loop turn, or in a thread when the disk is slow. */
 import { isNotice } from "../../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
@@ -7,17 +7,17 @@ import type { PresentStore } from "./present-store.ts";
 
 type ReadsDeps = {
   cache: Pick<LinkCache, "put">;
-  /** Has another thread read a link, so that its pages are in memory afterwards. */
+  /** Makes another thread read a link, so that its pages are in memory afterwards. */
   prefetch: (domain: string, alias: string) => Promise<void>;
   store: Pick<PresentStore, "use" | "isOpen">;
   /** Whether the store has every link. */
   isComplete: () => boolean;
   isReadable: () => boolean;
-  /** Waits until the store has what the feed has of an alias. */
+  /** Waits until the store has caught up with the feed for an alias. */
   catchUp: (domain: string, alias: string) => Promise<void>;
 };
 
-/** Creates the reads; they find links and notices as `HostLinks` says. */
+/** Creates the reads, which find links and notices as `HostLinks` documents. */
 export function createStoreReads({
   cache,
   prefetch,
@@ -34,13 +34,16 @@ export function createStoreReads({
     return found;
   }
 
-  /** Reads a link, in a thread if that could take long. Throws when there may be a link all the same. */
+  /**
+   * Reads a link, in a thread if that could take long. Throws when a link may exist nevertheless.
+   */
   async function read(domain: string, alias: string): Promise<LinkRecord | undefined> {
     if (!store.isOpen() || !isReadable()) throw new Error("There is no links store yet.");
     const isSlow = disk.isSlow(performance.now());
     counts[isSlow ? "slow" : "direct"]++;
     if (isSlow) await prefetch(domain, alias);
-    // Here, and not in that thread: a change that is taken over meanwhile must not be replaced by what was read before it.
+    // Reads here and not in that thread: a change applied meanwhile must not be replaced by an
+    // earlier read.
     const row = store.use((reader) => ({ record: reader.find(domain, alias) }));
     if (row === undefined) throw new Error("The link is malformed, or the store cannot be read.");
     const { record } = row;
@@ -68,5 +71,5 @@ export function createStoreReads({
   };
 }
 
-/** Whether a record says that there is no link. */
+/** Whether a record is a deletion. */
 const isDeleted = (record: LinkRecord): boolean => record.state === "deleted" && !isNotice(record);

@@ -1,4 +1,4 @@
-/** Room on the disk that the links store keeps for changes. */
+/** Disk space that the links store reserves for changes. */
 import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 
 import { readFreeBytes } from "../../shared/disk.ts";
@@ -6,13 +6,15 @@ import { storePath } from "./store-files.ts";
 
 const reservePath = (dir: string): string => `${storePath(dir)}.reserve`;
 
-/** A disk with less room than so many reserves is nearly full: the room is the store's. */
+/**
+ * A disk with less free space than this many reserves is nearly full: the store needs the space.
+ */
 const RESERVE_SHARE = 4;
 
-/** Written at a time: the whole reserve at once would take as much memory. */
+/** Written in parts: the whole reserve at once would need as much memory. */
 const RESERVE_PART = Buffer.alloc(1024 * 1024);
 
-/** Takes room on the disk that {@link releaseReserve} gives back; returns whether there is such room. */
+/** Reserves disk space that {@link releaseReserve} frees; returns whether there is enough. */
 export function keepReserve(dir: string, bytes: number): boolean {
   const path = reservePath(dir);
   if (existsSync(path)) return true;
@@ -31,7 +33,7 @@ export function keepReserve(dir: string, bytes: number): boolean {
   }
 }
 
-/** Gives the reserve to the store; returns whether there was one. */
+/** Frees the reserve for the store; returns whether there was one. */
 export function releaseReserve(dir: string): boolean {
   const path = reservePath(dir);
   if (!existsSync(path)) return false;

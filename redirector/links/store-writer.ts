@@ -1,4 +1,7 @@
-/** Writes the links store: in transactions that hold both the records and the position in the feed up to which it has them. */
+/**
+ * Writes the links store, in transactions that contain both the records and the position in the
+ * feed that they reach.
+ */
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 
@@ -15,25 +18,26 @@ import {
 import { makeFolder, storePath } from "./store-files.ts";
 import { keepReserve } from "./store-reserve.ts";
 
-/** The changes that readers can take over one by one; a reader that is further behind forgets what it has in memory. */
+/** Changes that readers can apply one by one; a reader further behind clears its memory. */
 export const CHANGES_KEPT = 100_000;
 
-/** Memory for pages, in KiB: most inner pages of the tree are found there. */
+/** Memory for pages, in KiB: enough for most inner pages of the tree. */
 const CACHE_KIB = 64 * 1024;
 
-/** How long a statement of the writer waits for the one before it. Readers wait for nobody. */
+/** How long a statement of the writer waits for the previous one. Readers wait for nobody. */
 const BUSY_TIMEOUT_MS = 2_000;
 
 /**
- * The write-ahead log is taken over into the file at this size, and made this small again after it had to grow. By default
- * SQLite does so after 4 MiB, with two syncs for each thousand changes: that takes twice as long.
+ * Size at which the write-ahead log is checkpointed into the file, and to which it is truncated
+ * after growing. By default SQLite checkpoints at 4 MiB, with two syncs for each thousand changes,
+ * which takes twice as long.
  */
 const WAL_BYTES = 64 * 1024 * 1024;
 
-/** Room that is kept for changes when the disk is full otherwise: as much as taking over a full log needs. */
+/** Space reserved for changes on a full disk: as much as a checkpoint of a full log needs. */
 const RESERVE_BYTES = WAL_BYTES;
 
-/** {@link WAL_BYTES} on a disk with little room. */
+/** {@link WAL_BYTES} on a disk with little space. */
 const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
 
 const PAGE_BYTES = 4096;
@@ -41,8 +45,9 @@ const PAGE_BYTES = 4096;
 export type StoreWriter = ReturnType<typeof openWriter>;
 
 /**
- * Opens the store to write, and creates it; throws when the file is damaged or the disk is full. Only the process that
- * holds the folder's lock may do this. Tests that open many keep no room.
+ * Opens the store for writing, or creates it; throws when the file is damaged or the disk is full.
+ * Only the process that holds the folder's lock may do this. Tests that open many stores reserve no
+ * space.
  */
 export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   const db = openDatabase(dir, reserveBytes);
@@ -84,17 +89,20 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
 
   return {
     feed: (stream?: string) => readFeed(db, stream),
-    /** Stores records that are newer than those it has, and the state of a stream; returns how many were newer. */
+    /**
+     * Stores records that are newer than the stored ones, and the state of a stream; returns how
+     * many were newer.
+     */
     write(changes: readonly Change[], feed: FeedState, stream?: string): number {
       const { changed, added } = write.immediate(changes, feed, stream);
       links += added;
       return changed;
     },
-    /** How many links the store has. */
+    /** Number of links in the store. */
     links: (): number => links,
     /**
-     * Removes links that are older than an epoch, of so many after a key. Returns the key to go on after; undefined at the
-     * end.
+     * Removes links older than an epoch among the next `limit` rows after a key. Returns the key to
+     * continue after; undefined at the end.
      */
     sweep(
       epoch: number,
@@ -111,15 +119,16 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   };
 }
 
-/** Opens the file, and creates it; keeps room for changes, or a small log where the disk has none. */
+/** Opens or creates the file; reserves space for changes, or uses a small log on a full disk. */
 function openDatabase(dir: string, reserveBytes: number): Database {
   makeFolder(dir);
-  // It has hashes of passwords. What SQLite makes beside it has the same permissions.
+  // It contains hashes of passwords. SQLite's companion files get the same permissions.
   closeSync(openSync(storePath(dir), "a", 0o600));
   const db = new Database(storePath(dir), { create: true, readwrite: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   db.run("PRAGMA journal_mode = WAL");
-  // After a power failure the last transactions may be missing, with their position: the feed delivers them again.
+  // After a power failure the last transactions may be missing, with their position: the feed
+  // delivers them again.
   db.run("PRAGMA synchronous = NORMAL");
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
   db.run(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
@@ -127,7 +136,7 @@ function openDatabase(dir: string, reserveBytes: number): Database {
   const hasRoom = keepReserve(dir, reserveBytes);
   const logBytes = hasRoom ? WAL_BYTES : WAL_BYTES_SCARCE;
   db.run(`PRAGMA wal_autocheckpoint = ${logBytes / PAGE_BYTES}`);
-  // What a larger log takes is needed for changes.
+  // Changes need the space of a larger log.
   if (!hasRoom) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
   return db;
 }

@@ -1,18 +1,23 @@
-/** The content of the page about a link (`/alias+`): where it leads, for people who want to know before they follow it. */
+/**
+ * The content of a link's about page (`/alias+`): the destination, for people who want to know it
+ * before they follow the link.
+ */
 import { DAY_MS } from "../../shared/durations.ts";
 
-/** Most characters of a destination that are shown: that of a destination itself, without its UTM parameters. */
+/**
+ * Maximum displayed characters of a destination: those of a destination without its UTM parameters.
+ */
 const SHOWN_LENGTH_MAX = 8_192;
 
-/** A link as the page shows it; instants are in Unix milliseconds, and absent when they are not known. */
+/** The displayed data of a link; instants are in Unix milliseconds, and absent when unknown. */
 export type AboutLink = {
-  /** Where the link leads this visitor. */
+  /** The destination for this visitor. */
   destination: string;
-  /** Whether it may lead others elsewhere. */
+  /** Whether other visitors may get another destination. */
   varies: boolean;
   title?: string | undefined;
   createdAt?: number | undefined;
-  /** When it was last changed so that it led somebody to another site than before. */
+  /** When the link last changed so that some visitors reached another site. */
   hostChangedAt?: number | undefined;
   /** The path of the short URL. */
   path: string;
@@ -41,7 +46,7 @@ ${varies ? "<p>It may lead other visitors, or you at another time, to other addr
 const shorten = (text: string): string =>
   text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
 
-/** A day (UTC), and how long ago it was. */
+/** A date (UTC), and how long ago it was. */
 function dateOf(instant: number, now: number): string {
   const day = new Date(instant).toISOString().slice(0, 10);
   const days = Math.max(0, Math.floor((now - instant) / DAY_MS));
@@ -49,7 +54,9 @@ function dateOf(instant: number, now: number): string {
   return `<time datetime="${day}">${day}</time>, ${ago}`;
 }
 
-/** When a link was created, by its id (RFC 9562 §5.7); undefined for an id of another version. */
+/**
+ * The creation time of a link, from its id (RFC 9562 §5.7); undefined for an id of another version.
+ */
 export const creationTimeOf = (linkId: string): number | undefined =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(linkId)
     ? Number.parseInt(linkId.slice(0, 8) + linkId.slice(9, 13), 16)

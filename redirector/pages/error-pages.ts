@@ -1,15 +1,18 @@
-/** The error pages, the password form and the confirmation: small, accessible, without external assets. */
+/**
+ * The error pages, the password form and the confirmation: small, accessible, without external
+ * assets.
+ */
 import { PAGE_BYTES_MAX, type PageResponse } from "../http/response.ts";
 
-/** The most `<style>` elements of a template: each adds 55 bytes to the head of every response. */
+/** Maximum `<style>` elements of a template: each adds 55 bytes to the head of every response. */
 const STYLES_MAX = 32;
 
-/** A template cannot be used; the message says why. */
+/** A template is invalid; the message says why. */
 export class TemplateError extends Error {
   override name = "TemplateError";
 }
 
-/** The template when the operator has configured none. */
+/** The default template. */
 const TEMPLATE = `<!doctype html>
 <html lang="en">
 <head>
@@ -41,9 +44,9 @@ dd{margin:0 0 .75rem;overflow-wrap:anywhere}
 `;
 
 /**
- * Creates the headers of pages. Their policy allows the template's own styles, by hash, and `data:` images; no
- * scripts, and nothing external. `form-action` allows every destination, as browsers also apply it to the redirect
- * that follows a right password.
+ * Creates the headers of pages. Their policy allows the template's own styles, by hash, and `data:`
+ * images; no scripts, and nothing external. `form-action` allows every destination, because
+ * browsers also apply it to the redirect after a correct password.
  */
 function createHeaders(template: string): Record<string, string> {
   const styles = [...template.matchAll(/<style\b[^>]*>(.*?)<\/style>/gis)].map(([, style = ""]) => {
@@ -166,14 +169,17 @@ export function createErrorPages(template: string = TEMPLATE) {
   const confirmation = { status: 200, body: render("Open this link?", CONFIRM_FORM) };
 
   return {
-    /** Returns the page on which a visitor confirms to follow a link. */
+    /** Returns the page on which a visitor confirms the redirect. */
     confirmation: (): PageResponse => ({ ...confirmation, headers: pageHeaders }),
     /** Returns an error page; `headers` are added to those of every page. */
     message: (name: keyof typeof MESSAGES, headers: Record<string, string> = {}): PageResponse => ({
       ...messages[name],
       headers: { ...pageHeaders, ...headers },
     }),
-    /** Renders a page of its own. `content` is HTML of some 60 KiB at most, for which responses have room. */
+    /**
+     * Renders another page. `content` is HTML of at most about 60 KiB, for which responses have
+     * space.
+     */
     page: (title: string, content: string): PageResponse => ({
       status: 200,
       headers: pageHeaders,

@@ -8,14 +8,14 @@ export const ROBOTS: PageResponse = {
   body: Buffer.from("User-agent: *\nAllow: /\n"),
 };
 
-/** `/healthz`: the process answers. */
+/** `/healthz`: the process responds. */
 export const HEALTHY: PageResponse = {
   status: 200,
   headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
   body: Buffer.from("ok\n"),
 };
 
-/** `/favicon.ico`: there is none. */
+/** `/favicon.ico`: there is no icon. */
 export const FAVICON: PageResponse = {
   status: 204,
   headers: { "cache-control": "max-age=86400" },

@@ -1,4 +1,6 @@
-/** The page that link-preview agents get: a card in Open Graph (https://ogp.me), without the destination. */
+/**
+ * The page for link-preview agents: a card in Open Graph (https://ogp.me), without the destination.
+ */
 import type { Preview } from "../../shared/contracts/link-extras.ts";
 import type { PageResponse } from "../http/response.ts";
 

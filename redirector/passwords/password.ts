@@ -14,7 +14,7 @@ import { createFixedWindow } from "../../shared/fixed-window.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { createAddressWindow } from "../visitors/address-window.ts";
 
-/** Verifications at a time: each takes 19 MiB and one core for some tens of milliseconds. */
+/** Concurrent verifications: each takes 19 MiB and one core for several tens of milliseconds. */
 const CONCURRENT_MAX = 2;
 
 /** Verifications in the queue: one to two seconds of work. */
@@ -27,10 +27,13 @@ const TRIES = { limit: 10, seconds: 60, keysMax: 50_000 };
 /** Wrong attempts per link from all networks, against guessing from very many networks. */
 const LINK_TRIES = { limit: 1_000, seconds: 60, keysMax: 50_000 };
 
-/** Wrong attempts of a site at all links, which rank it in the queue. */
+/** Wrong attempts of a site on all links, which rank it in the queue. */
 const RECENT = { limit: Infinity, seconds: 60, keysMax: 50_000 };
 
-/** The most bytes of a posted form: a password of 128 characters in its longest encoding, and the field's name. */
+/**
+ * Maximum bytes of a posted form: a password of 128 characters in its longest encoding, and the
+ * field's name.
+ */
 export const FORM_BYTES_MAX = 2_048;
 
 type PasswordAttempt = {
@@ -41,7 +44,10 @@ type PasswordAttempt = {
   knownVisitor: boolean;
 };
 
-/** `limited`: too many wrong attempts; `busy`: the queue is full, or has enough entries of this network. */
+/**
+ * `limited`: too many wrong attempts; `busy`: the queue is full, or has enough entries of this
+ * network.
+ */
 export type PasswordResult = "right" | "wrong" | "limited" | "busy";
 
 export type PasswordCheck = (link: CachedLink, attempt: PasswordAttempt) => Promise<PasswordResult>;
@@ -80,7 +86,10 @@ export function createPasswordCheck(
 /** An entry of the queue; `resolve` is called with whether it may proceed. */
 type QueueEntry = { groups: AddressGroups; rank: number; resolve: (admitted: boolean) => void };
 
-/** Creates a priority queue that admits {@link CONCURRENT_MAX} at a time: the lowest rank first, then the earliest. */
+/**
+ * Creates a priority queue that admits {@link CONCURRENT_MAX} at a time: the lowest rank first,
+ * then the earliest.
+ */
 function createQueue() {
   /** Ordered by rank, equal ranks by arrival. */
   const waiting: QueueEntry[] = [];

@@ -13,7 +13,7 @@ type RecorderDeps = {
   resolveHost: ResolveHost;
 };
 
-/** Records that a request was redirected by a link, to a target if it has one. */
+/** Records the click of a request that a link redirects, with its target if it has one. */
 export type RecordClick = (
   incoming: IncomingRequest,
   link: CachedLink,

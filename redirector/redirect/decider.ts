@@ -1,4 +1,4 @@
-/** Decides requests by the links in memory. */
+/** Decides requests using the links in memory. */
 import type { IncomingRequest } from "../http/request.ts";
 import type { ClickLimits } from "../limits/click-limits.ts";
 import { decide, decideMiss, type Decision, type Miss } from "./decision.ts";
@@ -14,9 +14,12 @@ type DeciderDeps = {
 };
 
 export type Decider = {
-  /** Decides by the link at the bytes of the path; a `miss` when there is none. */
+  /** Decides with the cached link at the bytes of the path; a `miss` when there is none. */
   decide(incoming: IncomingRequest): Decision;
-  /** Decides by the link at the alias of a miss; a `miss` when that is not cached either. `now` is in Unix milliseconds. */
+  /**
+   * Decides with the cached link at the alias of a miss; a `miss` when there is none either. `now`
+   * is in Unix milliseconds.
+   */
   decideMiss(incoming: IncomingRequest, miss: Miss, now: number): Decision;
 };
 

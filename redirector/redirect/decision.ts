@@ -1,6 +1,6 @@
 /**
- * Decides what response a request for a short link gets: one pure function, so that every path into the process
- * decides alike. It never waits: a link that is not cached is a decision, `miss`.
+ * Decides the response to a request for a short link, in one pure function, so that every code path
+ * decides alike. It never waits: for a link that is not cached, the decision is `miss`.
  */
 import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
@@ -24,15 +24,18 @@ export type Decision =
   | { kind: "preview"; preview: Preview }
   /** Respond with the page about the link; no click. */
   | { kind: "about"; link: CachedLink }
-  /** As `redirect`, if the link's limit leaves a click, and once the visitor has confirmed where that is asked for. */
+  /**
+   * As `redirect`, if the link's limit leaves a click, and after the visitor has confirmed, if
+   * required.
+   */
   | { kind: "guarded"; link: CachedLink; extras: LinkExtras }
-  /** Redirect to the URL of the link's own for when it has expired or its limit is reached; no click. */
+  /** Redirect to the link's own URL for an expired or exhausted link; no click. */
   | { kind: "expired_url"; url: string; failure: Failure }
   | { kind: "expired"; failure: Failure }
   | { kind: "limit_reached"; failure: Failure }
   /** An operator has taken the link down. */
   | { kind: "taken_down" }
-  /** Without a failure where nobody has asked for a link. */
+  /** Without a failure if the request was not for a link. */
   | { kind: "not_found"; failure?: Failure }
   /** The path is malformed. */
   | { kind: "bad_request" }
@@ -40,18 +43,18 @@ export type Decision =
   | { kind: "root" }
   | { kind: "robots" }
   | { kind: "favicon" }
-  /** `/healthz`, on any host: load balancers ask for it by address. */
+  /** `/healthz`, on any host: load balancers request it by address. */
   | { kind: "healthy" }
   | { kind: "method_not_allowed"; allow: string }
   /**
-   * No link is cached at the path: one must be found at the alias, and the request decided by {@link decideMiss}. `suffix`
-   * is what the path has beyond the alias, "" for nothing.
+   * No link is cached at the path. A link must be looked up at the alias, and the request decided
+   * by {@link decideMiss}. `suffix` is the path after the alias, "" for nothing.
    */
   | { kind: "miss"; domain: string; alias: string; suffix: string };
 
 export type Miss = Extract<Decision, { kind: "miss" }>;
 
-/** A decision that needs nothing more. */
+/** A decision that needs no lookup. */
 export type FinalDecision = Exclude<Decision, Miss>;
 
 export type ShortRequest = {
@@ -60,7 +63,7 @@ export type ShortRequest = {
   path: string | undefined;
   /** The domain that the Host header resolves to; undefined for a host that is not served here. */
   domain: string | undefined;
-  /** The header `User-Agent`, as far as a click keeps it. */
+  /** The header `User-Agent`, cut to the length that a click stores. */
   userAgent: string;
 };
 
@@ -76,9 +79,10 @@ const HEALTH_PATH = "/healthz";
 const READ_METHODS = "GET, HEAD";
 
 /**
- * Decides a request, given the cached link at its path: `null` for one known to be deleted, `taken_down` for one that
- * takedowns cover, undefined for one that is not cached. `now`, in Unix milliseconds, decides whether the link has
- * expired. `extrasOf` is called only for a link that has extras, `isSpent` for one with a limit: whether it is known to be
+ * Decides a request, given the cached link at its path: `null` for a deleted one, `taken_down` for
+ * one that takedowns cover, undefined for one that is not cached. `now`, in Unix milliseconds,
+ * decides whether the link has expired. `extrasOf` is called only for a link that has extras.
+ * `isSpent` is called only for one with a limit: it returns whether the limit is known to be
  * reached.
  */
 export function decide(
@@ -100,7 +104,7 @@ export function decide(
     const decision = decideByState(extras, link, now, isRead, isSpent);
     if (decision !== undefined) return decision;
     const { preview } = extras;
-    // By nothing that a person could send along with the link, such as a parameter.
+    // Ignores everything that a person could send along with the link, such as a parameter.
     const isAsked = preview !== undefined && method === "GET" && link.password_hash === null;
     if (isAsked && !isExpired(link, now) && isPreviewAgent(request.userAgent))
       return { kind: "preview", preview };
@@ -117,12 +121,12 @@ export function decide(
 const isExpired = ({ expires_at }: CachedLink, now: number): boolean =>
   expires_at !== null && expires_at <= now;
 
-/** Decisions by which a request may get to the destination. */
+/** Decisions after which a request may reach the destination. */
 const LEADING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
 
 /**
- * Decides a request that was a miss, given the cached link at its alias; the same miss without one. Where the path goes
- * beyond the alias, a link that does not forward its path has nothing.
+ * Decides a request that was a miss, given the cached link at its alias; the same miss without one.
+ * If the path continues after the alias, a link that does not forward its path is not found.
  */
 export function decideMiss(
   request: ShortRequest,
@@ -146,14 +150,20 @@ export function decideMiss(
     : decision;
 }
 
-/** The page about a link is there where the link is followed; a password or a limit protects the destination. */
+/**
+ * A link's about page exists where the link redirects; a password or a limit protects the
+ * destination.
+ */
 function toAbout(decision: Decision, link: CachedLink): Decision {
   if (decision.kind === "password" || decision.kind === "guarded") return { kind: "not_found" };
   const isFollowed = decision.kind === "redirect" || decision.kind === "preview";
   return isFollowed ? { kind: "about", link } : decision;
 }
 
-/** Decides about a link that is not active; undefined when it is, or when it has expired without a URL for that. */
+/**
+ * Decides for a link that is not active; undefined when it is active, or has expired and has a URL
+ * for that.
+ */
 function decideByState(
   { taken_down, disabled, starts_at, expired_url, limit }: LinkExtras,
   link: CachedLink,
@@ -162,7 +172,7 @@ function decideByState(
   isSpent: (limit: ClickLimit) => boolean,
 ): Decision | undefined {
   if (taken_down === true) return { kind: "taken_down" };
-  // The response is that of an unknown alias: nothing is given away.
+  // The response equals that of an unknown alias, so it reveals nothing.
   if (disabled === true) return { kind: "not_found", failure: { reason: "disabled", link } };
   if (starts_at !== undefined && now < starts_at)
     return { kind: "not_found", failure: { reason: "not_started", link } };
@@ -186,7 +196,7 @@ function decideWithoutLink(
 ): Decision {
   if (path === undefined) return { kind: "bad_request" };
   const page = builtInPage(path);
-  // Load balancers may ask by address.
+  // Load balancers may send requests by address.
   if (domain === undefined) return { kind: isRead && page === "healthy" ? page : "not_found" };
   if (page === undefined) {
     const alias = path.slice(1);

@@ -1,4 +1,4 @@
-/** Where a link leads a request: its destination or that of a rule, with the path and query that it forwards. */
+/** The destination of a request: the link's or a rule's, with the forwarded path and query. */
 import { type ByteSlice, sliceToString } from "../../shared/bytes.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
@@ -9,13 +9,16 @@ import { forwardPath } from "./forward-path.ts";
 import { forwardQuery } from "./forward-query.ts";
 import type { RequestReader } from "./request-reader.ts";
 
-/** A URL: as text, or as the bytes that a link's record has. */
+/** A URL: as text, or as the bytes in a link's record. */
 export type Location = string | ByteSlice;
 
 export type Destinations = {
-  /** Where the link leads this request instead of to its destination; undefined for nearly all links. */
+  /** The target that replaces the destination for this request; undefined for nearly all links. */
   targetOf(incoming: IncomingRequest, link: CachedLink): Target | undefined;
-  /** The destination, with the request's path and query when the link forwards them; undefined when that is too long. */
+  /**
+   * The destination, with the request's path and query if the link forwards them; undefined when
+   * that is too long.
+   */
   locationOf(
     incoming: IncomingRequest,
     link: CachedLink,
@@ -24,7 +27,7 @@ export type Destinations = {
 };
 
 export function createDestinations({ extrasOf, factsOf }: RequestReader): Destinations {
-  /** The destination, with what the path has beyond the alias when the link forwards it. */
+  /** The destination, with the path after the alias if the link forwards it. */
   function withPath(
     destination: Location,
     link: CachedLink,

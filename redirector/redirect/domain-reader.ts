@@ -1,4 +1,7 @@
-/** The settings of custom domains, for requests: from memory, from the store at once, or once the feed has said. */
+/**
+ * The settings of custom domains, for requests: from memory, synchronously from the store, or later
+ * from the feed.
+ */
 import { DOMAIN_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { DomainAnswers, DomainAnswersCache } from "../cache/domain-settings.ts";
@@ -10,13 +13,21 @@ type DomainDeps = {
 };
 
 export type DomainReader = {
-  /** What a domain answers by memory; null when it has set nothing, undefined when that is not known. */
+  /**
+   * A domain's responses in memory; null when it has no settings, undefined when that is unknown.
+   */
   get(domain: string): DomainAnswers | null | undefined;
-  /** How a domain treats the case of aliases, by memory; undefined when it distinguishes them, as the default domain does. */
+  /**
+   * How a domain treats the case of aliases; undefined when unknown in memory or case-sensitive, as
+   * the default domain is.
+   */
   foldOf(domain: string): DomainAnswers["fold"];
-  /** Whether the settings of a domain are known, once they were looked for in the store. */
+  /** Whether the settings of a domain are known, after a lookup in the store. */
   isKnown(domain: string): boolean;
-  /** Reads the settings of a domain, however long that takes; returns whether it has some. Throws when that is not known. */
+  /**
+   * Reads the settings of a domain, however long that takes; returns whether it has any. Throws
+   * when that is unknown.
+   */
   fetch(domain: string): Promise<boolean>;
 };
 

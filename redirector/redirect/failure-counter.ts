@@ -1,4 +1,7 @@
-/** Counts failed requests by link, or by domain and alias. Requests with `HEAD`, and for pages about links, do not count. */
+/**
+ * Counts failed requests by link, or by domain and alias. Does not count `HEAD` requests and those
+ * for about pages.
+ */
 import { copySlice } from "../../shared/bytes.ts";
 import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
@@ -41,7 +44,7 @@ export function createFailureCounter({ failures, domains, domainOf }: CounterDep
     const path = normalizePath(decodeLatin1(head.bytes, head.path.start, head.path.end));
     if (path === undefined || path.endsWith(ABOUT)) return;
     if (failure.reason !== "unknown_alias") countLink(failure.reason, failure.link, domain);
-    // On the service's own domain, an alias without a link is nobody's.
+    // On the service's own domain, an alias without a link has no owner.
     else if (domain !== DEFAULT_DOMAIN) {
       const alias = splitBeyondAlias(path)?.alias ?? path.slice(1);
       const isFolded = domains.get(domain)?.fold === "all";
@@ -51,7 +54,10 @@ export function createFailureCounter({ failures, domains, domainOf }: CounterDep
 
   return {
     count,
-    /** Returns a function that counts a reached limit; it may be called when request and link are no longer in memory. */
+    /**
+     * Returns a function that counts a reached limit; it may be called after request and link have
+     * left memory.
+     */
     onLimitReached(head: RequestHead, link: FailedLink): () => void {
       const domain = domainOf(head.host);
       if (domain === undefined || head.method === "HEAD") return () => undefined;

@@ -1,16 +1,16 @@
-/** Forwards what a short URL's path has beyond the alias to the destination. */
+/** Forwards the path after the alias to the destination. */
 import { LOCATION_BYTES_MAX } from "./forward-query.ts";
 
-/** Escapes of `%` before an escape that matters here: software that decodes twice would see the latter. */
+/** Escapes of `%` before a dangerous escape: software that decodes twice would see the latter. */
 const NESTED_ESCAPES = /%(?:25)+(?=2e|2f|5c)/gi;
 
 /** Escapes of `.`, `/` and the backslash. */
 const SEPARATORS = /%(2e|2f|5c)/gi;
 
 /**
- * Whether a path beyond an alias, such as `/a/b`, may be put behind the path of a destination. Refuses what could lead out
- * of that path: `.` and `..` as segments, also with parameters (`..;x`), backslashes, and two slashes at the beginning,
- * however they are escaped.
+ * Whether a path after an alias, such as `/a/b`, may be appended to the path of a destination.
+ * Rejects what could leave that path: `.` and `..` as segments, also with parameters (`..;x`),
+ * backslashes, and two slashes at the start, however they are escaped.
  */
 export function isForwardable(suffix: string): boolean {
   const plain = suffix
@@ -24,8 +24,9 @@ export function isForwardable(suffix: string): boolean {
 const isDots = (segment: string): boolean => segment === "." || segment === "..";
 
 /**
- * Returns a destination with a forwardable suffix behind its path; scheme, host, query and fragment stay. Characters that
- * a URL cannot have are escaped. Returns undefined when the result takes more than {@link LOCATION_BYTES_MAX} bytes.
+ * Returns a destination with a forwardable suffix after its path; scheme, host, query and fragment
+ * stay. Escapes characters that are invalid in a URL. Returns undefined when the result takes more
+ * than {@link LOCATION_BYTES_MAX} bytes.
  */
 export function forwardPath(destination: string, suffix: string): string | undefined {
   const url = new URL(destination);

@@ -1,23 +1,27 @@
 /** Forwards the short URL's query to the destination. */
 import type { ByteRange } from "../../shared/bytes.ts";
 
-/** The most bytes of a destination with a forwarded query: twice the limit of a destination itself. */
+/**
+ * Maximum bytes of a destination with a forwarded query: twice the limit of a destination itself.
+ */
 export const LOCATION_BYTES_MAX = 16 * 1024;
 
 /**
- * The most parameters that are merged, the destination's own and the forwarded ones together: parsing, comparing
- * and writing one takes about a microsecond. Frameworks stop at some hundred to 1,000 (Node's `maxKeys`).
+ * Maximum parameters that are merged, the destination's own and the forwarded ones together:
+ * parsing, comparing and writing one takes about a microsecond. Frameworks stop between several
+ * hundred and 1,000 (Node's `maxKeys`).
  */
 export const PARAMETERS_MAX = 256;
 
 /**
- * Returns `destination` with the parameters of `query`, the raw bytes of a request's query. The destination's own
- * parameters take precedence: forwarded parameters of the same name are left out. Repeated names are grouped
- * behind their first occurrence, their values in order. Invalid UTF-8, raw or percent-encoded, becomes U+FFFD, and
- * a `%` without two hexadecimal digits becomes `%25`, as in the WHATWG's form parser.
- *
- * Returns undefined when there are more than {@link PARAMETERS_MAX} parameters, or when the result, or only the
- * percent-encoded query, takes more than {@link LOCATION_BYTES_MAX} bytes. Time is linear in both lengths.
+ * Returns `destination` with the parameters of `query`, the raw bytes of a request's query. The
+ * destination's own parameters take precedence: forwarded parameters of the same name are omitted.
+ * Repeated names are grouped after their first occurrence, their values in order. Invalid UTF-8,
+ * raw or percent-encoded, becomes U+FFFD, and a `%` without two hexadecimal digits becomes `%25`,
+ * as in the WHATWG's form parser.
+ * Returns undefined when there are more than {@link PARAMETERS_MAX} parameters, or when the result,
+ * or only the percent-encoded query, takes more than {@link LOCATION_BYTES_MAX} bytes. Time is
+ * linear in both lengths.
  */
 export function forwardQuery(
   destination: string,

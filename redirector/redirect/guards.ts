@@ -1,10 +1,13 @@
-/** Responds to requests for links with a limit or a confirmation: they redirect once both allow it. */
+/**
+ * Responds to requests for links with a click limit or a confirmation: redirects when both allow
+ * it.
+ */
 import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
 import { type CachedLink, copyLink } from "../../shared/links-store/record.ts";
 import { copyRequest, type IncomingRequest, readFormField } from "../http/request.ts";
 import { copyResponse, type RedirectorResponse, redirectResponse } from "../http/response.ts";
 import type { ClickLimits } from "../limits/click-limits.ts";
-import type { Taken } from "../limits/holdings.ts";
+import type { ClickOutcome } from "../limits/holdings.ts";
 import type { ErrorPages } from "../pages/error-pages.ts";
 import { type Destinations, toText } from "./destination.ts";
 import type { FailureCounter } from "./failure-counter.ts";
@@ -22,14 +25,17 @@ type GuardsDeps = {
 };
 
 export type Guards = {
-  /** Redirects once the visitor has confirmed, where the link wants that, and the limit leaves a click. */
+  /**
+   * Redirects after the visitor has confirmed, if the link requires that, and if the limit leaves a
+   * click.
+   */
   respond(
     incoming: IncomingRequest,
     link: CachedLink,
     extras: LinkExtras,
     confirmed?: boolean,
   ): RedirectorResponse | Promise<RedirectorResponse>;
-  /** Responds with a page that takes no click, unless the limit is reached. */
+  /** Responds with a page that consumes no click, unless the limit is reached. */
   unlessSpent(
     incoming: IncomingRequest,
     link: CachedLink,
@@ -43,7 +49,7 @@ export function createGuards(deps: GuardsDeps): Guards {
 
   /** Responds to a request that got no click of the limit; calls `onReached` when none is left. */
   function refuse(
-    taken: Exclude<Taken, "taken">,
+    taken: Exclude<ClickOutcome, "taken">,
     { expired_url }: LinkExtras,
     onReached: () => void,
   ): RedirectorResponse {
@@ -71,14 +77,16 @@ export function createGuards(deps: GuardsDeps): Guards {
     return pages.confirmation();
   }
 
-  /** Whether a request gets the page with a button: programs follow links, but do not press buttons. */
+  /**
+   * Whether a request gets the page with a button: programs follow links, but do not press buttons.
+   */
   function mustConfirm(incoming: IncomingRequest, { confirm, limit }: LinkExtras): boolean {
-    // HEAD spends nothing, so it must not get the destination either.
+    // HEAD consumes no click, so its response must not contain the destination.
     if (confirm === true || incoming.head.method !== "GET") return true;
     return limit?.humans === true && isAutomated(incoming);
   }
 
-  /** Whether the request is a program's, or nothing says that a person sends it. */
+  /** Whether the request comes from a program, or nothing shows that a person sends it. */
   const isAutomated = (incoming: IncomingRequest): boolean =>
     incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
 
@@ -88,7 +96,7 @@ export function createGuards(deps: GuardsDeps): Guards {
         return unlessSpent(incoming, link, extras, confirmationPage);
       const target = destinations.targetOf(incoming, link);
       const location = destinations.locationOf(incoming, link, target);
-      // No click is taken for a response that cannot be sent.
+      // No click is consumed for a response that cannot be sent.
       if (location === undefined) return redirects.tooLong();
       const taken = extras.limit === undefined ? "taken" : limits.take(extras.limit);
       if (taken === "taken")

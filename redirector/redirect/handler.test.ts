@@ -20,7 +20,7 @@ import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
 import { createRequestHeadParser } from "../http/request-head-parser.ts";
 import type { RedirectorResponse } from "../http/response.ts";
-import type { Taken } from "../limits/holdings.ts";
+import type { ClickOutcome } from "../limits/holdings.ts";
 import { createErrorPages } from "../pages/error-pages.ts";
 import { createUnlockCookies } from "../passwords/unlock-cookie.ts";
 import { createLookups } from "../visitors/lookups.ts";
@@ -50,7 +50,7 @@ let isSlow: boolean;
 /** Every fetch waits for this. */
 let fetchGate: Promise<void>;
 /** What the limits of links leave. */
-let takeClick: (limit: string) => Taken | Promise<Taken> = () => "taken";
+let takeClick: (limit: string) => ClickOutcome | Promise<ClickOutcome> = () => "taken";
 let cache: ReturnType<typeof createLinkCache>;
 let settingsInStream: Map<string, DomainSettings>;
 let takedowns: ReturnType<typeof createTakedowns>;

@@ -34,7 +34,10 @@ import { createRedirects } from "./redirects.ts";
 import { createRequestReader } from "./request-reader.ts";
 import { createRespond } from "./respond.ts";
 
-/** What a response is counted as: a decision, or why it could not be made or carried out. */
+/**
+ * The label under which a response is counted: a decision, or the reason why none could be made or
+ * carried out.
+ */
 type ResponseKind =
   | Exclude<Decision["kind"], "guarded">
   | "confirm"
@@ -63,7 +66,7 @@ export type HandlerDeps = {
   rootRedirectUrl: string | undefined;
   /** The scheme of short URLs. */
   scheme: "http:" | "https:";
-  /** Hosts without pages about links (`/alias+`). */
+  /** Hosts whose short links have no about page (`/alias+`). */
   aboutOffHosts: ReadonlySet<string>;
   locate: Locate;
   /** Called for every response. */

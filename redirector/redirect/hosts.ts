@@ -1,4 +1,4 @@
-/** Resolves the `Host` of requests to the domain whose links they ask for. */
+/** Resolves the `Host` of requests to the domain of the requested link. */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 
@@ -7,7 +7,7 @@ type HostResolution = { host: string; domain: string | undefined };
 
 export type ResolveHost = (host: string) => HostResolution;
 
-/** The most hosts whose resolution is cached. */
+/** Maximum hosts whose resolution is cached. */
 const HOSTS_MAX = 10_000;
 
 const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;

@@ -1,4 +1,4 @@
-/** Finds the link that a request asks for: in memory, in the store of the host, or once the feed has said. */
+/** Finds the requested link: in memory, in the store of the host, or later in the feed. */
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { CachedState } from "../../shared/links-store/record.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
@@ -13,18 +13,29 @@ type FinderDeps = {
 };
 
 export type LinkFinder = {
-  /** The cached link at the bytes of a path; undefined when there is none, or may be one under another spelling. */
+  /**
+   * The cached link at the bytes of a path; undefined when there is none, or when another spelling
+   * may have one.
+   */
   findByPath(domain: string, head: RequestHead): CachedState | undefined;
-  /** The cached link of an alias, in the case that the domain wants. */
+  /** The cached link of an alias, in the case that the domain uses. */
   findCached(domain: string, alias: string): CachedState | undefined;
-  /** Takes a link from the store into the cache; returns its record. Undefined when that takes longer, or there is none. */
+  /**
+   * Loads a link from the store into the cache; returns its record. Undefined when that takes
+   * longer, or when there is none.
+   */
   findStored(domain: string, alias: string): LinkRecord | undefined;
-  /** As `findStored`, but waits as long as it takes. Throws when it is not known whether there is a link. */
+  /**
+   * As `findStored`, but waits as long as needed. Throws when it is unknown whether there is a
+   * link.
+   */
   fetch(domain: string, alias: string): Promise<LinkRecord | undefined>;
 };
 
 export function createLinkFinder({ cache, links, domains }: FinderDeps): LinkFinder {
-  /** The aliases under which a link may be: domains may have them in lower case, or still some in both cases. */
+  /**
+   * The possible aliases of a link: a domain may have them in lower case, or still in both cases.
+   */
   function aliasesOf(domain: string, alias: string): string[] {
     const fold = domains.foldOf(domain);
     const lower = alias.toLowerCase();
@@ -44,7 +55,7 @@ export function createLinkFinder({ cache, links, domains }: FinderDeps): LinkFin
       const lower = alias.toLowerCase();
       if (fold === undefined || lower === alias) return state;
       const folded = cache.find(domain, lower);
-      // While the domain switches, there may be one as typed that is not cached.
+      // While the domain switches, an alias as typed may exist that is not cached.
       return folded === null && fold === "switching" ? state : folded;
     },
     findStored(domain, alias) {
@@ -66,6 +77,6 @@ export function createLinkFinder({ cache, links, domains }: FinderDeps): LinkFin
   };
 }
 
-/** Of a link's records under several aliases, the one that says where it leads. */
+/** Of a link's records under several aliases, the active one. */
 const firstActive = (records: readonly LinkRecord[]): LinkRecord | undefined =>
   records.find(({ state }) => state === "active") ?? records[0];

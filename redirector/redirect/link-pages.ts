@@ -1,4 +1,4 @@
-/** Responds with pages about links: the page `/alias+`, and the card for link-preview agents. */
+/** Responds with pages for links: the about page `/alias+`, and the card for link-preview agents. */
 import type { Preview } from "../../shared/contracts/link-extras.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
@@ -20,7 +20,7 @@ type PagesDeps = {
 };
 
 export const createLinkPages = ({ destinations, reader, pages, scheme }: PagesDeps) => ({
-  /** Renders the page about a link, of whose record it shows more than is cached. */
+  /** Renders a link's about page, which shows fields of the record that are not cached. */
   about(incoming: IncomingRequest, link: CachedLink, record: LinkRecord | undefined): PageResponse {
     const active = record?.state === "active" ? record : undefined;
     const { rules, split } = reader.extrasOf(link)?.extras ?? {};

@@ -1,4 +1,7 @@
-/** Responds to requests for a link that is not cached at the path: it may be at its alias, in the store, or in the feed. */
+/**
+ * Responds to requests without a cached link at the path: it may be at its alias, in the store, or
+ * in the feed.
+ */
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { copyRequest, type IncomingRequest } from "../http/request.ts";
 import { type RedirectorResponse, settle } from "../http/response.ts";
@@ -17,7 +20,7 @@ type MissesDeps = {
   finder: Pick<LinkFinder, "findStored" | "fetch">;
   respond: Respond;
   resolveHost: ResolveHost;
-  /** Hosts without pages about links (`/alias+`). */
+  /** Hosts whose short links have no about page (`/alias+`). */
   aboutOffHosts: ReadonlySet<string>;
   lookups: Lookups;
   reader: Pick<RequestReader, "addressOf">;
@@ -66,11 +69,11 @@ export function createMisses(deps: MissesDeps) {
     return await settle(respond(incoming, decision, record));
   }
 
-  /** Decides about a link that was fetched just now. */
+  /** Decides for a link that was just fetched. */
   function decideFetched(incoming: IncomingRequest, miss: Miss): FinalDecision {
     const decision = decideMiss(incoming, miss, Date.now());
     if (decision.kind !== "miss") return decision;
-    // Of a link with two aliases, one was deleted.
+    // If a link has two aliases, one was deleted.
     if (miss.domain !== DEFAULT_DOMAIN) return UNKNOWN_ALIAS;
     // The cache is too small for this one link.
     throw new Error("A fetched link is not in the cache.");
@@ -81,7 +84,7 @@ export function createMisses(deps: MissesDeps) {
       incoming: IncomingRequest,
       miss: Miss,
     ): RedirectorResponse | Promise<RedirectorResponse> {
-      // The page about a link needs what is not cached.
+      // A link's about page shows fields that are not cached.
       if (miss.suffix === ABOUT)
         return deps.aboutOffHosts.has(resolveHost(incoming.head.host).host)
           ? respond(incoming, { kind: "not_found" })

@@ -1,4 +1,7 @@
-/** Responds where there is no link, or none any more: with an error page, or as the custom domain wants it. */
+/**
+ * Responds when there is no link, or no longer one: with an error page, or as the custom domain is
+ * configured.
+ */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { DomainAnswers } from "../cache/domain-settings.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
@@ -50,17 +53,21 @@ export function createMissingLinks(deps: MissingDeps) {
     const path = toLatin1(head, head.path);
     const file = answers.files.get(path);
     const fallback = path === "/" ? (answers.root ?? answers.not_found) : answers[kind];
-    // Programs that look for files there follow no redirect, or should not.
+    // Programs that request files there follow no redirect, or should not.
     const redirect = path.startsWith(WELL_KNOWN) ? undefined : fallback;
     if (file === undefined && redirect === undefined) return respondPage(kind);
-    // What a domain serves is taken down with its account, and with the hosts that it redirects to, as links are.
+    // A domain's responses are taken down with its account and with the hosts that it redirects to,
+    // as links are.
     const facts = { account_id: answers.accountId, destination: redirect?.url ?? "" };
     if (takedowns.covers(facts)) return respondPage("taken_down");
     onResponse(file === undefined ? "domain_url" : "app_file");
     return file ?? redirect?.response ?? respondPage(kind);
   }
 
-  /** Reads the settings of a domain, and then handles the request again; without them when they cannot be read. */
+  /**
+   * Reads the settings of a domain, then handles the request again; without settings if they cannot
+   * be read.
+   */
   async function respondOnceKnown(
     incoming: IncomingRequest,
     domain: string,
@@ -80,7 +87,7 @@ export function createMissingLinks(deps: MissingDeps) {
   }
 
   return {
-    /** Responds to a request that was decided so, and counts the failure. */
+    /** Responds to a request with this decision, and counts the failure. */
     respond(
       incoming: IncomingRequest,
       { kind, failure }: MissingDecision,

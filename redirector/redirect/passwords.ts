@@ -1,4 +1,7 @@
-/** Responds to requests for links with a password: with the form, or as the link does once the password is known. */
+/**
+ * Responds to requests for links with a password: with the form or, after the correct password,
+ * with the redirect.
+ */
 import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
 import { type CachedLink, copyLink } from "../../shared/links-store/record.ts";
 import { copyRequest, type IncomingRequest, readFormField, toUtf8 } from "../http/request.ts";
@@ -29,7 +32,10 @@ type PasswordDeps = {
   onResponse: (kind: "password") => void;
 };
 
-/** Responds to a request for a link with a password; at once unless the request posts one, or a limit must be read. */
+/**
+ * Responds to a request for a link with a password; synchronously unless the request posts one, or
+ * a limit must be read.
+ */
 export type RespondToPassword = (
   incoming: IncomingRequest,
   link: CachedLink,
@@ -63,7 +69,7 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
       : guards.unlessSpent(incoming, link, extras, emptyForm);
   };
 
-  /** Responds to a posted form: that of the password, or of a confirmation once the link is unlocked. */
+  /** Responds to a posted form: the password's, or a confirmation after the link is unlocked. */
   async function respondToForm(
     incoming: IncomingRequest,
     link: CachedLink,
@@ -90,7 +96,7 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
       const response = redirects.respond(incoming, link, "password");
       return "location" in response ? withCookie(response, cookie) : response;
     }
-    // A visitor who enters the password need not confirm as well.
+    // A visitor who enters the password does not have to confirm as well.
     return withCookie(await settle(guards.respond(incoming, link, extras, true)), cookie);
   }
 

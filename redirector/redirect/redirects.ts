@@ -1,4 +1,4 @@
-/** Redirects to a link's destination, after the click was recorded. */
+/** Redirects to a link's destination after the click is recorded. */
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest } from "../http/request.ts";
@@ -7,7 +7,10 @@ import type { ErrorPages } from "../pages/error-pages.ts";
 import type { RecordClick } from "./click-recorder.ts";
 import type { Destinations, Location } from "./destination.ts";
 
-/** What a redirect is counted as: the link's own, or one that a password has unlocked. */
+/**
+ * The label under which a redirect is counted: of a link without a password, or after a correct
+ * one.
+ */
 type RedirectKind = "redirect" | "password";
 
 type RedirectsDeps = {
@@ -18,7 +21,7 @@ type RedirectsDeps = {
 };
 
 export type Redirects = {
-  /** Redirects to where the link leads this request; 414 when that is too long. */
+  /** Redirects to the destination of this request; 414 when that is too long. */
   respond(incoming: IncomingRequest, link: CachedLink, kind: RedirectKind): RedirectorResponse;
   /** Redirects to a location, and records the click unless the request is a HEAD. */
   redirectTo(
@@ -28,7 +31,7 @@ export type Redirects = {
     target: Target | undefined,
     kind: RedirectKind,
   ): RedirectorResponse;
-  /** Responds that a destination is too long with what was to be forwarded. */
+  /** Responds that a destination is too long with the forwarded path or query. */
   tooLong(): RedirectorResponse;
 };
 
@@ -38,7 +41,8 @@ export function createRedirects({
   pages,
   onResponse,
 }: RedirectsDeps): Redirects {
-  // Reused by all redirects, so that one allocates nothing: it is written or copied before the next.
+  // Reused by all redirects, so that they allocate nothing: it is written or copied before the
+  // next.
   const redirect: { location: Location } = { location: "" };
 
   function redirectTo(

@@ -1,6 +1,7 @@
 /**
- * What is read of the request at hand and of its link, each once: extras, the visitor's facts and address. Its objects
- * are reused by all requests, so that a redirect allocates nothing: each is read before the next request is handled.
+ * Reads values of the current request and its link, each once: extras, the visitor's facts and
+ * address. Its objects are reused by all requests, so that a redirect allocates nothing: each is
+ * read before the next request is handled.
  */
 import type { ClientAddress } from "../../shared/client-address.ts";
 import { clickTextEnd } from "../../shared/contracts/click-text.ts";
@@ -22,11 +23,14 @@ type ReaderDeps = {
 };
 
 export type RequestReader = {
-  /** Makes a request the one at hand, on a domain; must be called before a link is read from the cache for it. */
+  /**
+   * Starts reading a request on a domain; must be called before a link is read from the cache for
+   * it.
+   */
   begin(incoming: IncomingRequest, domain: string | undefined): ShortRequest;
   /** The compiled extras of a link; undefined for one without. */
   extrasOf(link: CachedLink): ReturnType<ExtrasOf>;
-  /** What rules may ask of the visitor; valid until it is called for another request. */
+  /** The visitor's facts that rules can use; valid until it is called for another request. */
   factsOf(incoming: IncomingRequest): VisitorFacts;
   /** The client's address. */
   addressOf(incoming: IncomingRequest): string;
@@ -37,10 +41,12 @@ export function createRequestReader(deps: ReaderDeps): RequestReader {
   const compiledExtrasOf = createExtrasCache();
   const readFacts = createRequestFacts(deps);
   let current: IncomingRequest;
-  /** The link whose extras were read last, and those: a redirect asks for them four times. */
+  /** The link whose extras were read last, and those extras: a redirect reads them four times. */
   let readLink: CachedLink | undefined;
   let readExtras: ReturnType<ExtrasOf>;
-  /** The request whose facts these are: a confirmation and the link's rules may both ask for them. */
+  /**
+   * The request that these facts belong to: a confirmation and the link's rules may both read them.
+   */
   let factsRequest: IncomingRequest | undefined;
   let facts: VisitorFacts;
   const shortRequest: ShortRequest = {
@@ -61,7 +67,8 @@ export function createRequestReader(deps: ReaderDeps): RequestReader {
     head.forwardedFor === "" ? peer : clientAddress(peer, head.forwardedFor);
 
   return {
-    // The cache returns each link in the same object, as requests come in one, so what was read of both is forgotten.
+    // The cache returns every link in the same object, and all requests share one, so earlier
+    // values are cleared.
     begin(incoming, domain) {
       current = incoming;
       readLink = undefined;

@@ -1,4 +1,4 @@
-/** Responds to a request as it was decided. */
+/** Responds to a request according to its decision. */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { IncomingRequest } from "../http/request.ts";
 import { type RedirectorResponse, redirectResponse } from "../http/response.ts";
@@ -30,7 +30,7 @@ type PageDecision = Exclude<
   { kind: "redirect" | "guarded" | "password" | "not_found" | "expired" }
 >;
 
-/** Responds as decided; `record` is the link's own, where it was read for this request. */
+/** Responds as decided; `record` is the link's own, if it was read for this request. */
 export type Respond = (
   incoming: IncomingRequest,
   decision: FinalDecision,

@@ -4,9 +4,9 @@ import type { Locate } from "./request-facts.ts";
 
 export type RuleGeo = {
   locate: Locate;
-  /** Databases in use, and how often a rule asked while there was none. */
+  /** Number of databases, and how often a rule needed a location without any. */
   stats(): { databases: number; undetermined: number };
-  /** Why rules by country do not match; undefined unless a link has asked. */
+  /** Why rules by country do not match; undefined if no link has needed one. */
   warning(): string | undefined;
 };
 

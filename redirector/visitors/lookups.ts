@@ -1,6 +1,6 @@
 /**
- * Protects the links feed against scans: limits the rate at which one network requests aliases that do not exist,
- * and the number of lookups in flight, from one network and in all.
+ * Protects the links feed against scans: limits the rate at which one network requests nonexistent
+ * aliases, and the number of lookups in flight, per network and in total.
  */
 import { addressGroups } from "../../shared/address-group.ts";
 import { createAddressWindow } from "./address-window.ts";
@@ -8,12 +8,13 @@ import { createAddressWindow } from "./address-window.ts";
 /** Requests for aliases without a link, per network; a site may make ten times as many (`SITE_FACTOR`). */
 const MISSES = { limit: 120, seconds: 60, keysMax: 50_000 };
 
-/** Lookups in flight. */
+/** Maximum lookups in flight. */
 const IN_FLIGHT_MAX = 512;
 
 /**
- * Lookups in flight for one network: an eighth of all. As a lookup takes a millisecond, thousands of people behind
- * one address stay below; a client that opens connections to request as much as possible does not.
+ * Maximum lookups in flight per network: an eighth of the total. A lookup takes a millisecond, so
+ * thousands of people behind one address stay below it. A client that opens many connections to
+ * request as much as possible does not.
  */
 const RUNNING_PER_NETWORK_MAX = 64;
 
@@ -21,12 +22,13 @@ type LookupOutcome = "found" | "not_found" | "failed" | "rate_limited" | "overlo
 
 export type Lookups = {
   /**
-   * Acquires a lookup for an address. Returns a function that releases it, to be called with whether there was a
-   * link, or undefined when the lookup failed; `rate_limited` when the address's network had too many misses;
-   * `overloaded` when too many lookups are in flight, of this network or in all.
+   * Acquires a lookup for an address. Returns a function that releases it, to be called with
+   * whether there was a link, or undefined when the lookup failed. Returns `rate_limited` when the
+   * address's network had too many misses, and `overloaded` when too many lookups are in flight, of
+   * this network or in total.
    */
   acquire(address: string): ((found: boolean | undefined) => void) | "rate_limited" | "overloaded";
-  /** Lookups in flight now, and the outcomes of lookups since the start. */
+  /** Current lookups in flight, and the outcomes of lookups since the start. */
   stats(): { inFlight: number; outcomes: Readonly<Record<LookupOutcome, number>> };
 };
 
@@ -55,7 +57,8 @@ export function createLookups(): Lookups {
         const remaining = (runningByNetwork.get(network) ?? 1) - 1;
         if (remaining > 0) runningByNetwork.set(network, remaining);
         else runningByNetwork.delete(network);
-        // A lookup that failed says nothing about the link: it must not use up the allowance of its address.
+        // A failed lookup does not show whether there is a link, so it does not count against the
+        // address.
         if (found === false) misses.consume(address);
       };
     },

@@ -1,4 +1,6 @@
-/** The facts of the request at hand, for rules. Each is computed when a rule first needs it, and once. */
+/**
+ * The facts of the current request, for rules. Each is computed once, when a rule first needs it.
+ */
 import { LRUCache } from "lru-cache";
 
 import type { ByteRange } from "../../shared/bytes.ts";
@@ -18,23 +20,29 @@ import { decodeLatin1 } from "../http/bytes.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { createAddressWindow } from "./address-window.ts";
 
-/** Headers whose parsed form is kept. A text has up to 1 KiB, so that all take some tens of MB at most. */
+/**
+ * Maximum headers whose parsed form is cached. A text has up to 1 KiB, so all take at most a few
+ * tens of MB.
+ */
 const AGENTS_MAX = 10_000;
 const SOURCES_MAX = 2_000;
 const LANGUAGES_MAX = 2_000;
 
 /**
- * User agents that are not kept, per network; a site may send ten times as many (`SITE_FACTOR`). Parsing one takes up to
- * 0.15 ms of the event loop, and anybody can make them up.
+ * User agents that are not cached, per network; a site may send ten times as many (`SITE_FACTOR`).
+ * Parsing one takes up to 0.15 ms of the event loop, and anybody can make them up.
  */
 const NEW_AGENTS = { limit: 300, seconds: 60, keysMax: 50_000 };
 
-/** Longer headers `Accept-Language` are parsed each time. */
+/** Longer `Accept-Language` headers are parsed each time. */
 const KEPT_LANGUAGE_LENGTH_MAX = 256;
 
-/** What the redirector knows of a visitor beside what rules may ask. */
+/** The visitor's facts that the redirector uses, beyond those for rules. */
 export type VisitorFacts = RequestFacts<KnownAgent> & {
-  /** Whether the user agent is a bot's, or a program's that fetches links before a person opens them, or not known. */
+  /**
+   * Whether the user agent is unknown, a bot's, or a program's that fetches links before a person
+   * opens them.
+   */
   isAutomated(): boolean;
 };
 
@@ -43,7 +51,7 @@ type KnownAgent = AgentNames & { automated: boolean };
 /** Locates an address; undefined without data. */
 export type Locate = (address: string) => GeoLocation | undefined;
 
-/** A request, and what the handler already knows of it. */
+/** A request, and values that the handler already has of it. */
 type FactsSource = { head: RequestHead; now: number; address: string; host: string };
 
 type FactsDeps = {
@@ -66,7 +74,7 @@ export function createRequestFacts({
   });
   let current: FactsSource;
 
-  /** Header values as clicks have them, so that rules and analytics agree. */
+  /** Header values as clicks store them, so that rules and analytics agree. */
   const clickText = (kind: "userAgent" | "referrer", { start, end }: ByteRange): string => {
     const { bytes } = current.head;
     return decodeLatin1(bytes, start, clickTextEnd(kind, bytes, { start, end }));

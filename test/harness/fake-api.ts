@@ -7,7 +7,7 @@ import { createApp } from "../../api/app.ts";
 import type { AppDeps } from "../../api/app.ts";
 import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
 import type { BatchResult } from "../../api/auth/authorize.ts";
-import type { WantedRequests } from "../../api/auth/sql.ts";
+import type { RequestGroup } from "../../api/auth/sql.ts";
 import type { LimitWindow } from "../../api/http/rate-limit.ts";
 import { listenOptions } from "../../api/http/site-server.ts";
 import type { IdempotencyStore } from "../../api/idempotency/sql.ts";
@@ -86,13 +86,13 @@ export function createFakeApi(
     used: MINUTE_LIMIT - remaining,
     resetsAt: Date.now() + 30_000,
   });
-  function authorize({ key, rule, wanted }: WantedRequests): BatchResult | undefined {
+  function authorize({ key, rule, cost }: RequestGroup): BatchResult | undefined {
     const { lookup, secretHash } = key;
     const known = keys.get(lookup);
     if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
     const permitted = rule.scope === null || known.scopes.includes(rule.scope);
-    const granted = Math.min(wanted, known.remaining);
-    const limited = granted < wanted && granted === 0;
+    const granted = Math.min(cost, known.remaining);
+    const limited = granted < cost && granted === 0;
     const state = known.state === "ok" && !permitted ? "forbidden" : known.state;
     const verdict = state === "ok" && limited ? "limited" : state;
     if (verdict === "ok") known.remaining -= granted;

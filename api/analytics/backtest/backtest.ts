@@ -5,25 +5,28 @@ import type { Uuid } from "../../../shared/ids.ts";
 import { ApiError } from "../../http/errors.ts";
 import { percentageOf } from "../breakdowns.ts";
 import { clampInstant, type QueryRange, RAW_RANGE } from "../sources.ts";
-import { columnOf, compileJudge, type StoredClick } from "./judge.ts";
+import { columnOf, compileRules, type StoredClick } from "./evaluate.ts";
 import type { Backtest, BacktestBody } from "./model.ts";
 
-/** The newest clicks that one backtest reads: some 10 MB of rows at most. */
+/** Maximum clicks that one backtest reads, newest first: at most about 10 MB of rows. */
 const CLICKS_MAX = 50_000;
 
-/** After this time other requests have their turn. A row takes nanoseconds, or with all the rules that fit a millisecond. */
+/**
+ * Yields to other requests after this time. A row takes nanoseconds, or a millisecond with the
+ * maximum of rules.
+ */
 const TURN_MS = 5;
 
 const MINUTE_MS = 60_000;
 
 type Rules = BacktestBody["rules"];
 
-/** Clicks that rules cannot tell apart: their number, and the time of the oldest one. */
+/** A group of clicks that rules cannot tell apart: their count, and the time of the oldest one. */
 type Row = Omit<StoredClick, "at"> & Record<"at" | "clicks" | "oldest", string>;
 
 /**
- * Counts a link's clicks of people in a range by the rule that would have decided them. Throws `invalid_url` for a rule's
- * URL that is none.
+ * Counts a link's human clicks in a range by the rule that would have decided them. Throws
+ * `invalid_url` when a rule's URL is invalid.
  */
 export async function backtestRules(
   clickhouse: ClickChunks,
@@ -33,7 +36,7 @@ export async function backtestRules(
 ): Promise<Omit<Backtest, "link_id">> {
   requireWebUrls(rules);
   const rows = await readClicks(clickhouse, linkId, rules, range);
-  const judge = compileJudge(rules.map((rule) => ({ ...rule, id: "" })));
+  const evaluate = compileRules(rules.map((rule) => ({ ...rule, id: "" })));
   const counts = rules.map(({ url }) => ({ url, clicks: 0, undeterminable: 0 }));
   let total = 0;
   let rest = 0;
@@ -47,7 +50,7 @@ export async function backtestRules(
     const clicks = Number(row.clicks);
     total += clicks;
     oldest = Math.min(oldest, Number(row.oldest));
-    const verdict = judge({ ...row, at: Number(row.at) });
+    const verdict = evaluate({ ...row, at: Number(row.at) });
     const count = verdict && counts[verdict.rule];
     if (count === undefined) rest += clicks;
     else count[verdict?.isCertain === true ? "clicks" : "undeterminable"] += clicks;
@@ -72,7 +75,7 @@ function requireWebUrls(rules: Rules): void {
   }
 }
 
-/** Reads the newest clicks, grouped by what the rules look at. */
+/** Reads the newest clicks, grouped by the columns that the rules need. */
 async function readClicks(
   clickhouse: ClickChunks,
   linkId: Uuid,
@@ -80,7 +83,8 @@ async function readClicks(
   { from, to }: Pick<QueryRange, "from" | "to">,
 ): Promise<Iterable<Row>> {
   const conditions = rules.flatMap((rule) => rule.conditions);
-  // Names of columns come from the conditions' types, never from their values.
+  // Column names come from the types of conditions, never from their values, so they need no
+  // escaping.
   const columns = [...new Set(conditions.flatMap((condition) => columnOf(condition) ?? []))];
   return await queryManyRows<Row>(
     clickhouse,
@@ -105,7 +109,9 @@ async function readClicks(
   );
 }
 
-/** Everything is one instant for rules without times; schedules begin and end on whole minutes. */
+/**
+ * Rules without times treat all clicks as one instant; schedules begin and end on whole minutes.
+ */
 function stepOf(conditions: readonly Rules[number]["conditions"][number][]): number {
   const types = new Set(conditions.map(({ type }) => type));
   if (types.has("time")) return 1;

@@ -1,4 +1,4 @@
-/** Schemas of backtests: what rules would have done to the clicks of a period. */
+/** Schemas of backtests: which rules would have decided the clicks of a period. */
 import * as z from "zod";
 
 import { rulesField } from "../../../shared/contracts/link-rules.ts";

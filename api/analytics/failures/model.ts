@@ -23,7 +23,7 @@ const counts = <Reason extends string>(reasons: readonly Reason[]) =>
   ({
     total: z.int(),
     ...Object.fromEntries(reasons.map((reason) => [reason, z.int()])),
-  }) as { total: z.ZodInt } & Record<Reason, z.ZodInt>; // fromEntries made one of each.
+  }) as { total: z.ZodInt } & Record<Reason, z.ZodInt>; // fromEntries creates one per reason.
 
 export const failuresResponse = z.object({
   period: z.string(),

@@ -7,13 +7,15 @@ import type { AccountScope } from "../../http/principal.ts";
 import type { Range } from "../period.ts";
 import { BUCKET_RANGE, clampInstant } from "../sources.ts";
 
-/** What is asked for: failures of the owner's links, and of aliases that no link has on the owner's domains. */
+/**
+ * The failures to count: those of the owner's links, and of unknown aliases on the owner's domains.
+ */
 export type FailureScope = {
   owner: AccountScope;
   linkId: Uuid | undefined;
   /** Empty for the service's own domain, undefined for all. */
   domain: string | undefined;
-  /** The owner's domains, and since when they are the owner's, in Unix milliseconds. */
+  /** The owner's domains, and the start of ownership in Unix milliseconds. */
   hosts: readonly { host: string; since: number }[];
 };
 
@@ -24,7 +26,10 @@ const ofLinks = ({ linkId, domain }: FailureScope): string =>
    ${linkId === undefined ? "" : "AND link_id = {link_id: UUID}"}
    ${domain === undefined ? "" : "AND domain = {domain: String}"}`;
 
-/** A domain may have been another account's: what was counted in a quarter hour in which it was is nobody's. */
+/**
+ * A domain may have belonged to another account. The quarter hour of the transfer counts for
+ * neither account.
+ */
 const OF_HOSTS = `domain IN {hosts: Array(String)}
    AND toUnixTimestamp(bucket) >= {since: Array(UInt32)}[indexOf({hosts: Array(String)}, domain)]`;
 
@@ -64,7 +69,7 @@ export const countFailures = (
 
 type LinkRow = { link_id: Uuid } & Record<"total" | (typeof LINK_FAILURES)[number], string>;
 
-/** The links with the most failures, also deleted ones; ties sort by id. */
+/** The links with the most failures, including deleted ones; ties sort by id. */
 export const findFailingLinks = (
   clickhouse: ClickHouse,
   scope: FailureScope,
@@ -85,7 +90,7 @@ export const findFailingLinks = (
 
 type AliasRow = { domain: string; alias: string; counted: string };
 
-/** The unknown aliases that were asked for most often; ties sort by name. */
+/** The unknown aliases with the most requests; ties sort by name. */
 export const findUnknownAliases = (
   clickhouse: ClickHouse,
   scope: FailureScope,

@@ -1,4 +1,4 @@
-/** Statistics of failed requests: those that did not get to a destination. */
+/** Statistics of failed requests: those that were not redirected. */
 import type { ClickHouse } from "../../../shared/clicks/rollups.ts";
 import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
@@ -27,7 +27,10 @@ type FailureServiceDeps = {
 export type FailureService = ReturnType<typeof createFailureService>;
 
 export function createFailureService({ clickhouse, links, domains }: FailureServiceDeps) {
-  /** Resolves what a query asks for, and when the owner's first link or domain was there. Throws `not_found` and `invalid_request`. */
+  /**
+   * Resolves the scope of a query, and when the owner's first link or domain was created. Throws
+   * `not_found` and `invalid_request`.
+   */
   async function resolveScope(
     owner: AccountScope,
     { link_id, domain: given }: Pick<FailuresQuery, "link_id" | "domain">,
@@ -106,4 +109,4 @@ const countOf = (rows: readonly FailureRow[]): number =>
 const toCounts = <Reason extends string>(
   reasons: readonly Reason[],
   count: (reason: Reason) => number,
-) => Object.fromEntries(reasons.map((reason) => [reason, count(reason)])) as Record<Reason, number>; // One of each.
+) => Object.fromEntries(reasons.map((reason) => [reason, count(reason)])) as Record<Reason, number>; // One per reason.

@@ -4,7 +4,7 @@ import { createLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import { type ApiError, unavailable } from "../../http/errors.ts";
 import type { AccountScope } from "../../http/principal.ts";
-import { judge } from "../../http/validation.ts";
+import { validateValue } from "../../http/validation.ts";
 import { type Consumption, quotaExceeded } from "../../limits/quotas.ts";
 import { isForeignKeyViolation, type Transaction } from "../../postgres.ts";
 import { COLLISIONS_MAX, generateAlias, lengthAfter } from "../alias.ts";
@@ -14,7 +14,7 @@ import type { CreateLinkBody, LinkRow } from "../model.ts";
 import { nameOf, toRecord } from "../record.ts";
 import { aliasTaken, externalIdTaken } from "../validation.ts";
 import type { BulkResult, RowResult } from "./model.ts";
-import { cacheLookups, judgeAll } from "./rows.ts";
+import { cacheLookups, prepareAll } from "./rows.ts";
 import {
   consumeLinks,
   findExternalIds,
@@ -24,13 +24,14 @@ import {
   type NewRow,
 } from "./sql.ts";
 
-/** A valid row, at its place in the request. */
+/** A valid row, with its index in the request. */
 type Candidate = { index: number; link: PreparedLink; chosen: string | undefined };
 
 /**
- * Creates the links of the valid rows; the first of rows with one alias or one external id wins. Their ids derive from
- * `firstId`, so a retry finds the same links. Each created link consumes one from the daily quota; links beyond it fail
- * with `rate_limited`, and the request does when none was left.
+ * Creates the links of the valid rows. Of rows with the same alias or external id, the first wins.
+ * Their ids derive from `firstId`, so a retry finds the same links. Each created link consumes one
+ * from the daily quota. Links beyond the quota fail with `rate_limited`; if none is left, the whole
+ * request fails.
  */
 export async function createLinks(
   deps: LinkServiceDeps,
@@ -42,11 +43,11 @@ export async function createLinks(
   // An earlier attempt of the same request may have committed them.
   const existing = await findOwnedLinks(deps.sql, owner, ids);
   const lookups = cacheLookups(deps);
-  const prepared = await judgeAll(rows, async (row, index) => {
+  const prepared = await prepareAll(rows, async (row, index) => {
     const id = ids[index] ?? firstId;
     const known = existing.get(id);
     if (known !== undefined) return { known };
-    const body: CreateLinkBody = judge(createLinkBody, row);
+    const body: CreateLinkBody = validateValue(createLinkBody, row);
     return { link: await prepareLink(lookups, owner, id, body), chosen: body.alias ?? undefined };
   });
   const results: RowResult[] = [];
@@ -75,7 +76,7 @@ export async function createLinks(
   return { results, propagated };
 }
 
-/** Notes the names of a row; returns the error when an earlier row has one of them. */
+/** Records the names of a row; returns the error when an earlier row has one of them. */
 function findDuplicate(
   taken: Set<string>,
   link: PreparedLink,
@@ -89,7 +90,7 @@ function findDuplicate(
   return undefined;
 }
 
-/** Inserts the candidates and publishes them; writes what became of each into `results`. */
+/** Inserts the candidates and publishes them; writes each outcome into `results`. */
 async function commit(
   { sql, feed }: LinkServiceDeps,
   owner: AccountScope,
@@ -100,7 +101,7 @@ async function commit(
   const entries = await sql
     .begin((transaction) => insertAll(transaction, owner, candidates, results))
     .catch((error: unknown) => {
-      // A domain was removed after it was resolved: a retry says so.
+      // A domain was removed after it was resolved: a retry reports that.
       throw isForeignKeyViolation(error) ? unavailable(error) : error;
     });
   return await feed.publishMany(entries, "absent");
@@ -114,7 +115,7 @@ async function insertAll(
 ) {
   const entries: { message: NewRow["message"]; outboxId: number }[] = [];
   let waiting = [...candidates];
-  let quota: Granted | undefined;
+  let quota: QuotaGrant | undefined;
   for (let attempt = 0; attempt < COLLISIONS_MAX && waiting.length > 0; attempt++) {
     const named = waiting.map((candidate) => ({
       ...candidate,
@@ -137,8 +138,8 @@ async function insertAll(
       entries.push({ message, outboxId });
       return false;
     });
-    const retried = await judgeFailed(transaction, owner, failed, results);
-    // What others could not use is left for the rows behind them.
+    const retried = await reportFailed(transaction, owner, failed, results);
+    // Rows that failed leave their quota to later rows.
     waiting = [...retried, ...news.slice(within.length)];
     if (quota.left === 0) break;
   }
@@ -153,23 +154,26 @@ async function insertAll(
   return entries;
 }
 
-type Granted = { left: number; state: Consumption };
+type QuotaGrant = { left: number; state: Consumption };
 
-/** Consumes as much of the quota as there is, at most `wanted`. */
+/** Consumes at most `requested` from the quota, as far as it lasts. */
 async function consumeUpTo(
   transaction: Transaction,
   owner: AccountScope,
-  wanted: number,
-): Promise<Granted> {
-  const state = await consumeLinks(transaction, owner, wanted);
-  if (state.granted) return { left: wanted, state };
+  requested: number,
+): Promise<QuotaGrant> {
+  const state = await consumeLinks(transaction, owner, requested);
+  if (state.granted) return { left: requested, state };
   const left = Math.max(0, state.allowed - state.used);
   if (left > 0) await consumeLinks(transaction, owner, left);
   return { left, state };
 }
 
-/** Says why links were not inserted; returns those whose generated alias was taken, which may be tried again. */
-async function judgeFailed<Failed extends Candidate>(
+/**
+ * Records why links were not inserted; returns those whose generated alias was taken, which can be
+ * retried.
+ */
+async function reportFailed<Failed extends Candidate>(
   transaction: Transaction,
   owner: AccountScope,
   failed: readonly Failed[],
@@ -198,7 +202,7 @@ function toNewRow({ link }: Candidate, alias: string, version: number): NewRow {
   return { row, message: { ...toMessage(toRecord(row)), version } };
 }
 
-/** The `n`th id after `first`: its last 48 bits, which are random, plus `n`. */
+/** The `n`th id after `first`: adds `n` to its last 48 bits, which are random. */
 export function nthId(first: Uuid, n: number): Uuid {
   const last = (BigInt(`0x${first.slice(-12)}`) + BigInt(n)) & 0xffff_ffff_ffffn;
   return first.slice(0, -12) + last.toString(16).padStart(12, "0");

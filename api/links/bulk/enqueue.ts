@@ -1,4 +1,7 @@
-/** What changes of many links in one transaction share: locks of their aliases, versions, and entries of the outbox. */
+/**
+ * The common part of changes to many links in one transaction: alias locks, versions and outbox
+ * entries.
+ */
 import {
   type LinkMessage,
   type LinkRecord,
@@ -18,7 +21,7 @@ export const drawVersions = async (
   return await lockAliasesAndDrawVersions(transaction, names, count);
 };
 
-/** Adds records to the outbox; returns what is to be published after the commit. */
+/** Adds records to the outbox; returns the entries to publish after the commit. */
 export async function enqueue(
   transaction: Transaction,
   records: readonly LinkRecord[],

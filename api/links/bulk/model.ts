@@ -1,4 +1,7 @@
-/** Requests for many links at once: each row is judged alone, and the response has one entry for each. */
+/**
+ * Requests for many links at once: each row is validated separately, and the response has one entry
+ * for each.
+ */
 import * as z from "zod";
 
 import {
@@ -12,8 +15,8 @@ import type { LinkRow } from "../model.ts";
 import { createdLink, fullLink } from "../responses.ts";
 
 /**
- * A list whose rows are judged alone: it takes any row, and is documented as a list of `row`s. An invalid row is found
- * by `judge` afterwards, so that it does not fail the others.
+ * A list whose rows are validated separately. It accepts any row, and is documented as a list of
+ * `row`s. Invalid rows are found later, so that they do not fail the others.
  */
 const rowsOf = <Row extends z.ZodType>(row: Row) =>
   z
@@ -41,7 +44,7 @@ export const bulkCreateBody = z
   .strictObject({ links: rowsOf(createLinkBody) })
   .meta({ id: "NewLinks" });
 
-/** A change of one of several links. */
+/** An update of one of several links. */
 export const bulkChange = updateLinkBody
   .extend({ id: z.string() })
   .meta({ id: "LinkChangeOfMany" });
@@ -85,10 +88,10 @@ export const bulkDeleteResponse = z
   .object({ data: entriesOf({ id: z.string() }), deleted: z.int(), failed: z.int() })
   .meta({ id: "BulkDeletions" });
 
-/** What became of a row. */
+/** The outcome of a row. */
 export type RowResult = { link: LinkRow } | { error: ApiError };
 
-/** What became of all rows, in their order, and whether the feed has the changes. */
+/** The outcomes of all rows, in their order, and whether the feed has the changes. */
 export type BulkResult = { results: RowResult[]; propagated: boolean };
 
 /** The entries of a response, and how many failed. */

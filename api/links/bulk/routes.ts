@@ -1,4 +1,4 @@
-/** Routes of many links at once, and of tags, which are on many links. */
+/** Routes for many links at once, and for tags, which apply to many links. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 

@@ -1,11 +1,17 @@
-/** What the operations on many links share: each row is judged alone, and hosts are looked up once. */
+/**
+ * The common part of operations on many links: each row is validated separately, and hosts are
+ * looked up once.
+ */
 import type { DomainService } from "../../domains/service.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import type { LinkServiceDeps } from "../deps.ts";
 
-/** Prepares every row; an {@link ApiError} below 500 fails its row, any other error the request. */
-export async function judgeAll<Row, Prepared extends object>(
+/**
+ * Prepares every row. An {@link ApiError} below 500 fails its row; any other error fails the
+ * request.
+ */
+export async function prepareAll<Row, Prepared extends object>(
   rows: readonly Row[],
   prepare: (row: Row, index: number) => Promise<Prepared>,
 ): Promise<(Prepared | { error: ApiError })[]> {
@@ -21,13 +27,16 @@ export async function judgeAll<Row, Prepared extends object>(
   );
 }
 
-/** The dependencies with look-ups of domains that ask once for each name, and for all destinations together. */
+/**
+ * Dependencies whose domain lookups are cached: one lookup per name, and one for all destinations
+ * together.
+ */
 export function cacheLookups<Deps extends Pick<LinkServiceDeps, "domains">>(deps: Deps): Deps {
   const { domains } = deps;
   const verified = new Map<string, ReturnType<DomainService["requireVerified"]>>();
   let waiting: { hosts: Set<string>; custom: Promise<ReadonlySet<string>> } | undefined;
 
-  /** Collects the hosts of one turn of the event loop, and looks them up together. */
+  /** Collects the hosts of one event loop turn, and looks them up together. */
   function findCustom(host: string): Promise<ReadonlySet<string>> {
     if (waiting === undefined) {
       const hosts = new Set<string>();

@@ -7,8 +7,8 @@ import type { Sql, Transaction } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
 
 /**
- * Takes the advisory locks of short links (`domain/alias`) in sorted order, and then draws `count` versions: as
- * `insertLink` does for one.
+ * Takes the advisory locks of short links (`domain/alias`) in sorted order, and then draws `count`
+ * versions: as `insertLink` does for one link.
  */
 export async function lockAliasesAndDrawVersions(
   transaction: Transaction,
@@ -26,22 +26,26 @@ export async function lockAliasesAndDrawVersions(
   return rows.map(({ version }) => Number(version));
 }
 
-/** Consumes from the daily quota of links, or gives back when `wanted` is negative; locks it until the transaction ends. */
+/**
+ * Consumes the daily quota of links, or refunds it when `requested` is negative; locks it until the
+ * transaction ends.
+ */
 export async function consumeLinks(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
-  wanted: number,
+  requested: number,
 ): Promise<Consumption> {
   const [row] = await transaction<[Consumption]>`
-    select * from consume_quota(${accountId}, ${mode}, 'links_per_day', ${wanted})`;
+    select * from consume_quota(${accountId}, ${mode}, 'links_per_day', ${requested})`;
   return row;
 }
 
 export type NewRow = { row: LinkRow; message: LinkMessage };
 
 /**
- * Inserts links with their counters and outbox entries; returns the outbox ids by link. Leaves out links whose alias or
- * external id is taken. The keys of a row are the columns of `links`; others are ignored.
+ * Inserts links with their counters and outbox entries; returns the outbox ids by link. Skips links
+ * whose alias or external id is taken. The keys of a row are the columns of `links`; others are
+ * ignored.
  */
 export async function insertLinks(
   transaction: Transaction,
@@ -73,7 +77,7 @@ export async function insertLinks(
   return new Map(inserted.map((row) => [row.link_id, Number(row.outbox_id)]));
 }
 
-/** Of external ids those that links of the owner have, with the links. */
+/** Returns the external ids that the owner's links have, with these links. */
 export async function findExternalIds(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
@@ -85,15 +89,18 @@ export async function findExternalIds(
   return new Map(rows.map((row) => [row.external_id, row.id]));
 }
 
-/** Of short links (domain and alias, in lower case where case is ignored) those that exist, as `domain_id/alias`. */
+/**
+ * Returns the short links that exist, as `domain_id/alias`; aliases are in lower case where case is
+ * ignored.
+ */
 export async function findAliases(
   transaction: Transaction,
   links: readonly { domain_id: Uuid | null; alias: string; folded: boolean }[],
 ): Promise<Set<string>> {
-  const wanted = links.map(({ domain_id, alias, folded }) => ({ domain_id, alias, folded }));
+  const names = links.map(({ domain_id, alias, folded }) => ({ domain_id, alias, folded }));
   const rows = await transaction<{ name: string }[]>`
     with wanted as (
-      select * from jsonb_to_recordset(${transaction.json(wanted)}::jsonb) as wanted (domain_id uuid, alias text, folded boolean)
+      select * from jsonb_to_recordset(${transaction.json(names)}::jsonb) as wanted (domain_id uuid, alias text, folded boolean)
     )
     select coalesce(link.domain_id::text, '') || '/' || link.alias as name
       from wanted
@@ -106,7 +113,7 @@ export async function findAliases(
   return new Set(rows.map(({ name }) => name));
 }
 
-/** Locks those of the links that belong to the owner, until the transaction ends. */
+/** Locks the owner's links among these ids, until the transaction ends. */
 export async function lockLinks(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
@@ -118,7 +125,7 @@ export async function lockLinks(
      order by id for update`;
 }
 
-/** Reads those of the links that belong to the owner, by their primary keys. */
+/** Reads the owner's links among these ids, by primary key. */
 export async function findOwnedLinks(
   sql: Sql | Transaction,
   { accountId, mode }: AccountScope,
@@ -161,8 +168,9 @@ export async function deleteLinkRows(
 }
 
 /**
- * Replaces tags by another one on at most `limit` of the owner's links; returns how many there were. A link that has
- * several of them has the new one once, at the place of the first.
+ * Replaces tags by another one on at most `limit` of the owner's links; returns the number of
+ * changed links. A link that has several of the tags gets the new one once, in the position of the
+ * first.
  */
 export async function replaceTags(
   sql: Sql,

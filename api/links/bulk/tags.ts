@@ -3,13 +3,16 @@ import type { AccountScope } from "../../http/principal.ts";
 import type { Sql } from "../../postgres.ts";
 import { replaceTags } from "./sql.ts";
 
-/** Links that one statement changes, and one request. Redirectors do not know tags, so nothing is published. */
+/**
+ * Maximum links that one statement changes, and one request. Redirectors do not store tags, so
+ * nothing is published.
+ */
 const BATCH = 1_000;
 const CHANGED_MAX = 10_000;
 
 /**
- * Replaces `tags` by `into`, in transactions of {@link BATCH} links. `done` is false when the request has changed
- * {@link CHANGED_MAX} and there may be more.
+ * Replaces `tags` by `into`, in transactions of {@link BATCH} links. `done` is false when the
+ * request has changed {@link CHANGED_MAX} links and more may remain.
  */
 export async function mergeTags(
   sql: Sql,

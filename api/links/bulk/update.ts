@@ -3,7 +3,7 @@ import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import { decodeId, type Uuid } from "../../../shared/ids.ts";
 import { invalidField, notFound, unavailable } from "../../http/errors.ts";
 import type { AccountScope } from "../../http/principal.ts";
-import { judge } from "../../http/validation.ts";
+import { validateValue } from "../../http/validation.ts";
 import { isUniqueViolation, type Transaction } from "../../postgres.ts";
 import type { LinkServiceDeps } from "../deps.ts";
 import type { LinkRow } from "../model.ts";
@@ -12,7 +12,7 @@ import { applyChanges, type LinkChanges, prepareChanges } from "../update-link.t
 import { aliasTaken, externalIdTaken, linkTakenDown } from "../validation.ts";
 import { enqueue } from "./enqueue.ts";
 import { type BulkChange, bulkChange, type BulkResult, type RowResult } from "./model.ts";
-import { cacheLookups, judgeAll } from "./rows.ts";
+import { cacheLookups, prepareAll } from "./rows.ts";
 import {
   deleteLinkRows,
   findAliases,
@@ -26,11 +26,12 @@ import {
 type Change = { index: number; id: Uuid; changes: LinkChanges };
 
 /** A change of a locked link. */
-type Changed = { index: number; old: LinkRow; row: LinkRow };
+type RowChange = { index: number; old: LinkRow; row: LinkRow };
 
 /**
- * Changes the links of the valid rows, judged against what was there before the request: an alias or external id that
- * another link gives up in the same request is still taken. Of several changes of one link the first wins.
+ * Updates the links of the valid rows. Each row is checked against the state before the request: an
+ * alias or external id that another row frees still counts as taken. Of several updates of one link
+ * the first wins.
  */
 export async function updateLinks(
   { sql, feed, ...deps }: LinkServiceDeps,
@@ -39,8 +40,8 @@ export async function updateLinks(
 ): Promise<BulkResult> {
   const lookups = cacheLookups({ sql, feed, ...deps });
   const ids = new Set<Uuid>();
-  const prepared = await judgeAll(rows, async (row) => {
-    const { id: text, ...body }: BulkChange = judge(bulkChange, row);
+  const prepared = await prepareAll(rows, async (row) => {
+    const { id: text, ...body }: BulkChange = validateValue(bulkChange, row);
     const id = requireOnce(ids, text);
     return { id, changes: await prepareChanges(lookups, owner, body) };
   });
@@ -52,17 +53,17 @@ export async function updateLinks(
   }
   const entries = await sql
     .begin(async (transaction) => {
-      const changed = await judgeChanges(transaction, owner, changes, results);
+      const changed = await prepareRowChanges(transaction, owner, changes, results);
       return await writeChanges(transaction, changed, results);
     })
     .catch((error: unknown) => {
-      // Another request took the external id just now: a retry says so.
+      // Another request has just taken the external id: a retry reports that.
       throw isUniqueViolation(error, "links_external_id_key") ? unavailable(error) : error;
     });
   return { results, propagated: await feed.publishMany(entries) };
 }
 
-/** Decodes an id; throws `not_found`, and `invalid_request` when an earlier row has named it. */
+/** Decodes an id; throws `not_found`, and `invalid_request` when an earlier row has the same id. */
 function requireOnce(ids: Set<Uuid>, text: string): Uuid {
   const id = decodeId("link", text);
   if (id === undefined) throw notFound("link");
@@ -71,18 +72,21 @@ function requireOnce(ids: Set<Uuid>, text: string): Uuid {
   return id;
 }
 
-/** Locks the links, and returns those whose change has an effect and is allowed; writes the others into `results`. */
-async function judgeChanges(
+/**
+ * Locks the links. Returns the allowed changes that have an effect; writes the other outcomes into
+ * `results`.
+ */
+async function prepareRowChanges(
   transaction: Transaction,
   owner: AccountScope,
   changes: readonly Change[],
   results: RowResult[],
-): Promise<Changed[]> {
+): Promise<RowChange[]> {
   const ids = changes.map(({ id }) => id);
   await lockLinks(transaction, owner, ids);
   const links = await findOwnedLinks(transaction, owner, ids);
   const updated_at = new Date();
-  const changed: Changed[] = [];
+  const changed: RowChange[] = [];
   for (const { index, id, changes: change } of changes) {
     const old = links.get(id);
     if (old === undefined) {
@@ -100,7 +104,7 @@ async function judgeChanges(
 
 async function writeChanges(
   transaction: Transaction,
-  changed: readonly Changed[],
+  changed: readonly RowChange[],
   results: RowResult[],
 ) {
   if (changed.length === 0) return [];
@@ -127,30 +131,30 @@ async function writeChanges(
   return await enqueue(transaction, records);
 }
 
-/** Leaves out changes to an alias or external id that another link has; their names are locked. */
+/** Removes changes to an alias or external id that another link has; their names are locked. */
 async function dropTaken(
   transaction: Transaction,
-  changed: readonly Changed[],
+  changed: readonly RowChange[],
   results: RowResult[],
-): Promise<Changed[]> {
+): Promise<RowChange[]> {
   const renamed = changed
     .filter(({ old, row }) => feedAlias(old) !== feedAlias(row))
     .map(({ row }) => row);
   const aliases =
     renamed.length === 0 ? new Set<string>() : await findAliases(transaction, renamed);
   const [first] = changed;
-  const wanted = changed.flatMap(({ old, row }) =>
+  const newExternalIds = changed.flatMap(({ old, row }) =>
     row.external_id === null || row.external_id === old.external_id ? [] : row.external_id,
   );
   const externalIds =
-    first === undefined || wanted.length === 0
+    first === undefined || newExternalIds.length === 0
       ? new Set<string>()
       : new Set(
           (
             await findExternalIds(
               transaction,
               { accountId: first.old.account_id, mode: first.old.mode },
-              wanted,
+              newExternalIds,
             )
           ).keys(),
         );
@@ -174,20 +178,20 @@ async function dropTaken(
   });
 }
 
-/** Deletes the links; each of the ids is judged alone. */
+/** Deletes the links; each id succeeds or fails separately. */
 export async function deleteLinks(
   { sql, feed }: Pick<LinkServiceDeps, "sql" | "feed">,
   owner: AccountScope,
   texts: readonly string[],
 ): Promise<BulkResult> {
   const seen = new Set<Uuid>();
-  const judged = await judgeAll(texts, async (text) => ({ id: requireOnce(seen, text) }));
+  const prepared = await prepareAll(texts, async (text) => ({ id: requireOnce(seen, text) }));
   const results: RowResult[] = [];
   const entries = await sql.begin(async (transaction) => {
     const ids = [...seen];
     await lockLinks(transaction, owner, ids);
     const links = await findOwnedLinks(transaction, owner, ids);
-    for (const [index, item] of judged.entries()) {
+    for (const [index, item] of prepared.entries()) {
       const link = "id" in item ? links.get(item.id) : undefined;
       if (link?.taken_down === true) results[index] = { error: linkTakenDown() };
       else if (link !== undefined) results[index] = { link };

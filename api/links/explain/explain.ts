@@ -1,4 +1,4 @@
-/** Explains where a request for a link would lead, by the redirector's own decision. */
+/** Explains where a request for a link would be redirected, using the redirector's own decision. */
 import { truncateBytes } from "../../../shared/bytes.ts";
 import { CLICK_TEXT_BYTES_MAX } from "../../../shared/contracts/click-text.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
@@ -65,7 +65,7 @@ function toFacts(
     address: () => ip,
     location: () =>
       known ? { country: country?.toUpperCase() ?? "ZZ", continent: continent ?? "" } : undefined,
-    // As the redirector reads them: from the bytes that a click keeps.
+    // The same bytes that the redirector reads and a click stores.
     userAgent: () =>
       Buffer.from(truncateBytes(user_agent, CLICK_TEXT_BYTES_MAX.userAgent)).toString("latin1"),
     agent: () =>

@@ -1,10 +1,10 @@
-/** Schemas of explanations: where a request for a link would lead, and why. */
+/** Schemas of explanations: where a request for a link would be redirected, and why. */
 import * as z from "zod";
 
 import { instant } from "../../../shared/contracts/instant.ts";
 import { plainText } from "../../../shared/contracts/text.ts";
 
-/** Most characters of a header and of a query: what a request head may have. */
+/** Maximum characters of a header and of a query, as in a request head. */
 const HEADER_LENGTH_MAX = 8_192;
 
 const header = (description: string, example: string) =>
@@ -12,7 +12,7 @@ const header = (description: string, example: string) =>
     .optional()
     .meta({ description, examples: [example] });
 
-/** A request to explain; what is left out is as in a request without it. */
+/** A request to explain; omitted fields are absent from the explained request. */
 export const explainBody = z
   .strictObject({
     user_agent: header(

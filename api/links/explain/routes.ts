@@ -1,4 +1,4 @@
-/** The route that explains where a link leads. */
+/** The route that explains where a link redirects. */
 import { Elysia } from "elysia";
 
 import { decodeId } from "../../../shared/ids.ts";

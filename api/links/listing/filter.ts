@@ -1,12 +1,18 @@
-/** Which links a list contains. */
+/** Filters of link lists. */
 import type { Uuid } from "../../../shared/ids.ts";
 import type { AccountScope } from "../../http/principal.ts";
 
-/** Every condition must hold; null and an empty list are no condition. Texts contain no control characters. */
+/**
+ * Every condition must hold; null and an empty list mean no condition. Texts contain no control
+ * characters.
+ */
 export type LinkFilter = AccountScope & {
   /** Text that title, alias or original URL contains, ignoring case. */
   search: string | null;
-  /** A part of `search` that few links contain: an index finds these sooner than those with all of its trigrams. */
+  /**
+   * A part of `search` that few links contain: an index finds these faster than links with all
+   * trigrams of the search.
+   */
   rarePart: string | null;
   /** Tags that a link must have, all of them. */
   tags: readonly string[];
@@ -39,7 +45,7 @@ export const selectsAll = (filter: LinkFilter): boolean =>
 export const selectsUnarchived = (filter: LinkFilter): boolean =>
   filter.archived === false && selectsAllBut(filter);
 
-/** Whether no other condition than `archived` selects. */
+/** Whether `archived` is the only condition. */
 const selectsAllBut = (filter: LinkFilter): boolean =>
   filter.search === null && filter.createdAfter === null && filter.createdBefore === null
     ? filter.tags.length === 0 &&
@@ -71,13 +77,13 @@ const TRIGRAM = /[\p{L}\p{N}]{3}/u;
 /** Whether the index of trigrams can find a text. */
 export const hasTrigram = (search: string): boolean => TRIGRAM.test(search);
 
-/** The most words of a search that are looked at: each is compared with some hundred links. */
+/** Maximum words of a search that are examined: each is compared with several hundred links. */
 const WORDS_MAX = 8;
 
 /** A word with a character before and after it, which PostgreSQL's trigrams include as the word's start and end. */
 const WORD = /[\p{L}\p{N}]+/gu;
 
-/** The words of a search that the index of trigrams can find, with what surrounds them. */
+/** The words of a search that the trigram index can find, with their surrounding characters. */
 export function listSearchParts(search: string): string[] {
   const words = [...search.matchAll(WORD)].slice(0, WORDS_MAX);
   const parts = words.map(({ 0: word, index }) =>

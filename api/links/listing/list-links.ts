@@ -1,6 +1,6 @@
 /**
- * Listing and search. Every strategy finds ids in indexes first, and only those links are read. Ties sort by id, so that
- * pages neither repeat nor skip a link.
+ * Listing and search. Every strategy first finds ids in indexes, then reads only those links. Ties
+ * sort by id, so that pages neither repeat nor skip a link.
  */
 import type { Uuid } from "../../../shared/ids.ts";
 import type { ListRequest } from "../../http/pagination.ts";
@@ -34,25 +34,28 @@ import {
 /** Up to this many matches are counted and sorted by one index scan. */
 const SORTED_MATCHES_MAX = 10_000;
 
-/** What a request by page counts and examines at most. */
+/** Maximum links that a request by page counts and examines. */
 const BY_PAGE = {
   /** Up to this many matches are counted one by one. */
   countedMax: 100_000,
-  /** As many links are examined, in an account that has more, for a filter that no index helps with. */
+  /** Links examined, in an account that has more, for a filter that no index supports. */
   examinedMax: { created_at: 100_000, clicks: 30_000 },
 };
 
-/** Newest links that a search is compared with before it, in 1 to 2 ms, and how many of them contain a rare part at most. */
+/**
+ * Newest links that are sampled before a search, in 1 to 2 ms, and the maximum of them that contain
+ * a rare part.
+ */
 const SAMPLE = 500;
 const SAMPLE_RARE_MAX = 5;
 
-/** Links that one request by cursor examines at most, in the order of the list. */
+/** Maximum links that one request by cursor examines, in the order of the list. */
 const EXAMINED_MAX = { created_at: 10_000, clicks: 3_000 };
 
-/** A scan that meets fewer matches than this has met so few that an index finds all of them sooner. */
+/** With fewer matches than this in a scan, an index finds all of them faster. */
 const DENSE_MATCHES = 4;
 
-/** A page; `next` is where a list continues of which only a part was examined. */
+/** A page; `next` is where a partly examined list continues. */
 type FoundPage = LinkIds & { next?: LinkPosition };
 
 /** A part of a list; `total` only by page. */
@@ -63,22 +66,22 @@ export type FoundLinks = {
   next: LinkPosition | null;
 };
 
-/** Finds a part of the links that match the filter; tests have other bounds. */
+/** Finds a part of the links that match the filter; tests pass other bounds. */
 export async function findLinks(
   sql: Sql,
-  wanted: LinkFilter,
+  requested: LinkFilter,
   order: LinkOrder,
   request: ListRequest,
   byPage: typeof BY_PAGE = BY_PAGE,
 ): Promise<FoundLinks> {
-  const filter = await nameRarePart(sql, await dropVoidConditions(sql, wanted));
+  const filter = await nameRarePart(sql, await dropVoidConditions(sql, requested));
   if ("after" in request) return await findAfter(sql, filter, order, request);
   const { page, limit } = request;
   const found = await findPage(sql, filter, order, { limit, offset: (page - 1) * limit }, byPage);
   return { next: null, ...found };
 }
 
-/** Hardly any account has archived links: without them, a list that leaves them out is one of all links. */
+/** Few accounts have archived links. Without any, a list that excludes them contains all links. */
 async function dropVoidConditions(sql: Sql, filter: LinkFilter): Promise<LinkFilter> {
   if (!selectsUnarchived(filter)) return filter;
   const { archived } = await countOwnedLinks(sql, filter);
@@ -86,8 +89,9 @@ async function dropVoidConditions(sql: Sql, filter: LinkFilter): Promise<LinkFil
 }
 
 /**
- * Names the part of a search that the fewest of the newest links contain, if these are few. With common words in a search,
- * an index of a million links takes ten times as long to find those with a rare one.
+ * Names the part of a search that the fewest of the newest links contain, if these are few. If a
+ * search also has common words, an index of a million links takes ten times as long to find the
+ * links with a rare word.
  */
 async function nameRarePart(sql: Sql, filter: LinkFilter): Promise<LinkFilter> {
   const parts = filter.search === null ? [] : listSearchParts(filter.search);
@@ -100,8 +104,8 @@ async function nameRarePart(sql: Sql, filter: LinkFilter): Promise<LinkFilter> {
 }
 
 /**
- * Finds what follows a position. A part may have fewer links than `limit` and still continue: a scan for rare matches
- * ends after {@link EXAMINED_MAX} links, so that every request is fast.
+ * Finds the links after a position. A part may have fewer links than `limit` and still continue: a
+ * scan for rare matches ends after {@link EXAMINED_MAX} links, so that every request is fast.
  */
 async function findAfter(
   sql: Sql,
@@ -126,7 +130,10 @@ async function findAfter(
   return isRare && hasIndex(filter) ? ((await byIndex()) ?? found) : found;
 }
 
-/** Whether an index finds the matches of search or tags; a search of one or two characters has none. */
+/**
+ * Whether an index supports the search or tags; it does not support a search of one or two
+ * characters.
+ */
 const hasIndex = ({ search, tags }: LinkFilter): boolean =>
   tags.length > 0 || (search !== null && hasTrigram(search));
 
@@ -163,7 +170,7 @@ async function findPage(
   }
   const sorted = await findAndSortMatches(sql, filter, order, page, SORTED_MATCHES_MAX);
   if (sorted.total <= SORTED_MATCHES_MAX) return sorted;
-  // With this many matches, a scan in the requested order soon meets enough of them.
+  // With this many matches, a scan in the requested order finds enough of them quickly.
   const [ids, total] = await Promise.all([
     findMatchesInOrder(sql, filter, order, page),
     countMatches(sql, filter, countedMax),
@@ -174,7 +181,7 @@ async function findPage(
   return { ids, total: estimate, isEstimate: true };
 }
 
-/** Of a list that no index helps with: the matches among the first `examined` of its `links`. */
+/** For a list that no index supports: the matches among the first `examined` of its `links`. */
 async function findPageOfFirst(
   sql: Sql,
   filter: LinkFilter,

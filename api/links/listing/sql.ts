@@ -8,12 +8,12 @@ import { hasTrigram, type LinkFilter, type LinkOrder, type LinkPosition } from "
 
 export type PageWindow = { offset: number; limit: number };
 
-/** The ids of a page, in order, and the number of links on all pages, or about how many these are. */
+/** The ids of a page, in order, and the number of links on all pages, which may be an estimate. */
 export type LinkIds = { ids: Uuid[]; total: number; isEstimate?: boolean };
 
 /**
- * Finds the matches by an index, counts and sorts them. Stops after `matchesMax` + 1; with that `total` the page is
- * not valid.
+ * Finds the matches by an index, counts and sorts them. Stops after `matchesMax` + 1; with that
+ * `total` the page is invalid.
  */
 export async function findAndSortMatches(
   sql: Sql,
@@ -52,14 +52,17 @@ export async function countMatches(sql: Sql, filter: LinkFilter, max: number): P
   return total;
 }
 
-/** How many matches PostgreSQL expects, by its statistics of the columns. */
+/** PostgreSQL's estimate of the number of matches, from its column statistics. */
 export async function estimateMatches(sql: Sql, filter: LinkFilter): Promise<number> {
   const [row] = await sql<[{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }]>`
     explain (format json) select from links link where ${whereMatches(sql, filter)}`;
   return row["QUERY PLAN"][0].Plan["Plan Rows"];
 }
 
-/** A page of the matches among the first links of a list, how many these are, and where that ended: null for the end. */
+/**
+ * A page of the matches among the first links of a list, their number, and where the scan ended:
+ * null for the end of the list.
+ */
 type FirstMatches = { ids: Uuid[]; found: number; end: LinkPosition | null };
 
 /** Examines the first `rowsMax` of the owner's links in the requested order. */
@@ -87,7 +90,7 @@ export async function findAmongFirst(
   return { ids, found, end: id === null ? null : { id, key } };
 }
 
-/** Numbers of the owner's links, all and archived ones, from the totals that triggers maintain. */
+/** Counts the owner's links, all and archived ones, from the totals that triggers maintain. */
 export async function countOwnedLinks(
   sql: Sql,
   { accountId, mode }: AccountScope,
@@ -110,7 +113,7 @@ export async function listOwnedIds(
   return rows.map(({ id }) => id);
 }
 
-/** As {@link listOwnedIds}, from a position on, with positions. */
+/** As {@link listOwnedIds}, from a position on; also returns the positions. */
 export async function listOwnedAfter(
   sql: Sql,
   owner: AccountScope,
@@ -127,8 +130,9 @@ export async function listOwnedAfter(
 type Scan = { matches: LinkPosition[]; end: LinkPosition | null };
 
 /**
- * Examines at most `rowsMax` of the owner's links in the requested order, from a position on, and returns the first
- * `limit` that match. One statement, so that matches and end are of the same moment.
+ * Examines at most `rowsMax` of the owner's links in the requested order, from a position on, and
+ * returns the first `limit` that match. Uses one statement, so that matches and end come from the
+ * same moment.
  */
 export async function scanAfter(
   sql: Sql,
@@ -186,7 +190,7 @@ export async function findMatchesAfter(
   return rows.flatMap(({ id, key }) => (id === null ? [] : [{ id, key }]));
 }
 
-/** The next links of the owner with the key of the order, from a position on. */
+/** The owner's next links with their sort key, from a position on. */
 function examine(
   sql: Sql,
   filter: LinkFilter,
@@ -209,7 +213,7 @@ function examine(
          order by link.created_at ${direction}, link.id ${direction} limit ${rowsMax}`;
 }
 
-/** The owner's links with the key of the order, in that order, from a position on: only by indexes. */
+/** The owner's links with their sort key, in that order, from a position on; uses only indexes. */
 function ownedInOrder(
   sql: Sql,
   owner: AccountScope & Partial<LinkFilter>,
@@ -254,7 +258,7 @@ function isAfter(
 const toNumber = (sql: Sql, { sort }: LinkOrder) =>
   sort === "clicks" ? sql`key::float8` : sql`round(extract(epoch from key) * 1000)::float8`;
 
-/** Joins what the order needs to links `link`, filters them by `condition`, and sorts them. */
+/** Joins the tables that the order needs to links `link`, filters by `condition`, and sorts. */
 function joinAndSort(sql: Sql, { sort, order }: LinkOrder, condition = sql`true`) {
   const direction = order === "asc" ? sql`asc` : sql`desc`;
   return sort === "clicks"
@@ -296,7 +300,7 @@ function isArchived(sql: Sql, { archived }: LinkFilter) {
   return archived ? sql`and link.archived` : sql`and link.archived is not true`;
 }
 
-/** By the unique index of aliases, which begins with the domain. */
+/** Uses the unique index of aliases, which begins with the domain. */
 function hasAlias(sql: Sql, { alias, accountId, mode }: LinkFilter) {
   if (alias === null) return sql``;
   const own = sql`array(select id from domains where account_id = ${accountId} and mode = ${mode})`;
@@ -325,11 +329,12 @@ function containsText(sql: Sql, { search, rarePart }: LinkFilter) {
   if (!hasTrigram(search) && rarePart === null)
     return sql`and lower(${text}) like lower(${toPattern(search)})`;
   if (rarePart === null) return sql`and ${text} ilike ${toPattern(search)}`;
-  // Joined with an empty text, or the index would be asked for the trigrams of the whole search as well.
+  // Joined with an empty text, which keeps the index from looking up the trigrams of the whole
+  // search too.
   return sql`and ${text} ilike ${toPattern(rarePart)} and ${text} || '' ilike ${toPattern(search)}`;
 }
 
-/** How many of the owner's newest links contain a part of a search: `examined` of them are looked at. */
+/** Counts the owner's newest links that contain a part of a search, among the first `examined`. */
 export async function countNewestWith(
   sql: Sql,
   { accountId, mode }: AccountScope,

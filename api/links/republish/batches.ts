@@ -1,4 +1,4 @@
-/** What all that publishes links again shares: they get new versions, batch by batch. */
+/** The common part of all republishing: links get new versions, batch by batch. */
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
@@ -8,12 +8,12 @@ import type { LinkRow } from "../model.ts";
 import { feedDomain, toRecord } from "../record.ts";
 import { setVersions } from "./sql.ts";
 
-/** Links of one transaction, which holds the locks of their aliases. */
+/** Links per transaction, which holds the locks of their aliases. */
 export const BATCH = 200;
 
 export type PublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publishMany"> };
 
-/** Links, and what is to be published of them after the commit, one part after the other. */
+/** Links, and their records to publish after the commit, in order. */
 export type Batch = {
   links: readonly LinkRow[];
   parts: Parameters<LinkPublisher["publishMany"]>[0][];
@@ -22,9 +22,9 @@ export type Batch = {
 type BatchOptions = { size?: number; onPublished?: (links: number) => Promise<void> };
 
 /**
- * Publishes links in id order: `enqueueBatch` adds up to `size` of them behind `after` to the outbox. Calls `onPublished`
- * with the number of links so far. Returns false when stopped or when the feed was unreachable, so that it must be
- * repeated.
+ * Publishes links in id order: `enqueueBatch` adds up to `size` links after `after` to the outbox.
+ * Calls `onPublished` with the number of links so far. Returns false when stopped or when the feed
+ * was unreachable; the caller must then repeat it.
  */
 export async function publishBatches(
   { sql, feed }: PublishingDeps,
@@ -48,7 +48,9 @@ export async function publishBatches(
   return false;
 }
 
-/** Locks the aliases of links in both cases, and gives the links new versions. Returns them with these. */
+/**
+ * Locks the aliases of links in both cases, assigns new versions to the links, and returns them.
+ */
 export async function renewVersions(
   transaction: Transaction,
   links: readonly LinkRow[],
@@ -62,7 +64,7 @@ export async function renewVersions(
   return renewed;
 }
 
-/** What the feed has of a link with a new version. */
+/** The feed record of a link with a new version. */
 export const toRenewedRecord = (row: LinkRow): LinkRecord => ({
   ...toRecord(row),
   version: row.version,

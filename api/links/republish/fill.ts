@@ -1,17 +1,18 @@
 /**
- * Fills a stream of the links feed from PostgreSQL, whatever it holds: publishes takedowns, domains and links under versions that
- * redirectors take over from later states that they know, and withdraws what PostgreSQL does not have.
- *
- * All links get one version, the epoch. Every change with a lower one has been committed before the first link is read,
- * so what is read is at least as new as what was published under lower versions; every change with a higher one replaces
- * what the filling publishes, and is not replaced by it.
+ * Fills a stream of the links feed from PostgreSQL, whatever it holds. Publishes takedowns, domains
+ * and links under versions above all states that redirectors may hold, and withdraws what
+ * PostgreSQL does not have.
+ * All links get one version, the epoch. Every change with a lower version was committed before the
+ * first link is read, so the links read are at least as recent as the states published under lower
+ * versions. A change with a higher version replaces the fill's state, and the fill never replaces
+ * it.
  */
 import { DOMAIN_ALIAS, isNotice } from "../../../shared/contracts/feed-notices.ts";
 import { type LinkMessage, toMessage } from "../../../shared/contracts/link-record.ts";
 import { isInStream } from "../../../shared/contracts/links-streams.ts";
 import { linkSubject, shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
 import { renewDomainNotices, withdrawNotices } from "../../domains/notices.ts";
-import { DamagedStreamError, type Filling, type FillStream } from "../../feed/filling.ts";
+import { DamagedStreamError, type FillInput, type FillStream } from "../../feed/filling.ts";
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
 import { readRemaining } from "../../feed/remaining.ts";
 import type { Sql } from "../../postgres.ts";
@@ -26,16 +27,19 @@ import {
   type ShortLink,
 } from "./sql.ts";
 
-/** Links that are read at once. Requests wait for no more than what is done with these: some 20 ms. */
+/** Links read at once. Processing them delays requests by at most about 20 ms. */
 const BATCH = 500;
 
-/** Links that are published first, as most visitors want one of them. */
+/** Links that are published first, because most visitors request one of them. */
 const HOT_LINKS = 10_000;
 
-/** A stream with fewer messages is as good as empty: what its links follow need not be looked up. */
+/**
+ * A stream with fewer messages counts as empty: the last messages of its subjects are not looked
+ * up.
+ */
 const FEW_MESSAGES = 1_000;
 
-/** How often the number of links so far is recorded. */
+/** How often the number of published links is recorded. */
 const PROGRESS_MS = 250;
 
 type FillingDeps = {
@@ -43,11 +47,14 @@ type FillingDeps = {
   feed: Pick<LinkPublisher, "publishMany" | "publishStates">;
 };
 
-/** Creates the function that fills the stream; it may be repeated at any time, also beside requests. */
+/**
+ * Creates the function that fills the stream. It may be repeated at any time, also while requests
+ * are served.
+ */
 export const createFillStream =
   (deps: FillingDeps): FillStream =>
   async (filling) => {
-    // First, so that no redirector follows what is taken down.
+    // First, so that no redirector serves a link that is taken down.
     if (!(await deps.feed.publishMany([await renewTakedownNotice(deps.sql)]))) return false;
     for await (const notices of renewDomainNotices(deps.sql))
       if (filling.isStopped() || !(await deps.feed.publishMany(notices))) return false;
@@ -59,10 +66,13 @@ export const createFillStream =
     return true;
   };
 
-/** Publishes all links that redirect, except those whose records have become too large: they stay as they are (`unfit`). */
+/**
+ * Publishes all links that redirect, except those whose records have become too large: they stay
+ * unchanged (`unfit`).
+ */
 async function publishLinks(
   { sql, feed }: FillingDeps,
-  { stream, epoch, messages, onProgress, isStopped }: Filling,
+  { stream, epoch, messages, onProgress, isStopped }: FillInput,
   unfit: Set<string>,
 ): Promise<boolean> {
   let count = 0;
@@ -96,7 +106,7 @@ async function publishLinks(
     const links = await reading;
     const last = links.at(-1);
     if (last === undefined) break;
-    // While these are published, the next are read.
+    // Reads the next links while these are published.
     reading = findServedLinks(sql, last.id, BATCH);
     reading.catch(() => undefined);
     if (isStopped() || !(await publish(links.filter(({ id }) => !hot.has(id))))) return false;
@@ -110,19 +120,23 @@ const fits = (link: LinkRow): boolean => sizeProblem(link) === undefined;
 const toState = (link: LinkRow, epoch: number): LinkMessage =>
   toMessage({ ...toRecord(link), version: epoch });
 
-/** Whether a subject is a link's: not that of the heartbeat, which may not have come again yet, or of a notice. */
+/**
+ * Whether a subject belongs to a link, rather than to a notice or the heartbeat, whose next message
+ * may still be missing.
+ */
 function isLinkSubject(subject: string): boolean {
   const link = shortLinkOfSubject(subject);
   return link !== undefined && !isNotice(link);
 }
 
 /**
- * Withdraws the short links and settings of domains that the stream has and PostgreSQL does not; false as above. All others
- * have been published again, so they are not among what the stream still has from before.
+ * Withdraws short links and domain settings that the stream has and PostgreSQL lacks. Returns false
+ * when stopped or interrupted. All others have been published again, so they are not among the
+ * stream's earlier messages.
  */
 const replaceRemaining = (
   { sql, feed }: FillingDeps,
-  { epoch, isStopped, ...filling }: Filling,
+  { epoch, isStopped, ...filling }: FillInput,
 ): Promise<boolean> =>
   readRemaining(filling, filling.end, async (subjects) => {
     if (isStopped()) return false;
@@ -142,8 +156,11 @@ const replaceRemaining = (
     );
   });
 
-/** Counts links that the stream has from before though they were replaced: the server no longer knows what it has. */
-async function countRemaining(filling: Filling, unfit: ReadonlySet<string>): Promise<number> {
+/**
+ * Counts links whose earlier messages remain although they were replaced, which means that the
+ * server's index is inconsistent.
+ */
+async function countRemaining(filling: FillInput, unfit: ReadonlySet<string>): Promise<number> {
   let count = 0;
   await readRemaining(filling, filling.end, (subjects) => {
     count += subjects.filter((subject) => isLinkSubject(subject) && !unfit.has(subject)).length;
@@ -152,7 +169,7 @@ async function countRemaining(filling: Filling, unfit: ReadonlySet<string>): Pro
   return count;
 }
 
-/** Returns those of short links that no link has. */
+/** Returns the short links that no link has. */
 async function findStrays(sql: Sql, links: readonly ShortLink[]): Promise<ShortLink[]> {
   const strays: ShortLink[] = [];
   for (const [domain, names] of Map.groupBy(links, (link) => link.domain)) {

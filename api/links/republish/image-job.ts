@@ -1,6 +1,6 @@
 /**
- * The job that makes an image of all links once a day: a redirector host without links starts from it instead of reading
- * the whole feed. One API process makes it.
+ * The job that writes an image of all links once a day. A redirector host without links starts from
+ * the image instead of reading the whole feed. One API process writes it.
  */
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -15,27 +15,32 @@ import type { Sql } from "../../postgres.ts";
 import { buildImage } from "./image.ts";
 import { lockImages } from "./sql.ts";
 
-/** How often each API process looks whether an image is due. */
+/** How often each API process checks whether an image is due. */
 const INTERVAL_MS = 60_000;
 
 const DAY_MS = 86_400_000;
 
-/** Pause after an image could not be made. */
+/** Pause after an image could not be written. */
 const RETRY_MS = 600_000;
 
-/** After a filling of the stream no host starts from an earlier image: another one is due, though not after each of many. */
+/**
+ * After a fill of the stream no host can start from an earlier image, so a new one is due. This
+ * interval keeps several fills from each causing one.
+ */
 const AFTER_FILLING_MS = 600_000;
 
-/** An image that is older than this shows that none can be made. */
+/** An older image shows that new ones cannot be written. */
 const OVERDUE_MS = 2 * DAY_MS;
 
-/** Images that are kept: a redirector may still be reading the one before the last. */
+/** Images that are kept: a redirector may still be reading the previous one. */
 const KEPT = 2;
 
-/** The file that is being written; what a process left that was killed is removed with it. */
+/**
+ * The prefix of the file being written. Files left by a killed process are removed by this prefix.
+ */
 const WORK_PREFIX = "shorthop-image-";
 
-/** Says that the last image is too old, or that there is none; undefined when it is as old as it may be. */
+/** Reports that the last image is too old, or that there is none; undefined for a recent one. */
 export function describeAge(madeAt: number | undefined): string | undefined {
   if (madeAt === undefined) return "there is no image of the links";
   const age = Date.now() - madeAt;
@@ -44,9 +49,12 @@ export function describeAge(madeAt: number | undefined): string | undefined {
 }
 
 export type ImagesJob = {
-  /** When the last image was made, in Unix milliseconds; undefined while that is not known, or when there is none. */
+  /**
+   * When the last image was written, in Unix milliseconds; undefined while unknown, or when there
+   * is none.
+   */
   madeAt(): number | undefined;
-  /** What is wrong; undefined when nothing is. */
+  /** The current problem; undefined when there is none. */
   problem(): string | undefined;
   stop(): Promise<void>;
 };
@@ -55,7 +63,7 @@ type ImagesJobDeps = {
   sql: Sql;
   nats: Promise<NatsConnection>;
   images: Images;
-  /** The streams of the feed behind which the images are. */
+  /** The streams of the feed that the images belong to. */
   streams?: readonly LinksStream[];
   log: Log;
   intervalMs?: number;
@@ -84,7 +92,7 @@ export function startImages({
     return Date.now() - newest.madeAt.getTime() >= (isUsable ? DAY_MS : AFTER_FILLING_MS);
   }
 
-  /** Makes an image, unless another process does or has. */
+  /** Writes an image, unless another process is writing one or has just done so. */
   const make = (manager: JetStreamManager): Promise<void> =>
     sql.begin(async (lock) => {
       if (!(await lockImages(lock)) || !(await isDue())) return;
@@ -119,7 +127,7 @@ export function startImages({
       try {
         if (await isDue()) await make(manager);
       } catch (error) {
-        // All links were read for nothing, perhaps.
+        // Reading all links may have been wasted, so wait longer.
         retryAt = performance.now() + RETRY_MS;
         log.warn({ error }, "links_image_failed");
       }
@@ -130,7 +138,7 @@ export function startImages({
   running.catch((error: unknown) => log.error({ error }, "links_images_stopped"));
   return {
     madeAt: () => madeAt,
-    // Without one, the first is not overdue until a while after the start.
+    // Without any image, the first becomes overdue only some time after the start.
     problem: () =>
       Date.now() - startedAt < OVERDUE_MS && madeAt === undefined ? undefined : describeAge(madeAt),
     async stop() {

@@ -1,6 +1,7 @@
 /**
- * Builds an image of the links store from PostgreSQL, beside requests and changes: the position in the feed is read
- * first, so that whatever is committed after a link was read is published behind that position.
+ * Builds an image of the links store from PostgreSQL while requests and changes continue. Reads the
+ * position in the feed first, so that any change committed after its link was read is published
+ * after that position.
  */
 import { Database } from "bun:sqlite";
 
@@ -38,7 +39,7 @@ import type { LinkRow } from "../model.ts";
 import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
 import { findServedDomains, findServedLinksOf, type ServedDomain, type ShortLink } from "./sql.ts";
 
-/** Links of one turn of the event loop, which takes some milliseconds. */
+/** Links per event loop turn, which takes a few milliseconds. */
 const BATCH = 200;
 
 type Source = {
@@ -50,8 +51,9 @@ type Source = {
 };
 
 /**
- * Writes all links and notices to a file; returns their number and the position. Undefined when stopped, or while the stream lacks
- * links or is being filled: then no position is one behind which all that follows is published.
+ * Writes all links and notices to a file; returns their number and the position. Returns undefined
+ * when stopped, or while the stream lacks links or is being filled: there is then no position after
+ * which all later changes are published.
  */
 export async function buildImage(
   source: Source,
@@ -61,7 +63,7 @@ export async function buildImage(
   const position = await readPosition(sql, manager, streams);
   if (position === undefined) return undefined;
   using db = new Database(path, { create: true, readwrite: true, strict: true });
-  // One that is not finished is thrown away.
+  // Needs no journal: an unfinished file is discarded.
   db.run("PRAGMA journal_mode = OFF");
   db.run("PRAGMA synchronous = OFF");
   db.run(SCHEMA);
@@ -74,7 +76,7 @@ export async function buildImage(
     return stream === undefined ? [] : [{ stream, epoch, sequence }];
   });
   /** The stream of a link or notice, and its epoch. */
-  function placeOf(name: ShortLink): { stream: LinksStream; epoch: number } {
+  function locate(name: ShortLink): { stream: LinksStream; epoch: number } {
     const place = places.find(({ stream }) => isInStream(stream, name));
     if (place === undefined) throw new Error("No stream has a link of that name.");
     return place;
@@ -84,15 +86,15 @@ export async function buildImage(
   for (const domain of [own, ...(await findServedDomains(sql))]) {
     for (const alias of [TAKEDOWNS_ALIAS, DOMAIN_ALIAS]) {
       const name = { domain: domain.host, alias };
-      (await readChanges(manager, placeOf(name).stream, name)).forEach(put);
+      (await readChanges(manager, locate(name).stream, name)).forEach(put);
     }
     for await (const links of readLinks(sql, domain)) {
       if (isStopped()) return undefined;
       for (const link of links) {
         const name = shortLinkOf(link);
-        const { stream, epoch } = placeOf(name);
+        const { stream, epoch } = locate(name);
         const change = toImageRow(link, epoch);
-        // Its record has become too large: the feed has an earlier one.
+        // Its record has become too large, so the feed has an earlier one.
         if (change === undefined) (await readChanges(manager, stream, name)).forEach(put);
         else put(change);
       }
@@ -105,7 +107,7 @@ export async function buildImage(
   return { ...position, links: count };
 }
 
-/** The links of a domain, by alias: rows that come in order are written fast. */
+/** The links of a domain, by alias: rows in key order are written fast. */
 async function* readLinks(sql: Sql, { id }: Pick<ServedDomain, "id">): AsyncGenerator<LinkRow[]> {
   for (let after = ""; ;) {
     const links = await findServedLinksOf(sql, id, after, BATCH);
@@ -115,19 +117,21 @@ async function* readLinks(sql: Sql, { id }: Pick<ServedDomain, "id">): AsyncGene
   }
 }
 
-/** The row of a link, as if a redirector had read it from the feed; undefined when it is too large for that. */
+/**
+ * The row of a link, as a redirector would store it from the feed; undefined when it is too large.
+ */
 function toImageRow(link: LinkRow, epoch: number): Change | undefined {
   if (sizeProblem(link) !== undefined) return undefined;
   const message = encodeLinkRecord({
     ...toRecord(link),
-    // Links of lower versions were published under the epoch.
+    // Links with lower versions were published under the epoch.
     version: Math.max(link.version, epoch),
   });
   const record = decodeLinkRecord(message);
   return record === undefined ? undefined : toChange(record, message);
 }
 
-/** What the feed has of a link or notice now. */
+/** Reads the current state of a link or notice from the feed. */
 async function readChanges(
   manager: JetStreamManager,
   stream: LinksStream,

@@ -1,6 +1,7 @@
 /**
- * The job that publishes the links of whole domains: of those that change hands (`whole.ts`), and of those that switch
- * between aliases with and without case, under their other aliases. Meanwhile redirectors look for both.
+ * The job that republishes the links of whole domains: of domains that change hands (`whole.ts`),
+ * and of domains that switch between case-sensitive and case-insensitive aliases. During a switch
+ * redirectors look up both aliases.
  */
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
@@ -19,7 +20,7 @@ import {
 import { findTakenAliases, lockLinks } from "./sql.ts";
 import { republishLinks } from "./whole.ts";
 
-/** How often each API process looks for domains that switch. */
+/** How often each API process checks for domains that switch. */
 const INTERVAL_MS = 1_000;
 
 type RepublishingDeps = PublishingDeps & {
@@ -27,7 +28,9 @@ type RepublishingDeps = PublishingDeps & {
   log: Log;
 };
 
-/** Starts the job; returns a function that stops it. A domain is switched by one process at a time. */
+/**
+ * Starts the job; returns a function that stops it. Only one process at a time switches a domain.
+ */
 export function startRepublishing({
   sql,
   feed,
@@ -66,7 +69,7 @@ export function startRepublishing({
   };
 }
 
-/** Publishes the links of a domain under the aliases that they have now, and deletes those that they had. */
+/** Publishes the links of a domain under their current aliases, and deletes their former ones. */
 const switchLinks = (
   deps: PublishingDeps,
   domainId: Uuid,
@@ -80,7 +83,7 @@ const switchLinks = (
     });
     const rows = await renewVersions(transaction, links);
     const taken = await findTakenAliases(transaction, domainId, links.map(formerAlias));
-    // On a domain that distinguishes case again, another link may have the alias in lower case.
+    // On a domain that has become case-sensitive, another link may have the lower-case alias.
     const former = rows
       .filter((row) => row.folded || !taken.has(formerAlias(row)))
       .map((row): LinkRecord => ({
@@ -90,7 +93,7 @@ const switchLinks = (
         alias: formerAlias(row),
         former: true,
       }));
-    // The new aliases first, so that a link is never without one.
+    // Publishes the new aliases first, so that each link always has one.
     const active = await enqueue(transaction, rows.map(toRenewedRecord));
     return { links, parts: [active, await enqueue(transaction, former)] };
   });

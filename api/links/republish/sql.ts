@@ -31,10 +31,10 @@ export const findInOrder = async (
   >`${selectLinks(sql, sql`link.id = any (${[...ids]}::uuid[])`)} order by link.id`;
 
 type Selection = {
-  /** The last link of the batch before; null for the first batch. */
+  /** The last link of the previous batch; null for the first batch. */
   after: Uuid | null;
   limit: number;
-  /** Any links, or those whose aliases have letters in upper case. */
+  /** All links, or only those whose aliases contain upper-case letters. */
   only: "any" | "with_case";
 };
 
@@ -75,7 +75,10 @@ export const findServedDomains = async (sql: Sql): Promise<ServedDomain[]> =>
   await sql<ServedDomain[]>`
     select id, host from domains where verified_at is not null order by host collate "C"`;
 
-/** Reads the next links of a domain that redirects, or of the service's own, in the order of their aliases. */
+/**
+ * Reads the next redirecting links of a domain, or of the service's own, in the order of their
+ * aliases.
+ */
 export const findServedLinksOf = async (
   sql: Sql,
   domainId: Uuid | null,
@@ -89,7 +92,7 @@ export const findServedLinksOf = async (
           and link.alias > ${after} and (link.domain_id is null or domain.verified_at is not null)`,
     )} order by link.alias limit ${limit}`;
 
-/** No link has it, and each comes after it. */
+/** Lower than the id of any link. */
 const NIL_UUID = "00000000-0000-0000-0000-000000000000";
 
 /** Finds the links with the most clicks, of all accounts. */
@@ -99,7 +102,7 @@ export async function findHotLinks(sql: Sql, limit: number): Promise<Uuid[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Of aliases those that links of a domain have, as they are. */
+/** Returns the aliases that links of a domain have, with exact case. */
 export async function findTakenAliases(
   transaction: Transaction,
   domainId: Uuid,
@@ -110,7 +113,7 @@ export async function findTakenAliases(
   return new Set(rows.map(({ alias }) => alias));
 }
 
-/** Gives links new versions. */
+/** Assigns new versions to links. */
 export async function setVersions(
   transaction: Transaction,
   links: readonly { id: Uuid; version: number }[],
@@ -123,8 +126,8 @@ export async function setVersions(
 }
 
 /**
- * Of aliases as the feed names them, those of links on a domain of the feed: on the verified domain of a host, or on the
- * service's own.
+ * Returns the aliases (as the feed names them) that belong to links on a feed domain: the verified
+ * domain of a host, or the service's own.
  */
 export async function findServedAliases(
   sql: Sql | Transaction,
@@ -144,8 +147,8 @@ export async function findServedAliases(
 }
 
 /**
- * Locks the next links of the backlog until the transaction ends: `waiting` are its rows, `ids` those of them that still
- * exist and that nobody else is changing.
+ * Locks the next links of the backlog until the transaction ends. `waiting` are its rows; `ids` are
+ * the links among them that still exist and that no other transaction is changing.
  */
 export async function lockUtmBacklog(
   transaction: Transaction,
@@ -159,7 +162,7 @@ export async function lockUtmBacklog(
   return { waiting: waiting.map(({ id }) => id), ids: ids.map(({ id }) => id) };
 }
 
-/** Deletes those rows of the backlog that are done (`ids`), or whose link does not exist any more. */
+/** Deletes the backlog rows that are done (`ids`), or whose link no longer exists. */
 export async function deleteUtmBacklog(
   transaction: Transaction,
   waiting: readonly Uuid[],
@@ -171,10 +174,13 @@ export async function deleteUtmBacklog(
        and (link_id = any (${[...ids]}::uuid[]) or not exists (select from links where id = backlog.link_id))`;
 }
 
-/** PostgreSQL's advisory lock for making an image of the links, of two numbers: those of one are of aliases (`findWriters`). */
+/**
+ * PostgreSQL's advisory lock for writing an image of the links. It has two numbers, because locks
+ * with one number are alias locks (`findWriters`).
+ */
 const IMAGES_LOCK = 7_302_116;
 
-/** Takes the lock for images until the transaction ends; false when another process has it. */
+/** Takes the lock for images until the transaction ends; false when another process holds it. */
 export async function lockImages(lock: Transaction): Promise<boolean> {
   const [row] = await lock<[{ locked: boolean }]>`
     select pg_try_advisory_xact_lock(${IMAGES_LOCK}::integer, 0) as locked`;

@@ -1,4 +1,7 @@
-/** Publishes links again whose records in the feed lack their UTM parameters, once after the upgrade to this version. */
+/**
+ * Republishes links whose feed records lack their UTM parameters, once after the upgrade to this
+ * version.
+ */
 import type { Log } from "../../../shared/log.ts";
 import type { Sql } from "../../postgres.ts";
 import { enqueue } from "../bulk/enqueue.ts";
@@ -6,13 +9,16 @@ import { sizeProblem } from "../record.ts";
 import { BATCH, renewVersions, toRenewedRecord } from "./batches.ts";
 import { deleteUtmBacklog, findInOrder, lockUtmBacklog } from "./sql.ts";
 
-/** Pause between batches, which leaves the database and the feed to requests. */
+/** Pause between batches, so that requests can use the database and the feed. */
 const PAUSE_MS = 100;
 
 /** Pause after a failure. */
 const RETRY_MS = 10_000;
 
-/** Publishes in the background until nothing is left; any number of processes may do so at once. */
+/**
+ * Publishes in the background until no such link is left; any number of processes may do so
+ * concurrently.
+ */
 export function startUtmRepublishing(sql: Sql, log: Log): { stop: () => Promise<void> } {
   const stopping = Promise.withResolvers<void>();
   let stopped = false;
@@ -45,15 +51,15 @@ export function startUtmRepublishing(sql: Sql, log: Log): { stop: () => Promise<
 }
 
 /**
- * Adds a batch of links to the outbox, under new versions, and returns how many; undefined when none is left. Links that are
- * being changed are left for a later batch.
+ * Adds a batch of links to the outbox under new versions and returns their number; undefined when
+ * none is left. Leaves links that are being changed to a later batch.
  */
 export const republishUtm = (sql: Sql): Promise<number | undefined> =>
   sql.begin(async (transaction) => {
     const { waiting, ids } = await lockUtmBacklog(transaction, BATCH);
     if (waiting.length === 0) return undefined;
     const found = await renewVersions(transaction, await findInOrder(transaction, ids));
-    // A link whose record is as long as allowed stays without.
+    // A link whose record has the maximum size stays without UTM parameters.
     const renewed = found.filter((link) => sizeProblem(link) === undefined);
     // The relay publishes them.
     await enqueue(transaction, renewed.map(toRenewedRecord));

@@ -1,6 +1,6 @@
 /**
- * Publishes the links of a domain that an account has verified again, and withdraws those of a domain that it has lost:
- * the account that has it now may have links under the same aliases.
+ * Publishes the links of a domain that an account has verified again, and withdraws those of a
+ * domain that it has lost. The new account may have links under the same aliases.
  */
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
@@ -17,7 +17,10 @@ import {
 } from "./batches.ts";
 import { findServedAliases, lockLinks } from "./sql.ts";
 
-/** Publishes or withdraws all links of a domain; false when stopped or when the feed was unreachable. */
+/**
+ * Publishes or withdraws all links of a domain; false when stopped or when the feed was
+ * unreachable.
+ */
 export const republishLinks = (
   deps: PublishingDeps,
   domainId: Uuid,
@@ -26,7 +29,7 @@ export const republishLinks = (
 ): Promise<boolean> =>
   publishBatches(deps, isStopped, async (transaction, after) => {
     const links = await lockLinks(transaction, domainId, { after, limit: BATCH, only: "any" });
-    // The domain has changed hands meanwhile: the job begins again with what is to be done now.
+    // The domain has changed hands meanwhile: the job starts again with the current state.
     if (links.some(({ served }) => served !== verified)) return { links: [], parts: [[]] };
     const rows = await renewVersions(transaction, links);
     const records = verified ? rows.map(toRenewedRecord) : await toWithdrawals(transaction, rows);
@@ -34,8 +37,8 @@ export const republishLinks = (
   });
 
 /**
- * The deletions of links, except of aliases that the domain's account of now has. In either case of an alias, as the
- * domain may have been switching when it was lost.
+ * The deletions of links, except of aliases that the domain's current account has. Compares both
+ * cases of an alias, because the domain may have been switching when it was lost.
  */
 async function toWithdrawals(
   transaction: Transaction,

@@ -8,7 +8,7 @@ import type { DestinationDeps } from "../validation.ts";
 import type { LinkSettings, SettingsBody } from "./model.ts";
 import { requireUrls } from "./urls.ts";
 
-/** Settings to change; undefined switches one off, absent leaves it as it is. */
+/** Settings to change. undefined switches a setting off; an absent one stays unchanged. */
 export type SettingsChange = { [Field in keyof LinkSettings]: LinkSettings[Field] | undefined };
 
 /** Validates the settings of a request. Throws `invalid_url` and `invalid_request`. */
@@ -61,7 +61,10 @@ const preparePreview = ({
   image: image?.trim() ?? null,
 });
 
-/** The ids of rules, those of a request or new ones. Throws `invalid_request` for one that is none, or is there twice. */
+/**
+ * The ids of rules: the request's, or new ones. Throws `invalid_request` for an invalid or repeated
+ * id.
+ */
 function prepareIds(
   kind: "rule" | "arm",
   field: string,
@@ -76,29 +79,31 @@ function prepareIds(
   return [...ids];
 }
 
-/** The settings after a change; null when all are off. `clicks` are those of the link that were counted so far. */
+/**
+ * The settings after a change; null when all are off. `clicks` is the link's click count so far.
+ */
 export function changeSettings(
   old: LinkSettings | null,
   change: SettingsChange,
   clicks = 0,
 ): LinkSettings | null {
   const merged = { ...old, ...change };
-  // Visitors stay in their arms when the split changes.
+  // Keeps the key, so that visitors stay in their arms when the split changes.
   if (merged.split !== undefined && old?.split !== undefined)
     merged.split = { ...merged.split, key: old.split.key };
-  // A link that gets a limit again begins another ledger.
+  // A link that gets a new limit later starts a new ledger.
   if (merged.max_clicks === undefined) merged.ledger = undefined;
   else merged.ledger ??= { id: newUuid(), before: clicks };
   const settings = Object.entries(merged).filter(([, value]) => value !== undefined);
   return settings.length === 0 ? null : Object.fromEntries(settings);
 }
 
-/** The rest of a request's body. */
+/** The body without its settings. */
 export function withoutSettings<Body extends SettingsBody>(
   body: Body,
 ): Omit<Body, Exclude<keyof typeof settingsFields, "archived">> {
   const rest = { ...body };
-  // The names of a constant object's own fields. `archived` is a column.
+  // A constant object has exactly these keys. `archived` is a column.
   for (const field of Object.keys(settingsFields) as (keyof typeof settingsFields)[])
     if (field !== "archived") delete rest[field];
   return rest;

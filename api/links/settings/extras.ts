@@ -1,12 +1,13 @@
-/** Maps a link's settings to the extras of its record in the links feed. */
+/** Converts a link's settings to the extras of its feed record. */
 import type { LinkExtras } from "../../../shared/contracts/link-extras.ts";
 import { decodeId, type Uuid } from "../../../shared/ids.ts";
 import { applyUtm, type Utm } from "../utm.ts";
 import type { LinkSettings } from "./model.ts";
 
 /**
- * The extras of a link, for visitors: with normalized URLs and instants in Unix milliseconds. The link's UTM parameters
- * are set on every destination. `clicks` are those counted so far.
+ * The extras of a link, as redirectors need them: with normalized URLs and instants in Unix
+ * milliseconds. The link's UTM parameters are set on every destination. `clicks` is the link's
+ * click count so far.
  */
 export function toExtras(
   {
@@ -54,7 +55,7 @@ export function toExtras(
   };
 }
 
-/** The limit and the confirmation of a link. */
+/** The click limit and the preview of a link. */
 function toGuards(
   {
     max_clicks: max,

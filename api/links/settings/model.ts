@@ -1,4 +1,4 @@
-/** A link's settings: what decides beside its destination. */
+/** A link's settings beyond its destination. */
 import * as z from "zod";
 
 import { settingsFields, settingsResponse } from "../../../shared/contracts/link-settings.ts";
@@ -10,28 +10,37 @@ const response = z.object(settingsResponse);
 
 type Response = z.output<typeof response>;
 
-/** The settings of a link as they are stored; each is absent while it is off. Instants are in UTC. */
+/** The stored settings of a link; a setting that is off is absent. Instants are in UTC. */
 export type LinkSettings = Omit<Response, "status" | "split" | "clicks_left" | "archived"> & {
-  /** `key` is that of the hash by which visitors get their arms; it stays while the link has a split. */
+  /**
+   * `key` seeds the hash that assigns visitors to arms; it stays the same while the link has a
+   * split.
+   */
   split?: (NonNullable<Response["split"]> & { key: number }) | undefined;
-  /** Since when the destination has its host; absent while it always had it. No setting: see `update-link.ts`. */
+  /**
+   * When the destination's host last changed; absent if it never did. Not a setting: see
+   * `update-link.ts`.
+   */
   host_changed_at?: string | undefined;
-  /** The ledger of the limit, and the clicks that were counted before; they stay while the link has a limit. */
+  /**
+   * The ledger of the click limit, and the clicks counted before it; both stay while the link has a
+   * limit.
+   */
   ledger?: { id: Uuid; before: number } | undefined;
 };
 
-/** What of a link its status depends on. */
+/** The values that a link's status depends on. */
 type State = {
   extras: LinkSettings | null;
   expires_at: Date | null;
   clicks: number;
-  /** Clicks of the limit that are spent, if its ledger could be read. */
+  /** Used clicks of the limit, if its ledger could be read. */
   spent_clicks?: number;
   taken_down: boolean;
   archived: boolean;
 };
 
-/** How often a link will still lead on; undefined without a limit. */
+/** How many redirects the limit still allows; undefined without a limit. */
 export function clicksLeft({
   extras,
   clicks,
@@ -43,10 +52,10 @@ export function clicksLeft({
 
 const request = z.object(settingsFields);
 
-/** Settings as a request has them. */
+/** Settings in the form of a request. */
 export type SettingsBody = z.output<typeof request>;
 
-/** What a link is for its visitors at an instant (Unix milliseconds). */
+/** The status of a link for visitors at an instant (Unix milliseconds). */
 export function statusOf(state: Omit<State, "archived">, now: number): Response["status"] {
   const { extras, expires_at, taken_down } = state;
   if (taken_down) return "taken_down";
@@ -56,7 +65,7 @@ export function statusOf(state: Omit<State, "archived">, now: number): Response[
   return clicksLeft(state) === 0 ? "limit_reached" : "active";
 }
 
-/** The fields of a response about a link's settings. */
+/** The response fields of a link's settings. */
 export function settingsOf(row: State, now: number): Response {
   const { split, ledger: _, host_changed_at: __, ...settings } = row.extras ?? {};
   const left = clicksLeft(row);

@@ -3,21 +3,24 @@ import { ApiError, DETAILS_MAX } from "../../http/errors.ts";
 import { type DestinationDeps, requireDestination } from "../validation.ts";
 import type { SettingsBody } from "./model.ts";
 
-/** URLs that are looked up at once: a link may have more than thirty, and each look-up can take a connection. */
+/**
+ * Concurrent lookups: a link may have more than thirty URLs, and each lookup can take a connection.
+ */
 const LOOKUPS_MAX = 8;
 
 /** A URL by the name of its field, such as `rules.0.url`. */
 type UrlField = readonly [field: string, url: string];
 
 /**
- * Validates the URLs of settings as destinations; that of a preview's image must be https. Throws `invalid_url` for the
- * first that is not valid, naming its field, with all of them as details.
+ * Validates the URLs of settings as destinations; that of a preview's image must be https. Throws
+ * `invalid_url` for the first invalid one, naming its field, with all invalid ones as details.
  */
 export async function requireUrls(body: SettingsBody, deps: DestinationDeps): Promise<void> {
   const fields = urlsOf(body);
   const problems: (ApiError | undefined)[] = [];
   const next = fields.entries();
-  // Each worker takes the next field, so that the errors are those of all, whatever the order of the answers.
+  // Each worker takes the next field. Collects all errors, so that their order does not depend on
+  // the lookups.
   const workers = Array.from({ length: Math.min(LOOKUPS_MAX, fields.length) }, async () => {
     for (const [i, field] of next) problems[i] = await findProblem(field, deps);
   });

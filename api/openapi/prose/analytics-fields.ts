@@ -15,7 +15,7 @@ const FAILURE_FIELDS: Readonly<Record<string, Prose>> = {
   not_started: { text: "Requests for links before their start.", example: 1 },
 };
 
-/** The reasons of failed requests, which are names of other things elsewhere. */
+/** The reasons of failed requests, whose names mean other things elsewhere. */
 const ofFailures = Object.fromEntries(
   ["FailureCounts", "DatedFailureCounts", "LinkFailureCounts"].flatMap((schema) =>
     Object.entries(FAILURE_FIELDS).map(([field, prose]) => [`${schema}.${field}`, prose]),

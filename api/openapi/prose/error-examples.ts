@@ -1,4 +1,6 @@
-/** Messages of errors as the API words them, for the examples of the reference; others show when they occur. */
+/**
+ * The API's error messages, for the examples of the reference; other codes use their description.
+ */
 
 export const MESSAGES: Readonly<Record<string, string>> = {
   invalid_request: "url is required.",
@@ -27,7 +29,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   unavailable: "The service is temporarily unavailable. Try again shortly.",
 };
 
-/** Members that the example of a code has beside code and message. */
+/** Further members of a code's example, besides code and message. */
 export const MEMBERS: Readonly<Record<string, object>> = {
   invalid_request: {
     param: "url",

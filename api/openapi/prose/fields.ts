@@ -1,6 +1,6 @@
 /**
- * Every field of requests and responses: by `Schema.field`, or by `field` where it means the same in all schemas. A
- * description in the schema itself takes precedence.
+ * Descriptions of all fields of requests and responses: by `Schema.field`, or by `field` if it
+ * means the same in all schemas. A description in the schema itself takes precedence.
  */
 import { ANALYTICS_FIELDS } from "./analytics-fields.ts";
 import {

@@ -1,4 +1,7 @@
-/** Every parameter: by `operation.parameter`, or by name where it means the same in all operations. */
+/**
+ * Descriptions of all parameters: by `operation.parameter`, or by name if it means the same in all
+ * operations.
+ */
 import {
   CURSOR,
   DOMAIN_ID,

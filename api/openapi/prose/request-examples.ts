@@ -1,4 +1,7 @@
-/** Whole bodies of requests, by operation, which the page at `/docs` sends as they are. Others follow from the fields. */
+/**
+ * Complete request bodies by operation, which the page at `/docs` sends unchanged. Other bodies are
+ * built from the examples of their fields.
+ */
 import { LINK_ID, LONG_URL } from "./examples.ts";
 
 export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {

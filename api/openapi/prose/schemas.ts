@@ -1,4 +1,4 @@
-/** What each named schema is. */
+/** Descriptions of the named schemas. */
 export const SCHEMAS: Readonly<Record<string, string>> = {
   NewLink: "A link to create; only `url` is required.",
   NewLinks: "Links to create at once.",

@@ -1,4 +1,4 @@
-/** The fields of what decides beside a link's destination, and of what is said about it. */
+/** Descriptions of a link's settings fields. */
 import { EXPIRES_AT, RULE_ID } from "./examples.ts";
 import type { Prose } from "./types.ts";
 

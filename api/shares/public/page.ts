@@ -1,4 +1,7 @@
-/** The page of shared statistics: HTML without a script, so that it can be embedded and its policy allows nothing. */
+/**
+ * The page of shared statistics: HTML without scripts, so that it can be embedded under a policy
+ * that allows nothing.
+ */
 import { createHash } from "node:crypto";
 
 import { languageName } from "../../../shared/contracts/language-name.ts";
@@ -56,7 +59,7 @@ export function pageHeaders(embedOrigins: readonly string[]): Record<string, str
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; form-action 'self'; frame-ancestors ${ancestors}; base-uri 'none'`,
     "cache-control": "private, no-store",
-    // Not `no-referrer`, with which browsers send a form without its origin.
+    // Not `no-referrer`: browsers would send the form without its origin.
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-robots-tag": "noindex, nofollow",
@@ -82,11 +85,11 @@ ${content}
 </html>
 `;
 
-/** A page that says why there are no statistics. */
+/** A page that explains why there are no statistics. */
 export const renderMessage = (text: string): string =>
   renderPage("Statistics", `<p role="alert">${escapeHtml(text)}</p>`);
 
-/** The form for the password; `alert` says why the last try was in vain. */
+/** The form for the password; `alert` explains why the last attempt failed. */
 export const renderPasswordForm = (alert: string): string =>
   renderPage(
     "These statistics need a password",
@@ -100,7 +103,7 @@ export const renderPasswordForm = (alert: string): string =>
 
 const count = (value: number): string => value.toLocaleString("en");
 
-/** The statistics; `token` is for the links between periods. */
+/** The statistics; the links between periods contain `token`. */
 export function renderStatistics(statistics: SharedStatistics, token: string): string {
   const { name, short_url, period, timezone, summary } = statistics;
   const title = name ?? (short_url === null ? "All links" : readableUrl(short_url));
@@ -123,7 +126,9 @@ ${renderChart(statistics)}
   );
 }
 
-/** Bars, drawn in units of their number and of the highest: the image is stretched. That of today is dotted. */
+/**
+ * Bars in units of their number and of the maximum; the image is stretched. Today's bar is dotted.
+ */
 function renderChart({ clicks_over_time }: SharedStatistics): string {
   const highest = Math.max(1, ...clicks_over_time.map(({ clicks }) => clicks));
   const bars = clicks_over_time.map(({ date, clicks, unfinished }, i) => {
@@ -145,7 +150,7 @@ const titleOf = (name: string): string =>
     .replaceAll("_", " ")
     .replace(/^(?:Utm|Os)\b/, (text) => text.toUpperCase());
 
-/** How values are shown that are codes. */
+/** Display names of values that are codes. */
 const NAMES: Readonly<Record<string, (value: string) => string>> = {
   country: countryName,
   language: languageName,
@@ -156,7 +161,7 @@ const NAMES: Readonly<Record<string, (value: string) => string>> = {
 function renderBreakdown({ by, data }: SharedStatistics["breakdowns"][number]): string {
   const title = titleOf(by);
   const rows = data.map(({ values, clicks, percentage }) => {
-    // A city before what it lies in.
+    // A city comes before its region and country.
     const value = Object.entries(values)
       .toReversed()
       .map(([name, text]) => (text === "" ? "" : (NAMES[name]?.(text) ?? text)))

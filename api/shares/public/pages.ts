@@ -1,4 +1,6 @@
-/** Responds to people who open the URL of shared statistics: with a page, also when there is nothing to show. */
+/**
+ * Responds to visitors of a shared statistics URL with a page, also when there is nothing to show.
+ */
 import { ApiError } from "../../http/errors.ts";
 import type { SharedQuery } from "../model.ts";
 import type { SharedService } from "../reading.ts";
@@ -10,9 +12,9 @@ const COOKIE = "shorthop_shared";
 
 const ACCESS = /(?:^|;\s*)shorthop_shared=([\w.-]{1,64})(?:;|$)/;
 
-/** `secure` says that the site is reached by https. */
+/** `secure` means that the site is reached by https. */
 export function createSharedPages(shared: SharedService, secure: boolean) {
-  /** Renders what a share allows to see; other errors than those a reader can understand are thrown. */
+  /** Renders what a share permits; rethrows errors that mean nothing to a reader. */
   async function respond(
     token: string,
     render: (embedOrigins: readonly string[]) => Promise<Page>,
@@ -42,7 +44,7 @@ export function createSharedPages(shared: SharedService, secure: boolean) {
           return { status: 401, headers, html: renderPasswordForm("") };
         }
       }),
-    /** Leads to the statistics with a cookie that gives access, or back to the form. */
+    /** Redirects to the statistics with a cookie that grants access, or back to the form. */
     unlock: (token: string, password: string, address: string): Promise<Page> =>
       respond(token, async (embedOrigins) => {
         const headers = pageHeaders(embedOrigins);
@@ -63,7 +65,10 @@ export function createSharedPages(shared: SharedService, secure: boolean) {
   };
 }
 
-/** For this page only. By https also inside of a page of another site, but only of the one where it was set. */
+/**
+ * Valid for this page only. With https it also works in a frame on another site, but only on the
+ * site where it was set.
+ */
 function writeCookie(
   token: string,
   { access, expires }: { access: string; expires: number },

@@ -93,9 +93,9 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
 
 type ResponseSettings = { status?: number | string; headers: Record<string, string | number> };
 
-/** Sends a page with the headers that it needs instead of the site's. */
+/** Sends a page with its own headers instead of the site's. */
 function send({ status, headers, html }: Page, set: ResponseSettings): Response {
-  // The page's policy says who may frame it.
+  // The page's policy decides who may frame it.
   delete set.headers["x-frame-options"];
   Object.assign(set.headers, headers);
   set.status = status;

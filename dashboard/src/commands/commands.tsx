@@ -1,4 +1,7 @@
-/** What can be done from every page: a new link, the palette and the list of shortcuts, by keys and from buttons. */
+/**
+ * Commands available on every page, by keys and from buttons: a new link, the palette and the list
+ * of shortcuts.
+ */
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
 
@@ -21,7 +24,7 @@ const ShortcutsDialog = lazy(async () => {
 
 type OpenDialog = { kind: "create"; start: NewLinkStart } | { kind: "palette" | "shortcuts" };
 
-/** Offers the commands to the pages within, and listens to the shortcuts. */
+/** Provides the commands to the pages within, and listens to the shortcuts. */
 export function CommandsProvider({ children }: { children: ReactNode }) {
   const canWrite = useCanWrite();
   const [open, setOpen] = useState<OpenDialog>();
@@ -45,7 +48,7 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
   };
   useShortcuts((command) => run[command]());
   useIdlePreload(canWrite);
-  // On another page the panel would be in the way.
+  // Closes the panel when another page opens.
   useEffect(() => setCreated(undefined), [location]);
 
   return (
@@ -82,7 +85,7 @@ const LoadingDialog = ({ onClose }: { onClose: () => void }) => (
   </Dialog>
 );
 
-/** Calls `run` for shortcuts that are pressed where nobody types and no dialog is open. */
+/** Calls `run` for shortcuts that are pressed outside text fields and dialogs. */
 function useShortcuts(run: (command: Command) => void): void {
   useEffect(() => {
     function onKeyDown(event: KeyboardEvent): void {
@@ -90,7 +93,7 @@ function useShortcuts(run: (command: Command) => void): void {
       const command = readShortcut(event, readSingleKeys());
       if (command === undefined || isForElement(event.target)) return;
       if (document.querySelector("dialog:modal") !== null) return;
-      // The character is not to be typed into what gets the focus.
+      // Keeps the character out of the field that gets the focus.
       event.preventDefault();
       run(command);
     }
@@ -99,7 +102,7 @@ function useShortcuts(run: (command: Command) => void): void {
   }, [run]);
 }
 
-/** Whether a key goes to the element that it is pressed in. */
+/** Whether a key belongs to the element in which it is pressed. */
 function isForElement(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   const { tagName, isContentEditable } = target;
@@ -110,7 +113,7 @@ function isForElement(target: EventTarget | null): boolean {
   return takesKeys({ tagName, role, type: target.type, readOnly: target.readOnly });
 }
 
-/** Focuses the page's search; returns false where it has none. */
+/** Focuses the page's search; returns false if it has none. */
 function focusSearch(): boolean {
   const field = document.querySelector<HTMLInputElement>("main input[type=search]");
   field?.focus();
@@ -118,12 +121,12 @@ function focusSearch(): boolean {
   return field !== null;
 }
 
-/** Loads what most visits need next, once the page is there and the browser has nothing else to do. */
+/** Loads what most visits need next, after the page has rendered and the browser is idle. */
 function useIdlePreload(canWrite: boolean): void {
   useEffect(() => {
     const load = () =>
       void Promise.all([canWrite && loadEditor(), loadPalette()]).catch(() => undefined);
-    // Safari has no idle callbacks.
+    // Safari does not support idle callbacks.
     if (typeof requestIdleCallback !== "function") {
       const timer = setTimeout(load, PRELOAD_DELAY_MS);
       return () => clearTimeout(timer);

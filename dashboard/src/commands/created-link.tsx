@@ -1,4 +1,4 @@
-/** What comes after a link has been created: its short URL, selected and copied, beside its QR code. */
+/** A panel with a newly created link: its short URL, selected and copied, and its QR code. */
 import { X } from "lucide-react";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 
@@ -15,7 +15,10 @@ export type CreatedLink = {
 
 type PanelProps = { created: CreatedLink; onClose: () => void };
 
-/** A panel beside the page: it is not modal, so that work goes on. Closing it gives the focus back. */
+/**
+ * A panel beside the page. It is not modal, so that the user can continue. Closing it returns the
+ * focus.
+ */
 export function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelProps) {
   const { scope } = useAccountContext();
   const [outcome, setOutcome] = useState("");
@@ -60,7 +63,7 @@ export function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelPr
           value={link.short_url}
           onFocus={({ currentTarget }) => {
             currentTarget.select();
-            // Its beginning is in view, not its end.
+            // Shows the beginning of the text instead of its end.
             currentTarget.scrollLeft = 0;
           }}
         />

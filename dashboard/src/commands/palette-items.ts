@@ -1,4 +1,4 @@
-/** What the palette offers, and which of it matches what is typed. */
+/** The items of the palette, and which of them match the typed text. */
 import { completeUrl, isWebUrl } from "../pages/links/destination.ts";
 
 export type PaletteItem = {
@@ -6,12 +6,15 @@ export type PaletteItem = {
   id: string;
   group: "Links" | "Actions" | "Pages";
   name: string;
-  /** Further words that find it, or what else is known of it. */
+  /** Further words that find it, or other information about it. */
   detail?: string;
   onSelect: () => void;
 };
 
-/** Returns the items whose name or detail has every word of a text, in their order; all for an empty text. */
+/**
+ * Returns the items whose name or detail contains every word of a text, in their order; all for an
+ * empty text.
+ */
 export function matchItems(items: readonly PaletteItem[], text: string): PaletteItem[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return items.filter(({ name, detail = "" }) => {
@@ -20,13 +23,16 @@ export function matchItems(items: readonly PaletteItem[], text: string): Palette
   });
 }
 
-/** The destination of a new link that a text is, if it is one. */
+/** Returns the text as the destination of a new link; undefined if it is not one. */
 export function readDestination(text: string): string | undefined {
   const url = completeUrl(text);
   return isWebUrl(url) ? url : undefined;
 }
 
-/** Returns the index of the item that an arrow key moves to, past the end to the other; undefined for other keys. */
+/**
+ * Returns the index that an arrow key moves to, wrapping around at the ends; undefined for other
+ * keys.
+ */
 export function moveActive(key: string, active: number, count: number): number | undefined {
   if (count === 0) return undefined;
   const targets: Readonly<Record<string, number>> = {

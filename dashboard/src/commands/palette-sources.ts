@@ -1,4 +1,4 @@
-/** The pages and actions that the palette offers to this user. */
+/** The pages and actions that the palette offers to the current user. */
 import { useLocation } from "wouter";
 
 import { getErrorMessage } from "../data/errors.ts";
@@ -31,7 +31,7 @@ const action = (name: string, onSelect: () => void, detail = "Action"): PaletteI
   onSelect,
 });
 
-/** Actions; with a destination as text, a link to it is the first. */
+/** Actions. If the text is a destination, the first one creates a link to it. */
 export function useActions(text: string): PaletteItem[] {
   const { session, account, mode } = useAccountContext();
   const canWrite = useCanWrite();

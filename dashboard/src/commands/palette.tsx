@@ -1,4 +1,4 @@
-/** The palette: finds pages, actions and links by what is typed, and opens them with Enter. */
+/** The palette: searches pages, actions and links, and opens them with Enter. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useLocation } from "wouter";
@@ -13,10 +13,10 @@ import { Dialog } from "../ui/dialog.tsx";
 import { matchItems, moveActive, type PaletteItem } from "./palette-items.ts";
 import { useActions, usePages } from "./palette-sources.ts";
 
-/** Links that a search shows; the page of links has all. */
+/** Maximum links shown by a search; the page of links shows all. */
 const LINKS_MAX = 6;
 
-/** Most characters of the API's search. */
+/** Maximum characters of the API's search. */
 const SEARCH_LENGTH_MAX = 255;
 
 export function Palette({ onClose }: { onClose: () => void }) {
@@ -26,7 +26,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const listId = useId();
   const links = useLinkItems(text.trim());
   const commands = matchItems([...useActions(text), ...usePages()], text);
-  // What the search finds comes last, so that it moves nothing that Enter was meant for.
+  // Search results come last, so that their arrival does not move an item before Enter is pressed.
   const items = [...commands, ...(text.trim() === "" ? [] : links.items)];
   const current = Math.min(active, items.length - 1);
 
@@ -103,8 +103,8 @@ const describeState = (count: number, { loading, error }: LinkItems): string => 
 };
 
 /**
- * Searches the links. Each text has an answer of its own, so that a late one replaces no other; until it is there, those of
- * the answer before are shown that have the text as well.
+ * Searches the links. Each text has its own response, so that a late one does not replace a newer
+ * one. Until the response arrives, shows the previous one's links that also contain the text.
  */
 function useLinkItems(text: string): LinkItems {
   const { scope } = useAccountContext();
@@ -116,15 +116,15 @@ function useLinkItems(text: string): LinkItems {
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
       getJson<ResponseBody<"listLinks">>(`${getBasePath(scope)}/v1/links`, {
-        // By cursor, which counts no total.
+        // Uses a cursor, so that the API counts no total.
         query: { search, limit: LINKS_MAX, starting_after: "", archived: "any" },
         signal,
       }),
   });
-  const isAnswer = search === text && !isPlaceholderData;
+  const isCurrent = search === text && !isPlaceholderData;
   const shown = (data?.data ?? []).filter(
     ({ short_url, title, original_url }) =>
-      isAnswer ||
+      isCurrent ||
       `${short_url} ${title} ${original_url}`.toLowerCase().includes(text.toLowerCase()),
   );
   const items = shown.map((link): PaletteItem => {

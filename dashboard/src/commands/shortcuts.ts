@@ -1,8 +1,8 @@
-/** Keyboard shortcuts: which key is which command, and where keys are none because somebody types. */
+/** Keyboard shortcuts: the command of each key, and where keys are typed text instead. */
 
 export type Command = "create" | "palette" | "search" | "shortcuts";
 
-/** All shortcuts, as they are listed. */
+/** All shortcuts, in the order of the list. */
 export const SHORTCUTS: readonly { keys: readonly string[]; meaning: string }[] = [
   { keys: ["c"], meaning: "New link" },
   { keys: ["/"], meaning: "Search links" },
@@ -17,14 +17,14 @@ const SINGLE_KEYS: Readonly<Record<string, Command>> = {
   "?": "shortcuts",
 };
 
-type Press = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">;
+type KeyPress = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">;
 
 /**
- * Returns the command of a key. Only Ctrl or ⌘ with K is one among the combinations: the others are the browser's. Without
- * `singleKeys`, no key alone is a command.
+ * Returns the command of a key. The only combination is Ctrl or ⌘ with K: the others belong to the
+ * browser. Without `singleKeys`, single keys have no command.
  */
 export function readShortcut(
-  { key, ctrlKey, metaKey, altKey }: Press,
+  { key, ctrlKey, metaKey, altKey }: KeyPress,
   singleKeys: boolean,
 ): Command | undefined {
   const name = key.toLowerCase();
@@ -33,7 +33,7 @@ export function readShortcut(
   return singleKeys ? SINGLE_KEYS[name] : undefined;
 }
 
-/** The types of an input that take no text. */
+/** Input types without typed text. */
 const WITHOUT_TEXT: ReadonlySet<string> = new Set([
   "button",
   "checkbox",
@@ -46,7 +46,10 @@ const WITHOUT_TEXT: ReadonlySet<string> = new Set([
   "submit",
 ]);
 
-/** What of an element says whether keys go into it; `tagName` is in capitals, as in HTML documents. */
+/**
+ * The properties of an element that decide whether keys belong to it; `tagName` is in capitals, as
+ * in HTML documents.
+ */
 export type KeyTarget = {
   tagName: string;
   type?: string;
@@ -55,7 +58,10 @@ export type KeyTarget = {
   role?: string | null;
 };
 
-/** Whether keys that are pressed in an element are for it: text, or a choice by its first letters. */
+/**
+ * Whether keys pressed in an element belong to it: to type text, or to choose an option by its
+ * first letters.
+ */
 export function takesKeys({
   tagName,
   type = "text",
@@ -70,7 +76,7 @@ export function takesKeys({
 
 const SETTING = "shorthop-single-keys";
 
-/** Whether the user wants single keys to be commands: people who dictate may not. */
+/** Whether the user wants single keys to be commands, which interferes with dictation. */
 export const readSingleKeys = (): boolean => localStorage.getItem(SETTING) !== "off";
 
 export function saveSingleKeys(on: boolean): void {

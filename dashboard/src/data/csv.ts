@@ -15,11 +15,14 @@ export function parseCsv(text: string): CsvFile {
   return { columns: meta.fields ?? [], records: data };
 }
 
-/** Writes rows as CSV with a header row. Escapes cells that a spreadsheet would run as formulas by an apostrophe. */
+/**
+ * Writes rows as CSV with a header row. Prefixes cells that a spreadsheet would run as formulas
+ * with an apostrophe.
+ */
 export const printCsv = (rows: readonly Record<string, unknown>[]): string =>
   Papa.unparse([...rows], { escapeFormulae: ESCAPED_FORMULA });
 
-/** Returns the text of a cell as it was before {@link printCsv} escaped it. */
+/** Returns the text of a cell before {@link printCsv} escaped it. */
 export const unescapeFormula = (cell: string): string =>
   cell.startsWith("'") && ESCAPED_FORMULA.test(cell) ? cell.slice(1) : cell;
 

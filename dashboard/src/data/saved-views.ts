@@ -1,7 +1,10 @@
-/** Saved views: filters, period and comparison under a name. They are in this browser, by user and account. */
+/**
+ * Saved views: named filters, period and comparison. They are stored in this browser, by user and
+ * account.
+ */
 import * as z from "zod";
 
-/** Views of a user and account. */
+/** Maximum views of a user and account. */
 const VIEWS_MAX = 50;
 
 const NAME_LENGTH_MAX = 100;
@@ -17,14 +20,14 @@ const savedView = z.object({
 
 export type SavedView = z.output<typeof savedView>;
 
-/** The name of a view, as the form judges it. */
+/** Validates the name of a view, in the form too. */
 export const viewName = savedView.shape.name;
 
 export type ViewOwner = { user: string; account: string };
 
 const keyOf = ({ user, account }: ViewOwner): string => `shorthop.views.${user}.${account}`;
 
-/** Reads the views, in the order of their names; none where the storage has something else, or cannot be read. */
+/** Reads the views, ordered by name; none if the storage is unreadable or has other content. */
 export function readViews(owner: ViewOwner): SavedView[] {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(keyOf(owner)) ?? "[]");
@@ -35,7 +38,10 @@ export function readViews(owner: ViewOwner): SavedView[] {
   }
 }
 
-/** Saves a view in place of one with its name. Returns all views; throws when there are too many, or no room. */
+/**
+ * Saves a view, replacing one with its name. Returns all views; throws when there are too many, or
+ * when the storage is full.
+ */
 export function saveView(owner: ViewOwner, view: SavedView): SavedView[] {
   const others = readViews(owner).filter(({ name }) => name !== view.name);
   if (others.length >= VIEWS_MAX) throw new Error(`There are ${VIEWS_MAX} views already.`);
@@ -45,7 +51,7 @@ export function saveView(owner: ViewOwner, view: SavedView): SavedView[] {
   );
 }
 
-/** Removes a view. Returns those that are left. */
+/** Removes a view. Returns the remaining ones. */
 export const removeView = (owner: ViewOwner, name: string): SavedView[] =>
   write(
     owner,

@@ -36,7 +36,7 @@ export function useSignOut() {
   const queryClient = useQueryClient();
   return async (everywhere = false): Promise<void> => {
     await send(everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out", { method: "POST" });
-    // Show the sign-in page first, so that no mounted query refetches what is removed next.
+    // Shows the sign-in page first, so that no mounted query refetches the data removed next.
     queryClient.setQueryData(SESSION_KEY, null);
     queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
   };

@@ -53,7 +53,7 @@ type AcceptFormProps = {
   path: string;
   invitation: Invitation;
   session: Session | null;
-  /** Called by a person who has a password already. */
+  /** Called if the invited person already has a password. */
   onSignIn: () => void;
 };
 

@@ -1,4 +1,4 @@
-/** Tags by clicks, each with a page of its own; members can rename and merge them. */
+/** Tags by clicks, each with its own page; members can rename and merge them. */
 import { Pencil } from "lucide-react";
 import { useState } from "react";
 import { Link as PageLink } from "wouter";
@@ -16,30 +16,30 @@ import { Card, Page } from "../ui/page.tsx";
 import { Empty, QueryBoundary } from "../ui/states.tsx";
 import { ACTIONS, Table } from "../ui/table.tsx";
 import { validateWith } from "../ui/validation.ts";
+import {
+  AnalyticsQueryContext,
+  useAnalytics,
+  useReadAnalyticsQuery,
+  useViewSearch,
+} from "./analytics/analytics-query.ts";
 import { CsvButton } from "./analytics/csv-button.tsx";
 import { FilterBar } from "./analytics/filter-bar.tsx";
 import { PeriodBar } from "./analytics/period-bar.tsx";
-import {
-  QuestionContext,
-  useAnalytics,
-  useReadQuestion,
-  useViewSearch,
-} from "./analytics/question.ts";
 
 type Tags = ResponseBody<"getAccountBreakdown">;
 
-/** Tags of one request, the API's maximum. */
+/** Maximum tags of one request, the API's maximum. */
 const TAGS_MAX = "100";
 
 export function TagsPage() {
-  const question = useReadQuestion();
+  const analyticsQuery = useReadAnalyticsQuery();
   return (
     <Page title="Tags" intro="The tags of links with clicks in this period.">
-      <QuestionContext value={question}>
+      <AnalyticsQueryContext value={analyticsQuery}>
         <PeriodBar comparable={false} />
         <FilterBar />
         <TagsCard />
-      </QuestionContext>
+      </AnalyticsQueryContext>
     </Page>
   );
 }

@@ -6,7 +6,10 @@ import { toast } from "./toast.tsx";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   variant?: "primary" | "plain" | "quiet" | "danger";
-  /** Makes the button do nothing while its action runs. It keeps the focus, which a disabled one would lose. */
+  /**
+   * Disables the button's action while it runs. The button keeps the focus, which a disabled one
+   * would lose.
+   */
   loading?: boolean;
 };
 
@@ -20,7 +23,7 @@ export function Button(props: ButtonProps) {
       aria-busy={loading}
       {...(loading ? { "aria-disabled": true } : {})}
       onClick={(event) => {
-        // Also keeps Enter in a field from submitting the form once more.
+        // Also prevents Enter in a field from submitting the form again.
         if (loading) event.preventDefault();
         else onClick?.(event);
       }}

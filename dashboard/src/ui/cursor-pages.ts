@@ -1,4 +1,7 @@
-/** Pages of a list by cursor. The cursor is in the URL; those of earlier pages are in the browser's history. */
+/**
+ * Pages of a list by cursor. The URL contains the cursor; the browser's history contains those of
+ * earlier pages.
+ */
 import { useHistoryState } from "wouter/use-browser-location";
 
 import { useSearchState } from "./search-state.ts";
@@ -6,10 +9,10 @@ import { useSearchState } from "./search-state.ts";
 export type CursorPages = {
   /** Where the page starts; "" for the start of the list. */
   after: string;
-  /** The number of the page, if the user has come here from the first. */
+  /** The page number, if the user has come from the first page. */
   page: number | undefined;
   goForward: (next: string) => void;
-  /** Goes to the page before; to the first when the page before is unknown. */
+  /** Goes to the previous page, or to the first if the previous one is unknown. */
   goBack: () => void;
 };
 
@@ -31,7 +34,7 @@ export function useCursorPages(): CursorPages {
   };
 }
 
-/** Reads the cursors of the pages before, from the first on. */
+/** Reads the cursors of the previous pages, the first one first. */
 function readEarlier(state: unknown): string[] | undefined {
   if (typeof state !== "object" || state === null || !("earlier" in state)) return undefined;
   const { earlier } = state;

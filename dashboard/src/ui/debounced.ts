@@ -1,9 +1,12 @@
 import { useEffect, useState } from "react";
 
-/** Pause in typing after which a search is sent: shorter than a hesitation, longer than the way to the next key. */
+/**
+ * Pause in typing after which a search is sent: shorter than a hesitation, longer than the time
+ * between two keys.
+ */
 export const DEBOUNCE_MS = 250;
 
-/** Returns a value once it has stayed as it is for {@link DEBOUNCE_MS}. */
+/** Returns a value after it has stayed unchanged for {@link DEBOUNCE_MS}. */
 export function useDebounced<Value>(value: Value): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -8,7 +8,7 @@ import { Alert } from "./states.tsx";
 
 type DialogProps = {
   title: string;
-  /** The user wants to close it; the parent does so by not rendering it. */
+  /** Called when the user wants to close it; the parent then stops rendering it. */
   onClose: () => void;
   children: ReactNode;
   /** Hides the close button and ignores Escape. */
@@ -16,11 +16,11 @@ type DialogProps = {
   wide?: boolean;
 };
 
-/** A modal dialog that is open while it is rendered. Afterwards the focus is where it was before. */
+/** A modal dialog that is open while rendered. Afterwards the previous element gets the focus. */
 export function Dialog({ title, onClose, children, locked = false, wide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  // Closed while it is still in the document: one that has been removed does not give the focus back.
+  // Closes it while it is still in the document: a removed dialog does not return the focus.
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
@@ -42,7 +42,7 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
         if (event.key !== "Escape" || event.nativeEvent.isComposing) return;
         // A menu within the dialog closes first.
         if (element.current?.querySelector(":popover-open") !== null) return;
-        // Of two in a row the browser would obey the second, whatever `onCancel` says.
+        // Of two consecutive cancels the browser would apply the second, regardless of `onCancel`.
         event.preventDefault();
         requestClose();
       }}
@@ -107,7 +107,7 @@ type ConfirmDialogProps = {
   title: string;
   /** Label of the confirm button. */
   action: string;
-  /** Label of the other one. */
+  /** Label of the cancel button. */
   cancel?: string;
   children: ReactNode;
   onClose: () => void;
@@ -125,7 +125,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       <div className="stack">{children}</div>
       {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
       <footer>
-        {/* What Enter does by accident destroys nothing. */}
+        {/* An accidental Enter must not destroy anything. */}
         <Button data-focus onClick={onClose}>
           {cancel}
         </Button>

@@ -12,7 +12,7 @@ export function Disclosure({
 }) {
   const element = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
-    // Only opens: closing is left to the user.
+    // Only opens automatically; the user closes it.
     if (hasError && element.current !== null) element.current.open = true;
   }, [hasError]);
   return (

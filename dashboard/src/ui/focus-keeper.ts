@@ -1,11 +1,14 @@
-/** Keeps the focus in the page: what has it may disappear, and the browser then gives it to the body, at the page's start. */
+/**
+ * Keeps the focus in the page: if the focused element disappears, the browser moves the focus to
+ * the body, at the page's start.
+ */
 
 /**
- * Watches the document: when the focused element is removed, its closest ancestor that can be focused gets the focus,
- * or `fallback`. Returns a function that ends the watch.
+ * Watches the document. When the focused element is removed, its closest focusable ancestor gets
+ * the focus, or `fallback`. Returns a function that ends the watch.
  */
 export function keepFocus(fallback: () => HTMLElement | null): () => void {
-  /** The focused element and its ancestors, from the inside to the outside. */
+  /** The focused element and its ancestors, innermost first. */
   let path: Element[] = [];
   const remember = ({ target }: FocusEvent): void => {
     path = [];

@@ -28,7 +28,10 @@ export type Direction = "up" | "down" | "none";
 
 type Change = { direction: Direction; text: string };
 
-/** From this factor on, an increase is shown as one: `151 ×` can be read, `+15093 %` cannot. */
+/**
+ * From this factor on, an increase is displayed as a factor: `151 ×` is readable, `+15093 %` is
+ * not.
+ */
 const FACTOR_MIN = 10;
 
 /** Describes the change from one number to another; undefined when the first is 0. */

@@ -15,10 +15,13 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
-  // A long list has many menus: only the open one has items.
+  // A long list has many menus, so only the open one renders items.
   const [open, setOpen] = useState(false);
 
-  /** Positions the menu below its button, or above when the window has no room, and focuses the first item. */
+  /**
+   * Positions the menu below its button, or above if the window lacks space, and focuses the first
+   * item.
+   */
   useLayoutEffect(() => {
     const anchor = button.current?.getBoundingClientRect();
     const popover = menu.current;

@@ -3,7 +3,7 @@ import { ChevronLeft, ChevronRight } from "lucide-react";
 import { IconButton } from "./button.tsx";
 import type { CursorPages } from "./cursor-pages.ts";
 
-/** Moves between the pages of a list by cursor; nothing when there is only one. */
+/** Moves between the pages of a list by cursor; renders nothing for a single page. */
 export function Pager({ pages, next }: { pages: CursorPages; next: string | null }) {
   const { after, page, goForward, goBack } = pages;
   if (after === "" && next === null) return null;

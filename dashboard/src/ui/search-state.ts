@@ -1,16 +1,16 @@
 /** View state in the URL's query, so that a view can be shared and restored by going back. */
 import { useMemo } from "react";
 import { useLocation } from "wouter";
-// The router's own hooks decode the URL once more, which changes values with a percent sign.
+// The router's own hooks decode the URL a second time, which changes values with a percent sign.
 import { usePathname, useSearch } from "wouter/use-browser-location";
 
 /** New values of parameters; undefined and "" remove one, a list repeats it. */
 export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 type EntryOptions = {
-  /** Kept with the entry in the browser's history, but not in the URL. */
+  /** Stored with the entry in the browser's history, but not in the URL. */
   state?: unknown;
-  /** Changes the entry in the browser's history instead of adding one. */
+  /** Replaces the entry in the browser's history instead of adding one. */
   replace?: boolean;
 };
 

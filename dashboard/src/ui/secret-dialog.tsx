@@ -1,4 +1,4 @@
-/** What is shown only once, such as a new key. */
+/** Shows values that are displayed only once, such as a new key. */
 import type { ReactNode } from "react";
 
 import { Button, CopyButton } from "./button.tsx";

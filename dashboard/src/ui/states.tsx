@@ -49,7 +49,7 @@ export function QueryBoundary<Data>({
   children,
 }: {
   query: QueryState<Data>;
-  /** What is loading, for screen readers: `Loading ${label}`. */
+  /** The name of the loading content, for screen readers: `Loading ${label}`. */
   label: string;
   lines?: number;
   children: (data: Data) => ReactNode;

@@ -2,14 +2,14 @@
 import { CircleAlert, CircleCheck } from "lucide-react";
 import { useSyncExternalStore } from "react";
 
-/** What a message offers to do, such as undoing what it reports. */
+/** An action offered by a message, such as undoing the reported change. */
 type ToastAction = { label: string; onSelect: () => void };
 
 type Toast = { id: number; text: string; kind: "success" | "error"; action?: ToastAction };
 
 const TOAST_DURATION_MS = 5_000;
 
-/** An action takes time to be read and reached. */
+/** Users need time to read and reach an action. */
 const ACTION_DURATION_MS = 15_000;
 
 let toasts: readonly Toast[] = [];

@@ -1,20 +1,23 @@
-/** Asks before what a user has entered is thrown away: by closing its form, by leaving its page, or with the browser. */
+/**
+ * Asks before unsaved input is discarded: by closing its form, by leaving its page, or with the
+ * browser.
+ */
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 
 import { ConfirmDialog } from "./dialog.tsx";
 
 /**
- * Guards input: `isDirty` says, when it is called, whether there is any that is not saved. Call `guard` with what would
- * throw it away, such as closing a form; that happens at once where nothing is dirty, and otherwise when the user agrees.
- * Render `question`, which asks.
+ * Guards input. `isDirty` returns whether there is unsaved input. Call `guard` with an action that
+ * would discard it, such as closing a form. The action runs immediately if nothing is dirty, and
+ * otherwise after the user confirms. Render `confirmation`, which asks.
  */
 export function useUnsavedGuard(isDirty: () => boolean): {
   guard: (discard: () => void) => void;
-  question: ReactNode;
+  confirmation: ReactNode;
 } {
-  /** What the user wants to do, until they have been asked. */
-  const [wanted, setWanted] = useState<{ discard: () => void }>();
+  /** The user's action that waits for confirmation. */
+  const [pending, setPending] = useState<{ discard: () => void }>();
   const agreed = useRef(false);
   const stopUnload = useEffectEvent((event: BeforeUnloadEvent): void => {
     if (isDirty() && !agreed.current) event.preventDefault();
@@ -23,13 +26,13 @@ export function useUnsavedGuard(isDirty: () => boolean): {
     const redo = findRedo(event);
     if (redo === undefined || !isDirty() || agreed.current) return;
     event.preventDefault();
-    setWanted({ discard: redo });
+    setPending({ discard: redo });
   });
   useEffect(() => {
     const onUnload = (event: BeforeUnloadEvent) => stopUnload(event);
     const onNavigate = (event: NavigateEvent) => stopNavigation(event);
     window.addEventListener("beforeunload", onUnload);
-    // Browsers without it still ask before the whole page is left.
+    // Browsers without it still ask before the user leaves the site.
     const navigation = "navigation" in window ? window.navigation : undefined;
     navigation?.addEventListener("navigate", onNavigate);
     return () => {
@@ -38,18 +41,19 @@ export function useUnsavedGuard(isDirty: () => boolean): {
     };
   }, []);
   return {
-    guard: (discard) => (isDirty() ? setWanted({ discard }) : discard()),
-    question: wanted !== undefined && (
+    guard: (discard) => (isDirty() ? setPending({ discard }) : discard()),
+    confirmation: pending !== undefined && (
       <ConfirmDialog
         title="Discard your changes?"
         action="Discard"
         cancel="Keep editing"
-        onClose={() => setWanted(undefined)}
+        onClose={() => setPending(undefined)}
         onConfirm={() => {
           agreed.current = true;
-          // The question goes first: a dialog with an open one within it cannot give the focus back.
-          flushSync(() => setWanted(undefined));
-          wanted.discard();
+          // Closes the confirmation first: a dialog with an open one within it cannot return the
+          // focus.
+          flushSync(() => setPending(undefined));
+          pending.discard();
         }}
       >
         <p>What you have entered is not saved.</p>
@@ -58,7 +62,10 @@ export function useUnsavedGuard(isDirty: () => boolean): {
   };
 }
 
-/** Returns what repeats a navigation to another page of the dashboard; undefined for one that need or can not be stopped. */
+/**
+ * Returns a function that repeats a navigation to another page of the dashboard; undefined for one
+ * that need not or cannot be stopped.
+ */
 function findRedo(event: NavigateEvent): (() => void) | undefined {
   const { destination, navigationType, cancelable } = event;
   const isOtherPage = new URL(destination.url).pathname !== location.pathname;

@@ -25,10 +25,10 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   return issue.minimum === 1 ? "Required" : `At least ${issue.minimum} ${unit}`;
 }
 
-/** Zod's names of numbers; every number that people enter is a whole one. */
+/** Zod's names of numbers; every number that users enter is an integer. */
 const NUMBERS: ReadonlySet<string> = new Set(["number", "int"]);
 
 const UNITS: Readonly<Record<string, string>> = { string: "characters", array: "items" };
 
-/** Makes a message of the API's schemas a sentence of a form. */
+/** Turns a message of the API's schemas into a sentence for a form. */
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,24 +1,24 @@
-/** What all analytics pages have in common: period, filters, figures over time and breakdowns. */
+/** The common parts of all analytics pages: period, filters, counts over time and breakdowns. */
 import type { ReactNode } from "react";
 
+import { type AnalyticsQuery, AnalyticsQueryContext } from "./analytics-query.ts";
 import { Campaigns, Devices, Languages, Places, Referrers } from "./breakdowns/breakdown-cards.tsx";
 import { ClicksCard } from "./clicks-card.tsx";
 import { FailuresCard } from "./failures-card.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { HeatMap } from "./heat-map.tsx";
 import { PeriodBar } from "./period-bar.tsx";
-import { type Question, QuestionContext } from "./question.ts";
 import { SavedViews } from "./saved-views.tsx";
 
 export const AnalyticsCards = ({
-  question,
+  analyticsQuery,
   children,
 }: {
-  question: Question;
+  analyticsQuery: AnalyticsQuery;
   /** Cards that only some of the pages have. */
   children: ReactNode;
 }) => (
-  <QuestionContext value={question}>
+  <AnalyticsQueryContext value={analyticsQuery}>
     <PeriodBar>
       <SavedViews />
     </PeriodBar>
@@ -32,7 +32,7 @@ export const AnalyticsCards = ({
       <Languages />
       <Campaigns />
       <HeatMap />
-      {question.subject?.name !== "tag" && <FailuresCard />}
+      {analyticsQuery.subject?.name !== "tag" && <FailuresCard />}
     </div>
-  </QuestionContext>
+  </AnalyticsQueryContext>
 );

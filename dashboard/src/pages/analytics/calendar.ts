@@ -1,4 +1,4 @@
-/** Periods of the calendar, as local dates of a time zone. */
+/** Calendar periods, as local dates of a time zone. */
 
 /** The periods, by their names in the page's URL. */
 export const CALENDAR_NAMES = {
@@ -33,7 +33,7 @@ export function datesOf(period: CalendarPeriod, timezone: string, now: number): 
   return dates[period];
 }
 
-/** Year, month from 1, and day; month and day may be beyond their year and month, as `Date` counts them. */
+/** Year, month from 1, and day; month and day may overflow, as in `Date`. */
 type DateParts = [year: number, month: number, day: number];
 
 const datesBetween = (start: DateParts, end: DateParts): Dates => ({

@@ -23,7 +23,7 @@ export function ClickList<Item extends Click>({
   clicks: readonly Item[];
   /** Shown when there are none. */
   empty: string;
-  /** What a click is of, shown before the place. */
+  /** The name of the click's link, shown before the location. */
   nameOf?: (click: Item) => ReactNode;
 }) {
   if (clicks.length === 0) return <p className="no-data">{empty}</p>;

@@ -3,16 +3,16 @@ import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { formatDate } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
+import { summaryParams, useAnalytics, useAnalyticsQuery } from "./analytics-query.ts";
 import { CsvButton } from "./csv-button.tsx";
-import { summaryParams, useAnalytics, useQuestion } from "./question.ts";
 import { StatCards } from "./stat-cards.tsx";
 import { TimeChart } from "./time-chart.tsx";
 
 export function ClicksCard() {
-  const question = useQuestion();
+  const analyticsQuery = useAnalyticsQuery();
   const { query, csvPath } = useAnalytics<ResponseBody<"getLinkAnalytics">>(
     "",
-    summaryParams(question),
+    summaryParams(analyticsQuery),
   );
   return (
     <Card title="Clicks" actions={<CsvButton path={csvPath} name="clicks" />}>

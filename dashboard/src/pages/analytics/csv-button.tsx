@@ -1,4 +1,4 @@
-/** Downloads what a card shows as CSV. */
+/** Downloads the data of a card as CSV. */
 import { Download } from "lucide-react";
 
 import { getErrorMessage } from "../../data/errors.ts";

@@ -1,11 +1,11 @@
-/** The dimensions that clicks are broken down by: what they are called, and how their values are shown and filtered. */
+/** The dimensions of breakdowns: their names, and how their values are displayed and filtered. */
 import { languageName } from "../../../../shared/contracts/language-name.ts";
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { countryName } from "../../ui/format.ts";
 import { capitalize } from "../../ui/validation.ts";
 import { type Filter, FILTER_LABELS, type FilterName, only } from "./filters.ts";
 
-/** A filter's name; or `link`, which is none. */
+/** A filter's name; or `link`, which is not a filter. */
 export type Dimension = Exclude<FilterName, "class"> | "link";
 
 export const dimensionLabel = (dimension: Dimension): string =>
@@ -27,10 +27,10 @@ const CLASSES: Readonly<Record<string, string>> = {
   prefetch: "prefetches",
 };
 
-/** Dimensions whose values are names of hosts. */
+/** Dimensions whose values are host names. */
 const HOSTS: ReadonlySet<FilterName | "link"> = new Set(["referrer", "host", "domain"]);
 
-/** Returns the text that a value is shown as. */
+/** Returns the displayed text of a value. */
 export function describeValue(name: FilterName | "link", value: string): string {
   if (name === "class") return CLASSES[value] ?? value;
   if (value === "") return name.startsWith("utm_") || name === "referrer_path" ? "None" : "Unknown";
@@ -42,10 +42,13 @@ export function describeValue(name: FilterName | "link", value: string): string 
   return HOSTS.has(name) ? readableHost(value) : value;
 }
 
-/** The values of a row by column; those of regions and cities say what they lie in. */
+/**
+ * The values of a row by column; those of regions and cities include the enclosing country and
+ * region.
+ */
 export type Values = Readonly<Record<string, string>>;
 
-/** The filters that select the clicks of a row; none for links, which have a page of their own. */
+/** The filters that select the clicks of a row; none for links, which have their own page. */
 export const filtersOf = (values: Values): Filter[] =>
   Object.entries(values).flatMap(([name, value]) =>
     isFilterName(name) ? [only(name, value)] : [],
@@ -54,7 +57,7 @@ export const filtersOf = (values: Values): Filter[] =>
 /** Whether a name is that of a filter. */
 export const isFilterName = (name: string): name is FilterName => name in FILTER_LABELS;
 
-/** What a region or city lies in. */
+/** The enclosing region and country of a region or city. */
 export function describePlace(values: Values): string {
   const { country, region, city } = values;
   if (country === undefined || (region === undefined && city === undefined)) return "";

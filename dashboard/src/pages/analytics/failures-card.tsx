@@ -1,4 +1,4 @@
-/** Requests that led nowhere: why, of which links, for which unknown aliases, and when. */
+/** Requests that were not redirected: reasons, links, unknown aliases, and times. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 
@@ -10,10 +10,10 @@ import { formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { Table } from "../../ui/table.tsx";
+import { type AnalyticsQuery, toSearch, useAnalyticsQuery } from "./analytics-query.ts";
 import { LinkName } from "./breakdowns/link-name.tsx";
 import { SegmentedControl } from "./breakdowns/segmented-control.tsx";
 import { CsvButton } from "./csv-button.tsx";
-import { type Question, toSearch, useQuestion } from "./question.ts";
 import { toRangeQuery } from "./range.ts";
 
 type Failures = ResponseBody<"getFailures">;
@@ -31,8 +31,8 @@ const TABS = { reasons: "Reasons", links: "Links", aliases: "Unknown aliases", d
 
 type Tab = keyof typeof TABS;
 
-/** What the page is about, as far as it matters here. Other filters are of clicks, which these are not. */
-const toQuery = ({ range, link, subject }: Question) => ({
+/** The page's range, link and subject. The other filters apply to clicks only. */
+const toQuery = ({ range, link, subject }: AnalyticsQuery) => ({
   ...toRangeQuery(range),
   link_id: link,
   domain: subject?.name === "domain" ? subject.value : undefined,
@@ -40,15 +40,15 @@ const toQuery = ({ range, link, subject }: Question) => ({
 
 export function FailuresCard() {
   const { scope } = useAccountContext();
-  const question = useQuestion();
+  const analyticsQuery = useAnalyticsQuery();
   const [tab, setTab] = useState<Tab>("reasons");
-  const path = `${getBasePath(scope)}/v1/analytics/failures?${toSearch(toQuery(question))}`;
+  const path = `${getBasePath(scope)}/v1/analytics/failures?${toSearch(toQuery(analyticsQuery))}`;
   const query = useQuery({
     queryKey: ["failures", scope, path],
     queryFn: ({ signal }) => getJson<Failures>(path, { signal }),
   });
   const { aliases, links, ...common } = TABS;
-  const tabs = question.link === undefined ? { ...common, links, aliases } : common;
+  const tabs = analyticsQuery.link === undefined ? { ...common, links, aliases } : common;
   return (
     <Card
       title="What did not work"
@@ -68,7 +68,7 @@ export function FailuresCard() {
       <QueryBoundary query={query} label="what did not work" lines={4}>
         {(failures) => <FailureList failures={failures} tab={tab} />}
       </QueryBoundary>
-      {question.filters.length > 0 && (
+      {analyticsQuery.filters.length > 0 && (
         <p className="hint">Filters are of clicks, and do not apply to what did not work.</p>
       )}
     </Card>

@@ -2,12 +2,12 @@
 import { X } from "lucide-react";
 
 import { Button, IconButton } from "../../ui/button.tsx";
+import { useAnalyticsQuery, useFilterActions } from "./analytics-query.ts";
 import { describeValue } from "./dimensions.ts";
 import { type Filter, FILTER_LABELS } from "./filters.ts";
-import { useFilterActions, useQuestion } from "./question.ts";
 
 export function FilterBar() {
-  const { filters } = useQuestion();
+  const { filters } = useAnalyticsQuery();
   const { set } = useFilterActions();
   if (filters.length === 0) return null;
   const replace = (old: Filter, ...next: Filter[]) =>

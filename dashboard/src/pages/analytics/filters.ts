@@ -1,4 +1,7 @@
-/** Filters of analytics: which clicks are counted. They are in the URL as the API's own parameters. */
+/**
+ * Filters of analytics, which select the counted clicks. The URL contains them as the API's own
+ * parameters.
+ */
 
 /** Names of the filters, by parameter. */
 export const FILTER_LABELS = {
@@ -27,10 +30,12 @@ export type FilterName = keyof typeof FILTER_LABELS;
 
 export const FILTER_NAMES = Object.keys(FILTER_LABELS) as FilterName[];
 
-/** Counts clicks with the value, or only others. Several values of one name are alternatives. */
+/**
+ * Counts clicks with the value, or only other clicks. Several values of one name are alternatives.
+ */
 export type Filter = { name: FilterName; value: string; negated: boolean };
 
-/** The filter of clicks with a value. */
+/** The filter for clicks with a value. */
 export const only = (name: FilterName, value: string): Filter => ({ name, value, negated: false });
 
 export const isSameFilter = (a: Filter, b: Filter): boolean =>
@@ -40,7 +45,7 @@ export const isSameFilter = (a: Filter, b: Filter): boolean =>
 export const readFilters = (params: URLSearchParams): Filter[] =>
   FILTER_NAMES.flatMap((name) => params.getAll(name).map((text) => ({ name, ...parse(text) })));
 
-/** A leading `-` excludes; a backslash makes the character after it an ordinary one. */
+/** A leading `-` excludes; a backslash escapes the character after it. */
 function parse(text: string): Pick<Filter, "value" | "negated"> {
   const negated = text.startsWith("-");
   const value = negated ? text.slice(1) : text;
@@ -58,8 +63,8 @@ export function toFilterQuery(filters: readonly Filter[]): Partial<Record<Filter
 }
 
 /**
- * Adds filters. Of a name that already has one, the values become alternatives; adding those that are all there removes
- * them, so that a second click undoes the first.
+ * Adds filters. If a name already has one, the values become alternatives. If all of them are
+ * already present, removes them, so that a second click undoes the first.
  */
 export function toggleFilters(before: readonly Filter[], toggled: readonly Filter[]): Filter[] {
   const isIn = (list: readonly Filter[], filter: Filter) =>

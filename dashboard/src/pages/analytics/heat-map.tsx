@@ -5,12 +5,12 @@ import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { formatCount, formatDateTime } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
+import { useAnalytics } from "./analytics-query.ts";
 import { CsvButton } from "./csv-button.tsx";
-import { useAnalytics } from "./question.ts";
 
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const SHADES = [1, 2, 3, 4, 5];
-/** Hours with a label of their own. */
+/** Interval of the hours that have a label. */
 const LABELLED_EVERY = 6;
 
 type Times = ResponseBody<"getAccountTimes">;

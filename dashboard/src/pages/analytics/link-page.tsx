@@ -16,13 +16,13 @@ import { LinkDialog, type LinkDialogKind } from "../links/link-dialog.tsx";
 import { withReadableHost } from "../links/readable-destination.ts";
 import { StateBadges, StateMeanings } from "../links/state-badges.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
+import { toSearch, useReadAnalyticsQuery } from "./analytics-query.ts";
 import { LiveClicks } from "./live.tsx";
-import { toSearch, useReadQuestion } from "./question.ts";
 import { ShareButton } from "./shares/share-button.tsx";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {
   const { scope } = useAccountContext();
-  const question = useReadQuestion(id);
+  const analyticsQuery = useReadAnalyticsQuery(id);
   const client = getClient(scope);
   const link = useQuery({
     queryKey: ["link", scope, id],
@@ -46,7 +46,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
           actions={<LinkActions link={data} />}
         >
           <StateMeanings link={data} />
-          <AnalyticsCards question={question}>
+          <AnalyticsCards analyticsQuery={analyticsQuery}>
             <LiveClicks link={id} />
           </AnalyticsCards>
         </Page>

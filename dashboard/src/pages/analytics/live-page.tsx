@@ -1,4 +1,7 @@
-/** The clicks of the whole account as they happen: the latest, and the figures of the last half hour. */
+/**
+ * The clicks of the whole account in real time: the latest ones, and the counts of the last half
+ * hour.
+ */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
@@ -6,11 +9,15 @@ import { getBasePath, getJson } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
+import {
+  type AnalyticsQuery,
+  AnalyticsQueryContext,
+  useReadAnalyticsQuery,
+} from "./analytics-query.ts";
 import { LinkName } from "./breakdowns/link-name.tsx";
 import { ClickList } from "./click-list.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { toFilterQuery } from "./filters.ts";
-import { type Question, QuestionContext, useReadQuestion } from "./question.ts";
 import { StatCards } from "./stat-cards.tsx";
 
 const REFRESH_MS = 3_000;
@@ -18,20 +25,20 @@ const WINDOW_MS = 30 * 60_000;
 const LATEST_MAX = 30;
 
 export function LivePage() {
-  const question = useReadQuestion();
+  const analyticsQuery = useReadAnalyticsQuery();
   return (
     <Page title="Live" intro="All links of this account in the last 30 minutes.">
-      <QuestionContext value={question}>
+      <AnalyticsQueryContext value={analyticsQuery}>
         <FilterBar />
-        <Figures question={question} />
-        <Latest question={question} />
-      </QuestionContext>
+        <Totals analyticsQuery={analyticsQuery} />
+        <Latest analyticsQuery={analyticsQuery} />
+      </AnalyticsQueryContext>
     </Page>
   );
 }
 
-function Figures({ question }: { question: Question }) {
-  const query = useLive<ResponseBody<"getAccountAnalytics">>("/analytics", question, {});
+function Totals({ analyticsQuery }: { analyticsQuery: AnalyticsQuery }) {
+  const query = useLive<ResponseBody<"getAccountAnalytics">>("/analytics", analyticsQuery, {});
   return (
     <Card title="Last 30 minutes">
       <QueryBoundary query={query} label="figures" lines={2}>
@@ -43,8 +50,10 @@ function Figures({ question }: { question: Question }) {
   );
 }
 
-function Latest({ question }: { question: Question }) {
-  const query = useLive<ResponseBody<"listClicks">>("/clicks", question, { limit: LATEST_MAX });
+function Latest({ analyticsQuery }: { analyticsQuery: AnalyticsQuery }) {
+  const query = useLive<ResponseBody<"listClicks">>("/clicks", analyticsQuery, {
+    limit: LATEST_MAX,
+  });
   return (
     <Card title="Latest clicks">
       <QueryBoundary query={query} label="clicks" lines={8}>
@@ -60,8 +69,8 @@ function Latest({ question }: { question: Question }) {
   );
 }
 
-/** Asks again and again for the last half hour, while the page is visible. */
-function useLive<Data>(path: string, { filters }: Question, params: { limit?: number }) {
+/** Polls the last half hour while the page is visible. */
+function useLive<Data>(path: string, { filters }: AnalyticsQuery, params: { limit?: number }) {
   const { scope } = useAccountContext();
   return useQuery({
     queryKey: ["live", scope, path, filters],

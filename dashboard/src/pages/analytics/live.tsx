@@ -5,9 +5,9 @@ import { getBasePath } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
+import { toSearch, useAnalyticsQuery } from "./analytics-query.ts";
 import { type Click, ClickList } from "./click-list.tsx";
 import { toFilterQuery } from "./filters.ts";
-import { toSearch, useQuestion } from "./question.ts";
 
 type LiveState = {
   state: "connecting" | "open" | "lost";
@@ -37,7 +37,7 @@ export function LiveClicks({ link }: { link: string }) {
 function useLiveClicks(link: string): LiveState {
   const { scope } = useAccountContext();
   const [live, setLive] = useState<LiveState>({ state: "connecting", clicks: 0, latest: [] });
-  const { filters } = useQuestion();
+  const { filters } = useAnalyticsQuery();
   const url = `${getBasePath(scope)}/v1/analytics/${link}/stream?${toSearch(toFilterQuery(filters))}`;
   useEffect(() => {
     const source = new EventSource(url);

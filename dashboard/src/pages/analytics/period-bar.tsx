@@ -1,12 +1,12 @@
-/** Selects the period and the time zone of a view, and what it is compared with. */
+/** Selects the period, the time zone and the comparison of a view. */
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 
 import { PERIODS } from "../../../../shared/contracts/periods.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { useSearchState } from "../../ui/search-state.ts";
+import { COMPARISONS, useAnalyticsQuery } from "./analytics-query.ts";
 import { CALENDAR_NAMES, isCalendarPeriod } from "./calendar.ts";
-import { COMPARISONS, useQuestion } from "./question.ts";
 import { PERIOD_NAMES, type Range } from "./range.ts";
 
 export function PeriodBar({
@@ -17,7 +17,7 @@ export function PeriodBar({
   /** Shown beside the period. */
   children?: ReactNode;
 }) {
-  const { range, compare } = useQuestion();
+  const { range, compare } = useAnalyticsQuery();
   const [, setParams] = useSearchState();
   const [opened, setOpened] = useState(false);
   const custom = opened || range.period === "custom";

@@ -12,7 +12,7 @@ export const PERIOD_NAMES: Readonly<Record<Period, string>> = {
 
 export type Range = {
   period: Period | CalendarPeriod | "custom";
-  /** Local dates such as 2026-01-31, both inclusive; of a custom range and of a period of the calendar. */
+  /** Local dates such as 2026-01-31, both inclusive, of a custom range or a calendar period. */
   start: string;
   end: string;
   timezone: string;
@@ -31,8 +31,8 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /**
- * Reads the range from the URL's query; 30 days when it has none that is valid. Periods of the calendar are those at `now`
- * (Unix milliseconds).
+ * Reads the range from the URL's query; 30 days if it contains no valid one. Calendar periods are
+ * those at `now` (Unix milliseconds).
  */
 export function readRange(params: URLSearchParams, now = Date.now()): Range {
   const start = params.get("start") ?? "";

@@ -1,4 +1,4 @@
-/** Saved views: opens one of them, saves the one that is shown, and removes others. */
+/** Saved views: opens one, saves the current view, and removes others. */
 import { Bookmark, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
@@ -12,7 +12,7 @@ import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
-import { useQuestion } from "./question.ts";
+import { useAnalyticsQuery } from "./analytics-query.ts";
 
 export function SavedViews() {
   const [open, setOpen] = useState(false);
@@ -28,7 +28,7 @@ export function SavedViews() {
 
 function ViewsDialog({ onClose }: { onClose: () => void }) {
   const { session, account } = useAccountContext();
-  const { link } = useQuestion();
+  const { link } = useAnalyticsQuery();
   const owner = { user: session.user.id, account: account.id };
   const search = useSearch();
   const [, navigate] = useLocation();
@@ -38,7 +38,7 @@ function ViewsDialog({ onClose }: { onClose: () => void }) {
 
   function openView(saved: string): void {
     const params = new URLSearchParams(saved);
-    // A single link has neither.
+    // Analytics of a single link have neither filter.
     if (link !== undefined) for (const name of ["tag", "domain"]) params.delete(name);
     // "~" makes the path absolute.
     navigate(`~${location.pathname}?${params.toString()}`);

@@ -6,7 +6,7 @@ import { describeChange, type Direction, formatCount } from "../../ui/format.ts"
 
 type Totals = ResponseBody<"getLinkAnalytics">["summary"];
 
-/** Whether more of them is good news; more bots are neither good nor bad. */
+/** Whether an increase is good news; more bots are neither good nor bad. */
 const STATS: readonly { name: keyof Totals; label: string; isNeutral?: boolean }[] = [
   { name: "total_clicks", label: "Clicks" },
   { name: "unique_clicks", label: "Unique visitors" },
@@ -21,7 +21,7 @@ export const StatCards = ({
 }: {
   totals: Totals;
   previous?: Totals | undefined;
-  /** Which of them to show; all when left out. */
+  /** The statistics to show; all by default. */
   names?: readonly (keyof Totals)[];
 }) => (
   <dl className="stats">
@@ -39,7 +39,7 @@ export const StatCards = ({
   </dl>
 );
 
-/** Whether a change is shown as good news (up), as bad news (down), or as neither. */
+/** Whether a change is displayed as good news (up), as bad news (down), or as neither. */
 export const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
   isNeutral || direction === "none" ? "neutral" : direction;
 

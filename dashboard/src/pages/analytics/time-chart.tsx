@@ -17,7 +17,7 @@ const TICKS = 4;
 
 type Series = {
   points: readonly Point[];
-  /** The points of the period compared with, of which the first is compared with the first. */
+  /** The points of the comparison period, matched to the current ones by index. */
   earlier: readonly Point[] | undefined;
 };
 
@@ -106,7 +106,7 @@ function Chart({ points, earlier = [] }: Partial<Series> & Pick<Series, "points"
     setSelected(findNearest(left - MARGIN.left, x.step(), points.length));
   }
 
-  /** Shows only the day that is selected; hours have no page of their own. */
+  /** Selects the chosen day as the range; hours have no range of their own. */
   function openSelected(): void {
     const date = selected === undefined ? undefined : points[selected]?.date;
     if (date === undefined || date.includes("T") || points.length === 1) return;

@@ -1,4 +1,4 @@
-/** Changes what a domain answers beside its links. */
+/** Changes a domain's responses where it has no link. */
 import { useState } from "react";
 
 import { type Domain, ShorthopError } from "../../../../clients/typescript/src/index.ts";
@@ -61,8 +61,8 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
       onSuccess: onClose,
     },
   );
-  const refused = refusalOf(save.error);
-  const errors: DomainErrors = { ...(tried && "errors" in read ? read.errors : {}), ...refused };
+  const apiErrors = fieldErrorsOf(save.error);
+  const errors: DomainErrors = { ...(tried && "errors" in read ? read.errors : {}), ...apiErrors };
   const change = (part: Partial<DomainValues>) => {
     save.reset();
     setValues((before) => ({ ...before, ...part }));
@@ -77,7 +77,7 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
         }}
         onCancel={onClose}
         loading={save.isPending}
-        error={refused === undefined ? save.error : null}
+        error={apiErrors === undefined ? save.error : null}
       >
         {URL_FIELDS.map((field) => (
           <TextField
@@ -103,8 +103,8 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
   );
 }
 
-/** The API's error by the field that it names; undefined when it names none. */
-function refusalOf(error: unknown): DomainErrors | undefined {
+/** The API's error by the field it names; undefined if it names none. */
+function fieldErrorsOf(error: unknown): DomainErrors | undefined {
   if (!(error instanceof ShorthopError)) return undefined;
   const field = [...URL_FIELDS, ...FILE_FIELDS].find((name) => name === error.param);
   return field === undefined ? undefined : { [field]: getErrorMessage(error) };

@@ -1,4 +1,4 @@
-/** The form of a domain's settings: its values, their validation, and the request that they make. */
+/** The form of a domain's settings: its values, their validation, and the resulting request. */
 import type { Domain } from "../../../../clients/typescript/src/index.ts";
 import {
   APP_FILE_BYTES_MAX,
@@ -32,7 +32,9 @@ const printFile = (file: unknown): string =>
 /** The messages by field. */
 export type DomainErrors = Partial<Record<keyof DomainValues, string>>;
 
-/** Returns the fields that differ from `before` as a request, or what is wrong with them by the API's rules. */
+/**
+ * Returns the fields that differ from `before` as a request, or their problems by the API's rules.
+ */
 export function readDomainValues(
   before: DomainValues,
   after: DomainValues,
@@ -63,12 +65,12 @@ export function readDomainValues(
     : { change: parsed.data };
 }
 
-/** Reads a file for apps; null for none. */
+/** Reads an app association file; null for none. */
 function readFile(text: string): { file: unknown } | { problem: string } {
   if (text.trim() === "") return { file: null };
   try {
     const file: unknown = JSON.parse(text);
-    // As the API counts: compact, in UTF-8.
+    // Counted as the API does: compact, in UTF-8.
     const bytes = new TextEncoder().encode(JSON.stringify(file)).length;
     return bytes > APP_FILE_BYTES_MAX
       ? { problem: `At most ${formatCount(APP_FILE_BYTES_MAX)} bytes` }

@@ -1,4 +1,4 @@
-/** Selects the links that are shown, and offers what can be done with the selected ones. */
+/** Selects the links that are shown, and offers actions for the selected ones. */
 import { Archive, ArchiveRestore, CalendarClock, Download, Tags, Trash2, X } from "lucide-react";
 import { useEffect, useRef } from "react";
 
@@ -23,7 +23,7 @@ export function BulkBar(props: BulkBarProps) {
   const box = useRef<HTMLInputElement>(null);
   const all = selected.length === shown.length;
   useEffect(() => {
-    // Some but not all: HTML has no attribute for that.
+    // Some but not all: HTML has no attribute for this state.
     if (box.current !== null) box.current.indeterminate = selected.length > 0 && !all;
   }, [selected.length, all]);
   return (

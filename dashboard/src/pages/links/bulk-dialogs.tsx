@@ -1,4 +1,4 @@
-/** Dialogs of bulk actions: what they need to know, and what became of the links. */
+/** Dialogs of bulk actions: their input, and the report of their outcome. */
 import { useState } from "react";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
@@ -17,17 +17,17 @@ export type BulkDialogKind = "tags" | "expiry" | "delete";
 
 type BulkDialogProps = {
   links: readonly ListedLink[];
-  /** Reads the links again, so that a change starts from what they are now. */
+  /** Fetches the links again, so that a change starts from their current state. */
   refresh: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
   onClose: () => void;
   onReport: (report: BulkReport) => void;
 };
 
-/** Links and tags that a dialog names; it counts the others. */
+/** Maximum links and tags that a dialog names; it counts the others. */
 const NAMED_LINKS_MAX = 5;
 const NAMED_TAGS_MAX = 50;
 
-/** A report replaces the dialog when some failed. */
+/** A report replaces the dialog if some links failed. */
 const closeUnlessFailed =
   (onClose: () => void) =>
   ({ failed }: BulkOutcome): void => {
@@ -51,7 +51,7 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
     task.mutate(
       {
         links,
-        // Not to lose what somebody else has changed since they were shown.
+        // Keeps changes that other users have made since the links were shown.
         refresh,
         verb: "tagged",
         changeOf: ({ tags }) => ({ tags: changeTags(tags, { add, remove }) }),
@@ -153,7 +153,7 @@ function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
 function expiryProblem(local: string, now: number): string | undefined {
   if (local === "") return "Required";
   const at = Date.parse(toInstant(local));
-  // An invalid date is not after any other.
+  // Comparisons with an invalid date are false.
   return at > now ? undefined : "Must be in the future";
 }
 
@@ -185,7 +185,7 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
   );
 }
 
-/** What became of the links when some failed. */
+/** The outcome for each link that failed. */
 export function ReportDialog({ report, onClose }: { report: BulkReport; onClose: () => void }) {
   const { done, failed, verb } = report;
   return (

@@ -1,13 +1,15 @@
-/** Changes of several links at once. Each succeeds or fails on its own, and what became of each is reported. */
+/**
+ * Changes of several links at once. Each succeeds or fails separately, and its outcome is reported.
+ */
 import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
 
-/** What is to be done with links; without `changeOf` they are deleted. */
+/** An action on links; without `changeOf` they are deleted. */
 export type BulkTask = {
   links: readonly ListedLink[];
-  /** Reads the links again, where the change depends on what they are. */
+  /** Fetches the links again, if the change depends on their current state. */
   refresh?: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
   changeOf?: (link: ListedLink) => LinkChange;
-  /** What has become of them: `3 links archived`. */
+  /** The verb of the report: `3 links archived`. */
   verb: string;
 };
 
@@ -17,7 +19,9 @@ export type BulkOutcome = { done: ListedLink[]; failed: BulkFailure[] };
 
 type Entry = { index: number; error?: { message: string } };
 
-/** Says of each link whether it succeeded. One that the response does not mention has failed. */
+/**
+ * Returns for each link whether it succeeded. One that the response does not mention has failed.
+ */
 export function toOutcome(links: readonly ListedLink[], entries: readonly Entry[]): BulkOutcome {
   const byIndex = new Map(entries.map((entry) => [entry.index, entry]));
   const outcome: BulkOutcome = { done: [], failed: [] };
@@ -32,7 +36,7 @@ export function toOutcome(links: readonly ListedLink[], entries: readonly Entry[
   return outcome;
 }
 
-/** The values of settings that are absent while they are off. */
+/** The values of settings that are absent while off. */
 const OFF: Readonly<Record<string, unknown>> = {
   archived: false,
   disabled: false,
@@ -40,7 +44,10 @@ const OFF: Readonly<Record<string, unknown>> = {
   tags: [],
 };
 
-/** Returns the task that makes a task's changes undone, for links as they were before it; undefined for a deletion. */
+/**
+ * Returns the task that undoes a task's changes, for links as they were before it; undefined for a
+ * deletion.
+ */
 export function undoOf({ changeOf }: BulkTask, done: readonly ListedLink[]): BulkTask | undefined {
   if (changeOf === undefined) return undefined;
   return {
@@ -53,7 +60,7 @@ export function undoOf({ changeOf }: BulkTask, done: readonly ListedLink[]): Bul
   };
 }
 
-/** Returns a link's tags without some, and with others at their end. */
+/** Returns a link's tags without some, and with others appended. */
 export function changeTags(
   tags: readonly string[],
   { add, remove }: { add: readonly string[]; remove: readonly string[] },

@@ -1,11 +1,14 @@
 /** Destinations as people type and copy them. */
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 
-/** What a text begins with that could be a host: labels with dots between them, before a port, path, query or fragment. */
+/**
+ * The start of a text that could be a host: labels with dots between them, before a port, path,
+ * query or fragment.
+ */
 const HOST =
   /^(?<labels>[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63}){1,16})(?::\d{1,5})?(?:[/?#]|$)/u;
 
-/** The last label of a name, which is no number: browsers read `1.5` as an address. */
+/** The last label of a name, which is not a number: browsers parse `1.5` as an address. */
 const TOP_LEVEL = /^\p{L}[\p{L}\p{N}-]+$/u;
 
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
@@ -19,12 +22,13 @@ export function completeUrl(text: string): string {
   return isHost ? `https://${rest}` : url;
 }
 
-/** Whether a text is an http or https URL that a link can lead to. */
+/** Whether a text is an http or https URL that can be a destination. */
 export const isWebUrl = (text: string): boolean => "url" in parseWebUrl(text);
 
 /**
- * Returns the URL that a clipboard has for a new link. Only one with its scheme: other text may be anything, such as a
- * password. Short URLs on `hosts` are none: people have just copied those.
+ * Returns the URL in a clipboard for a new link. Accepts only URLs with a scheme: other text may be
+ * anything, such as a password. Ignores short URLs on `hosts`, which people have usually just
+ * copied.
  */
 export function readCopiedUrl(text: string, hosts: readonly string[]): string | undefined {
   if (!/^\s*https?:\/\//i.test(text)) return undefined;

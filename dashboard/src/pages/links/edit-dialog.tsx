@@ -1,4 +1,4 @@
-/** Creates or edits a link. Validates input while it is typed, by the API's rules. */
+/** Creates or edits a link. Validates input while the user types, by the API's rules. */
 import { useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 
@@ -21,7 +21,7 @@ export function EditDialog(props: EditDialogProps) {
   const isNew = "start" in props;
   const id = isNew ? props.start.copyOf : props.link.id;
   const readDirty = useRef<() => boolean>(null);
-  const { guard, question } = useUnsavedGuard(() => readDirty.current?.() ?? false);
+  const { guard, confirmation } = useUnsavedGuard(() => readDirty.current?.() ?? false);
   const close = () => guard(props.onClose);
   const common = { readDirty, onCancel: close };
   const current = useSavedLink(id);
@@ -55,12 +55,15 @@ export function EditDialog(props: EditDialogProps) {
           }
         </QueryBoundary>
       )}
-      {question}
+      {confirmation}
     </Dialog>
   );
 }
 
-/** Reads a link with all of its settings: a form must start from the current ones, never from cached ones. */
+/**
+ * Fetches a link with all of its settings: a form must start from the current ones, never from
+ * cached ones.
+ */
 function useSavedLink(id: string | undefined) {
   const { scope } = useAccountContext();
   return useQuery({

@@ -14,7 +14,7 @@ import { addTag, type ListQuery } from "./list-query.ts";
 
 type FilterProps = {
   query: ListQuery;
-  /** Tags of the links that are shown, to choose from. */
+  /** Tags of the displayed links, as options. */
   shownTags: readonly string[];
   onChange: (update: SearchUpdate) => void;
 };

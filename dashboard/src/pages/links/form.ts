@@ -1,4 +1,4 @@
-/** The link form: its values, their validation, and the request bodies they make. */
+/** The link form: its values, their validation, and the resulting request bodies. */
 import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
@@ -76,7 +76,7 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   utm_content: link?.utm_content ?? "",
 });
 
-/** The values of a copy of a link: they lead at once, under an alias of their own. */
+/** The values of a copy of a link: it redirects immediately, under its own alias. */
 export const copyValues = (link: FullLink, now: number): LinkValues => ({
   ...toFormValues(link),
   alias: "",
@@ -86,7 +86,7 @@ export const copyValues = (link: FullLink, now: number): LinkValues => ({
   ...(link.expires_at !== null && Date.parse(link.expires_at) <= now ? { expires_at: "" } : {}),
 });
 
-/** The rules and the split of a copy, whose ids are new. */
+/** The rules and the split of a copy, with new ids. */
 export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules" | "split"> => ({
   ...(rules === undefined
     ? {}
@@ -107,7 +107,7 @@ export const isChanged = (before: LinkValues, after: LinkValues): boolean =>
 
 const emptyToNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
-/** The card of a preview as it is typed; null while nothing is. */
+/** The preview's card as typed; null while all fields are empty. */
 function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null {
   const title = values.preview_title.trim();
   const description = emptyToNull(values.preview_description);
@@ -117,7 +117,10 @@ function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null
     : { title, description, image };
 }
 
-/** Converts all values to a request body; empty ones become null. Rules and split have a page of their own. */
+/**
+ * Converts all values to a request body; empty ones become null. Rules and split have their own
+ * page.
+ */
 export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "split"> {
   return {
     url: completeUrl(values.url),
@@ -149,7 +152,7 @@ export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "spli
   };
 }
 
-/** Returns only the changed fields. An emptied alias is left unchanged. */
+/** Returns only the changed fields. An emptied alias stays unchanged. */
 export function getChanges(before: LinkValues, after: LinkValues): LinkChange {
   const { domain: _domain, alias, ...now } = toRequestBody(after);
   const old = toRequestBody(before);
@@ -165,7 +168,7 @@ export function getChanges(before: LinkValues, after: LinkValues): LinkChange {
 
 type FieldErrors = Partial<Record<keyof LinkValues, string>>;
 
-/** The field of the form that a field of the API's, such as `preview.image`, is edited in; undefined for none. */
+/** The form field for a field of the API, such as `preview.image`; undefined for none. */
 export function fieldOf(param: string, values: LinkValues): keyof LinkValues | undefined {
   const name = param.replace(".", "_");
   return name in values ? (name as keyof LinkValues) : undefined;

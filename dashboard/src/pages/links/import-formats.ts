@@ -7,7 +7,7 @@ import { isOwnExport, readCsvRow } from "./link-csv.ts";
 
 type Field = "url" | "alias" | "title" | "tags" | "expires_at" | "password";
 
-/** The most links in one request, the most with a password, and the most bytes of them as JSON. */
+/** The maximum links of one request, the maximum with a password, and the maximum bytes as JSON. */
 export type BatchLimits = { links: number; passwords: number; bytes: number };
 
 const encoder = new TextEncoder();
@@ -69,7 +69,7 @@ const COLUMNS: Readonly<Record<Field, readonly string[]>> = {
   password: ["password"],
 };
 
-/** Columns that identify the shortener that an export is from. */
+/** Columns that identify the shortener of an export. */
 const SOURCES: readonly { name: string; columns: readonly string[] }[] = [
   { name: "Bitly", columns: ["bitlink"] },
   { name: "YOURLS", columns: ["keyword", "url"] },
@@ -87,7 +87,7 @@ export type ImportRow = {
 };
 
 export type ImportPlan = {
-  /** The shortener that the export is from, if known. */
+  /** The shortener of the export, if known. */
   source: string | undefined;
   /** The column that holds each field. */
   fieldColumns: Partial<Record<Field, string>>;
@@ -147,7 +147,7 @@ function toNewLink(
   };
 }
 
-/** Returns the alias; of a whole short URL, the last segment of its path. */
+/** Returns the alias; for a whole short URL, the last segment of its path. */
 const parseAlias = (text: string): string =>
   text.split("/").findLast((segment) => segment !== "") ?? "";
 

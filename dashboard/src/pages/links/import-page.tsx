@@ -15,7 +15,7 @@ import { type ImportPlan, type ImportRow, planImport } from "./import-formats.ts
 import { type ImportProgress, importRows, type RejectedRow } from "./import-run.ts";
 
 const FILE_BYTES_MAX = 50 * 1024 * 1024;
-/** Rejected rows that are shown; the CSV download has all. */
+/** Maximum rejected rows displayed; the CSV download has all. */
 const REJECTED_MAX = 100;
 /** Rows of the preview. */
 const PREVIEW_MAX = 5;
@@ -156,7 +156,7 @@ function Report({
   );
 }
 
-/** The time that the rest takes at the speed so far. */
+/** The estimated remaining time at the speed so far. */
 function describeRest({ startedAt, done }: ImportProgress, total: number): string {
   const seconds = Math.ceil((((Date.now() - startedAt) / done) * (total - done)) / 1_000);
   return seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;

@@ -1,10 +1,10 @@
-/** Runs an import: creates the links in bulk, and counts what was created and rejected. */
+/** Runs an import: creates the links in bulk, and counts created and rejected rows. */
 import { BULK_LINKS_MAX, BULK_PASSWORDS_MAX } from "../../../../shared/contracts/link-schemas.ts";
 import { getErrorMessage, isRateLimited } from "../../data/errors.ts";
 import { type AccountScope, getClient } from "../../data/http.ts";
 import { type ImportRow, splitIntoBatches } from "./import-formats.ts";
 
-/** The API takes bodies of 1 MiB. */
+/** The API accepts bodies of 1 MiB. */
 const BATCH_BYTES_MAX = 1_000_000;
 
 const BATCH_LIMITS = {
@@ -13,7 +13,10 @@ const BATCH_LIMITS = {
   bytes: BATCH_BYTES_MAX,
 };
 
-/** A session's limit of requests passes within a minute, and is waited for; the daily quota of links is not. */
+/**
+ * Waits for a session's request limit, which resets within a minute, but not for the daily quota of
+ * links.
+ */
 const RETRIES = { retriesMax: 5, retryDelayMaxMs: 90_000 };
 
 export type RejectedRow = { row: number; url: string; alias: string; reason: string };

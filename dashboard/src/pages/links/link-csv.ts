@@ -1,4 +1,7 @@
-/** The CSV that the dashboard exports and imports again: every setting of a link has a column of its name. */
+/**
+ * The CSV format that the dashboard exports and imports: each setting of a link has a column of the
+ * same name.
+ */
 import type { ListedLink, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { unescapeFormula } from "../../data/csv.ts";
@@ -8,7 +11,7 @@ import { describeIssue } from "../../ui/validation.ts";
 /** A row of a CSV file, by column. */
 export type CsvRow = Readonly<Record<string, string>>;
 
-/** How a value becomes the text of a cell, and the text a value again; an empty cell is a setting that is off. */
+/** Converts between a value and the text of a cell; an empty cell means that the setting is off. */
 type Cell = { write: (value: unknown) => string; read: (text: string) => unknown };
 
 const TEXT: Cell = { write: String, read: (text) => text };
@@ -26,7 +29,7 @@ const FLAG: Cell = {
 };
 const JSON_VALUE: Cell = { write: (value) => JSON.stringify(value), read: parseJson };
 
-/** Tags as people write them, but as JSON when one holds what separates them. */
+/** Tags separated by commas, or as JSON if one contains a separator. */
 const TAGS: Cell = {
   write: (value) =>
     Array.isArray(value) && value.some((tag) => /[,[\]"]/.test(String(tag)))
@@ -35,7 +38,7 @@ const TAGS: Cell = {
   read: (text) => (text.startsWith("[") ? parseJson(text) : text.split(",")),
 };
 
-/** The cell of each field that creates a link, but of its URL and its password. */
+/** The cells of all fields that create a link, except URL and password. */
 const CELLS: Readonly<Record<Exclude<keyof NewLink, "url" | "password">, Cell>> = {
   alias: TEXT,
   domain: TEXT,
@@ -62,7 +65,7 @@ const CELLS: Readonly<Record<Exclude<keyof NewLink, "url" | "password">, Cell>> 
   utm_content: TEXT,
 };
 
-/** Returns the row of a link, which must have been read with all of its settings. */
+/** Returns the row of a link, which must have been fetched with all of its settings. */
 export function toCsvRow(link: ListedLink): CsvRow {
   const settings = Object.entries(CELLS).map(([field, { write }]) => {
     const value: unknown = Reflect.get(link, field);
@@ -79,11 +82,11 @@ export function toCsvRow(link: ListedLink): CsvRow {
   };
 }
 
-/** Whether a file with these columns is an export of ours. */
+/** Whether a file with these columns was exported by the dashboard. */
 export const isOwnExport = (columns: readonly string[]): boolean =>
   ["short_url", "original_url", "alias", "domain"].every((name) => columns.includes(name));
 
-/** Reads the link of an exported row; `problem` says why it cannot be created as it was. */
+/** Reads the link of an exported row; `problem` says why it cannot be created unchanged. */
 export function readCsvRow(row: CsvRow): { link: NewLink; problem?: string } {
   const cell = (name: string): string => unescapeFormula(row[name] ?? "");
   const settings = Object.entries(CELLS).flatMap(([field, { read }]) => {
@@ -105,7 +108,7 @@ export function readCsvRow(row: CsvRow): { link: NewLink; problem?: string } {
   if (issue !== undefined) {
     return { link: named, problem: `${issue.path.join(".")}: ${issue.message}` };
   }
-  // The schema has just said so.
+  // The schema has just validated this.
   return { link: body as NewLink };
 }
 

@@ -1,4 +1,4 @@
-/** The form of a link: its fields, what it sends, and what it shows of the response. */
+/** The form of a link: its fields, the request, and the errors of the response. */
 import { useQuery } from "@tanstack/react-query";
 import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
 import { useForm, type UseFormReturn } from "react-hook-form";
@@ -27,13 +27,13 @@ import { OptionalFields } from "./option-fields.tsx";
 import { PasteButton, useCopiedUrl } from "./paste.tsx";
 
 type LinkFormProps = {
-  /** What the form starts from: a link's values, or those that a new one begins with. */
+  /** The initial values: those of a link, or the defaults of a new one. */
   initial: LinkValues;
-  /** The link that is edited; without one, the form creates. */
+  /** The edited link; without one, the form creates a link. */
   link?: FullLink;
-  /** The link that a new one is a copy of. */
+  /** The link that a new one copies. */
   original?: FullLink;
-  /** Gets a function that says whether anything has been changed. */
+  /** Receives a function that returns whether anything has been changed. */
   readDirty: RefObject<(() => boolean) | null>;
   onCancel: () => void;
   onSaved?: () => void;
@@ -42,10 +42,10 @@ type LinkFormProps = {
 
 export function LinkForm(props: LinkFormProps) {
   const { link, original, readDirty, onCancel } = props;
-  // A later rendering has new ones, but what is typed is compared with those that it began with.
+  // Later renders pass new values, but input is compared with the first ones.
   const [initial] = useState(props.initial);
   const form = useLinkForm(initial, link !== undefined);
-  /** What the form has without anybody's doing: also a URL from the clipboard. */
+  /** The values that the form has without user input, including a URL from the clipboard. */
   const untouched = useRef(initial);
   useImperativeHandle(readDirty, () => () => isChanged(untouched.current, form.getValues()));
   function fillUrl(url: string): void {
@@ -106,7 +106,7 @@ function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial:
       const decisions = original === undefined ? {} : copyDecisions(original);
       const created = links.create({ ...toRequestBody(values), ...decisions });
       const copied = copyWhenReady(created.then(({ short_url }) => short_url));
-      // At once: the list is read again meanwhile.
+      // Called immediately: the list is fetched again meanwhile.
       onCreated?.({ link: await created, copied });
     },
     {
@@ -122,14 +122,14 @@ function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial:
 
 type FieldsProps = { form: UseFormReturn<LinkValues> };
 
-/** `fillUrl` puts a URL into the form, selected, so that typing replaces it. */
+/** `fillUrl` puts a URL into the form and selects it, so that typing replaces it. */
 type MainFieldsProps = FieldsProps & { isNew: boolean; fillUrl: (url: string) => void };
 
 function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
   const { register } = form;
   const { errors } = form.formState;
   useCopiedUrl(isNew && form.getValues("url") === "", (url) => {
-    // Something may have been typed while the clipboard was read.
+    // The user may have typed something while the clipboard was read.
     if (form.getValues("url") === "") fillUrl(url);
   });
   return (
@@ -169,7 +169,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
   );
 }
 
-/** Shows the scheme that is added to a host. */
+/** Displays the scheme that is added to a host. */
 function completeField(form: UseFormReturn<LinkValues>): void {
   const typed = form.getValues("url");
   const url = completeUrl(typed);

@@ -1,4 +1,4 @@
-/** The links of a page, with what can be done with one of them, and with several. */
+/** The links of a page, with actions for one of them and for several. */
 import { lazy, Suspense, useState } from "react";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
@@ -17,7 +17,7 @@ const ReportDialog = lazy(async () => {
   return { default: ReportDialog };
 });
 
-/** The open dialog, with the links that it is about. */
+/** The open dialog, with its links. */
 type OpenDialog =
   | { kind: "link"; of: LinkDialogKind; link: ListedLink }
   | { kind: "bulk"; of: BulkDialogKind; links: readonly ListedLink[] }
@@ -28,7 +28,7 @@ type LinkListProps = {
   id: string;
   links: readonly ListedLink[];
   query: ListQuery;
-  /** Reads the links of the page again. */
+  /** Fetches the links of the page again. */
   refresh: () => Promise<readonly ListedLink[]>;
   onChange: (update: SearchUpdate) => void;
 };

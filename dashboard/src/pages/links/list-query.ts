@@ -1,11 +1,11 @@
-/** What the list of links shows, as the URL of its page and the API's query say it. */
+/** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 
 export type Sort = "created_at" | "clicks";
 export type Order = "asc" | "desc";
 
-/** How many links a page can have; the most is what one bulk request takes. */
+/** The possible numbers of links per page; the maximum is that of one bulk request. */
 export const PAGE_SIZES = [20, 50, 100] as const;
 
 const PAGE_SIZE_DEFAULT = 20;
@@ -14,7 +14,7 @@ export type ListQuery = {
   sort: Sort;
   order: Order;
   search?: string;
-  /** Links have all of them. */
+  /** Links must have all of them. */
   tags: readonly string[];
   domain?: string;
   archived?: "true" | "any";
@@ -48,19 +48,19 @@ export function readListQuery(params: URLSearchParams): ListQuery {
   };
 }
 
-/** The query as the API takes it. */
+/** The query in the API's form. */
 export const toApiQuery = ({ tags, ...query }: ListQuery): Query<"listLinks"> => ({
   ...query,
   ...(tags.length === 0 ? {} : { tag: [...tags] }),
 });
 
-/** Whether the query leaves out links beside the archived ones. */
+/** Whether the query excludes any links other than archived ones. */
 export const isFiltered = ({ search, tags, domain, archived, expired }: ListQuery): boolean =>
   tags.length > 0 || [search, domain, archived, expired].some((value) => value !== undefined);
 
 type Status = Pick<ListQuery, "archived" | "expired">;
 
-/** The states by which links can be listed. */
+/** The states that links can be filtered by. */
 export const STATUSES: readonly (Status & { value: string; label: string })[] = [
   { value: "", label: "Without archived" },
   { value: "unexpired", label: "Not expired", expired: "false" },
@@ -69,17 +69,17 @@ export const STATUSES: readonly (Status & { value: string; label: string })[] = 
   { value: "any", label: "All links", archived: "any" },
 ];
 
-/** The value of the state that a query asks for; undefined for a combination that has none. */
+/** The state that a query filters by; undefined for a combination that has none. */
 export const readStatus = ({ archived, expired }: ListQuery): string | undefined =>
   STATUSES.find((status) => status.archived === archived && status.expired === expired)?.value;
 
-/** How the URL changes when a state is chosen by its value. */
+/** The URL update for a selected state. */
 export function chooseStatus(value: string): SearchUpdate {
   const { archived, expired } = STATUSES.find((status) => status.value === value) ?? {};
   return { archived, expired };
 }
 
-/** How the URL changes when a tag is added to the filter, or removed from it. */
+/** The URL update that adds a tag to the filter, or removes it. */
 export const addTag = ({ tags }: ListQuery, tag: string): SearchUpdate => ({
   tag: [...new Set([...tags, tag.trim()])].filter(Boolean).slice(0, TAGS_MAX),
 });

@@ -6,12 +6,15 @@ import { type ListQuery, toApiQuery } from "./list-query.ts";
 /** `next` is the cursor of the next page; null at the end of the list. */
 export type LinkPage = { links: ListedLink[]; next: string | null };
 
-/** One request examines a bounded number of links, so a page of rare matches can take several. */
+/**
+ * Maximum requests per page. One request examines a bounded number of links, so a page of rare
+ * matches can take several.
+ */
 const REQUESTS_MAX = 10;
 
 /**
- * Fetches the links that follow a cursor, "" for the start. A page is short at the end of the list, and when so few links
- * match that the requests met no more.
+ * Fetches the links after a cursor, "" for the start. A page is short at the end of the list, or if
+ * matches are so rare that the requests found no more.
  */
 export async function fetchLinkPage(
   scope: AccountScope,
@@ -23,7 +26,7 @@ export async function fetchLinkPage(
   let next: string | null = after;
   for (let i = 0; i < REQUESTS_MAX && next !== null && links.length < query.limit; i++) {
     const part: ResponseBody<"listLinks"> = await getJson(`${getBasePath(scope)}/v1/links`, {
-      // With what says in which state a link is.
+      // Includes the fields that determine a link's state.
       query: {
         ...toApiQuery(query),
         include: "settings",

@@ -1,4 +1,4 @@
-/** The optional settings of the link form, in sections that open one by one. */
+/** The optional settings of the link form, in collapsible sections. */
 import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
@@ -113,7 +113,7 @@ function LimitFields({ form: { register, watch, formState }, link }: FieldsProps
   );
 }
 
-/** What is left of the limit that is saved. */
+/** Describes the remaining clicks of the saved limit. */
 const describeLimit = (link: FullLink | undefined): string =>
   link?.max_clicks === undefined || link.clicks_left === undefined
     ? "How often the link leads on: never once more."

@@ -34,7 +34,7 @@ export function LinksPage() {
     queryFn: ({ signal }) => fetchLinkPage(scope, query, pages.after, signal),
     placeholderData: keepPreviousData,
   });
-  /** Changes the list, which then starts anew. */
+  /** Changes the list, which then starts from its first page. */
   const change = (update: SearchUpdate, options?: { replace: boolean }) =>
     setParams({ ...update, after: undefined }, options);
   const shown = links.data?.links ?? [];
@@ -128,7 +128,7 @@ const ListFoot = ({ page, pages, limit, onLimit }: ListFootProps) => (
   </footer>
 );
 
-/** The number of all links when the page has them all, otherwise of those on the page. */
+/** The total number of links if the page has them all, otherwise the number on the page. */
 const describeLinks = ({ links, next }: LinkPage, after: string): string =>
   pluralize(links.length, "link") + (after === "" && next === null ? "" : " on this page");
 

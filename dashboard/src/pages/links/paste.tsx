@@ -1,4 +1,7 @@
-/** A new link's destination from the clipboard: at once where the browser allows it, otherwise by a button. */
+/**
+ * Takes a new link's destination from the clipboard: automatically if the browser allows it,
+ * otherwise by a button.
+ */
 import { useQueryClient } from "@tanstack/react-query";
 import { ClipboardPaste } from "lucide-react";
 import { useEffect, useState } from "react";
@@ -10,24 +13,26 @@ import { IconButton } from "../../ui/button.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { readCopiedUrl } from "./destination.ts";
 
-/** Returns a function that reads a destination from the clipboard; undefined when there is none. */
+/** Returns a function that reads a destination from the clipboard; undefined if there is none. */
 function useReadUrl(): () => Promise<string | undefined> {
   const { scope, session } = useAccountContext();
   const queryClient = useQueryClient();
   return async () => {
     const text = await readClipboard();
-    // Domains that are known: the clipboard is not worth a request.
+    // Uses only cached domains: the clipboard is not worth a request.
     const domains = queryClient.getQueryData<Pick<Domain, "domain">[]>(["domains", scope]) ?? [];
     const hosts = [new URL(session.short_url).host, ...domains.map(({ domain }) => domain)];
     return readCopiedUrl(text, hosts);
   };
 }
 
-/** Takes the URL from the clipboard when the form opens, if the browser allows that without asking. */
-export function useCopiedUrl(wanted: boolean, onUrl: (url: string) => void): void {
+/**
+ * Takes the URL from the clipboard when the form opens, if the browser allows that without asking.
+ */
+export function useCopiedUrl(enabled: boolean, onUrl: (url: string) => void): void {
   const readUrl = useReadUrl();
   useEffect(() => {
-    if (!wanted) return;
+    if (!enabled) return;
     void readPermission().then(async (state) => {
       const url = state === "granted" ? await readUrl() : undefined;
       if (url !== undefined) onUrl(url);
@@ -37,12 +42,12 @@ export function useCopiedUrl(wanted: boolean, onUrl: (url: string) => void): voi
   }, []);
 }
 
-/** Pastes by a click where the browser asks first; afterwards the form does it by itself. */
+/** Pastes on a click if the browser asks first; afterwards the form does it automatically. */
 export function PasteButton({ onPaste }: { onPaste: (url: string) => void }) {
   const readUrl = useReadUrl();
-  const [asks, setAsks] = useState(false);
+  const [prompts, setPrompts] = useState(false);
   useEffect(() => {
-    void readPermission().then((state) => setAsks(state === "prompt"));
+    void readPermission().then((state) => setPrompts(state === "prompt"));
   }, []);
   async function paste(): Promise<void> {
     const url = await readUrl();
@@ -50,7 +55,7 @@ export function PasteButton({ onPaste }: { onPaste: (url: string) => void }) {
     else onPaste(url);
   }
   return (
-    asks && (
+    prompts && (
       <IconButton label="Paste from the clipboard" onClick={() => void paste()}>
         <ClipboardPaste aria-hidden />
       </IconButton>

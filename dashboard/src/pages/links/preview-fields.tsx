@@ -1,4 +1,4 @@
-/** The fields of a link's preview, with the card as chats and social networks show it. */
+/** The fields of a link's preview, and its card as chats and social networks display it. */
 import { ImageIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import type { UseFormReturn } from "react-hook-form";
@@ -9,10 +9,13 @@ import { Disclosure } from "../../ui/disclosure.tsx";
 import { TextField } from "../../ui/field.tsx";
 import type { LinkValues } from "./form.ts";
 
-/** How long an image's URL stays as it is before the image is fetched: half-typed hosts are not asked for it. */
+/**
+ * How long an image's URL must stay unchanged before the image is fetched: half-typed hosts get no
+ * request.
+ */
 const SETTLED_MS = 700;
 
-/** A card has a title: whether it is there is asked again when another field changes. */
+/** A card needs a title: its presence is validated again when another field changes. */
 const NEEDS_TITLE: { deps: "preview_title" } = { deps: "preview_title" };
 
 export function PreviewFields({
@@ -94,7 +97,7 @@ const SocialCard = ({ host, title, description, image }: SocialCardProps) => (
   </figure>
 );
 
-/** The card's image, once its URL has been left as it is for a moment. */
+/** The card's image, after its URL has stayed unchanged for a moment. */
 function CardImage({ url }: { url: string }) {
   const [state, setState] = useState<"waiting" | "shown" | "failed">("waiting");
   useEffect(() => {
@@ -108,7 +111,7 @@ function CardImage({ url }: { url: string }) {
         className="social-image"
         src={parsed.url.href}
         alt="The card’s image"
-        // Not before the section is open.
+        // Not fetched before the section is open.
         loading="lazy"
         onError={() => setState("failed")}
       />

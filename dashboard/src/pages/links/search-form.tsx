@@ -3,35 +3,38 @@ import { useEffect, useRef, useState } from "react";
 
 import { DEBOUNCE_MS } from "../../ui/debounced.ts";
 
-/** Most characters of the API's search. */
+/** Maximum characters of the API's search. */
 const SEARCH_LENGTH_MAX = 255;
 
 type SearchFormProps = {
   /** The search of the page's URL. */
   search: string;
-  /** With `replace`, the search goes on from the one before: it is one step of the browser's history. */
+  /**
+   * With `replace`, the search continues the previous one: both are one step of the browser's
+   * history.
+   */
   onSearch: (text: string, options: { replace: boolean }) => void;
 };
 
-/** Searches while one types, after a short pause, and at once with Enter. */
+/** Searches while the user types, after a short pause, and immediately on Enter. */
 export function SearchForm({ search, onSearch }: SearchFormProps) {
   const [text, setText] = useState(search);
-  /** What the URL has, or will have as soon as it is changed. */
+  /** The current or next text in the URL. */
   const sent = useRef(search);
-  const goesOn = useRef(false);
+  const isContinuation = useRef(false);
 
   function send(): void {
-    const wanted = text.trim();
-    if (wanted === sent.current) return;
-    sent.current = wanted;
-    onSearch(wanted, { replace: goesOn.current });
-    goesOn.current = true;
+    const trimmed = text.trim();
+    if (trimmed === sent.current) return;
+    sent.current = trimmed;
+    onSearch(trimmed, { replace: isContinuation.current });
+    isContinuation.current = true;
   }
   useEffect(() => {
     if (search === sent.current) return;
     // The user has gone back, or followed a link.
     sent.current = search;
-    goesOn.current = false;
+    isContinuation.current = false;
     setText(search);
   }, [search]);
   useEffect(() => {
@@ -59,7 +62,7 @@ export function SearchForm({ search, onSearch }: SearchFormProps) {
         onChange={(event) => setText(event.target.value)}
         onBlur={() => {
           send();
-          goesOn.current = false;
+          isContinuation.current = false;
         }}
       />
     </form>

@@ -1,18 +1,18 @@
-/** Which links of a list are selected: of those that are shown, never of others. */
+/** The selected links of a list; only displayed links can be selected. */
 
-/** `list` identifies what is shown: on another list nothing is selected. */
+/** `list` identifies the displayed list: on another list nothing is selected. */
 export type Selection = { list: string; ids: ReadonlySet<string> };
 
 export const NOTHING: Selection = { list: "", ids: new Set() };
 
-/** Returns the selected ones of the links that a list shows. */
+/** Returns the selected links among those displayed. */
 export const selectedOf = <Link extends { id: string }>(
   { list, ids }: Selection,
   shownList: string,
   shown: readonly Link[],
 ): Link[] => (list === shownList ? shown.filter(({ id }) => ids.has(id)) : []);
 
-/** Selects or deselects links of a list; those of another list are forgotten. */
+/** Selects or deselects links of a list; drops a selection of another list. */
 export function select(
   { list, ids }: Selection,
   shownList: string,

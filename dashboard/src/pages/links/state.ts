@@ -1,13 +1,13 @@
-/** What a link is for its visitors now, in the words of people. */
+/** Describes the current state of a link for its visitors, in plain words. */
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { formatDate, formatDateTime, pluralize } from "../../ui/format.ts";
 
 export type LinkState = {
-  /** A word or two. */
+  /** One or two words. */
   label: string;
-  /** What that means; absent where the label says it all. */
+  /** An explanation; absent where the label is enough. */
   meaning?: string;
-  /** Visitors are not led on. */
+  /** Visitors are not redirected. */
   bad?: true;
 };
 
@@ -16,7 +16,7 @@ type State = Pick<
   "status" | "archived" | "starts_at" | "expires_at" | "expired_url" | "clicks_left"
 >;
 
-/** The state by the link's status; undefined for one that simply leads on. */
+/** The state by the link's status; undefined for an active link. */
 const STATES: Readonly<
   Record<NonNullable<State["status"]>, (link: State) => LinkState | undefined>
 > = {
@@ -55,7 +55,7 @@ const STATES: Readonly<
     expires_at === null ? undefined : { label: `Until ${formatDate(expires_at)}` },
 };
 
-/** Describes the state of a link, the most important first; nothing for one that simply leads on. */
+/** Describes the state of a link, the most important first; nothing for an active link. */
 export function describeState(link: State, now = Date.now()): LinkState[] {
   const { archived, clicks_left, expires_at } = link;
   const isExpired = expires_at !== null && Date.parse(expires_at) <= now;
@@ -73,7 +73,7 @@ export function describeState(link: State, now = Date.now()): LinkState[] {
 
 type Features = Pick<ListedLink, "has_password" | "rules" | "split" | "confirm">;
 
-/** Names what else a link does for its visitors, in a word or two each. */
+/** Names the other features of a link, in one or two words each. */
 export function describeFeatures(link: Features): LinkState[] {
   const { has_password, rules = [], split, confirm } = link;
   return [

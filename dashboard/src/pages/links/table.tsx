@@ -131,7 +131,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
   );
 }
 
-/** Tags that a row shows; the others are in the tooltip of their number. */
+/** Maximum tags in a row; the tooltip of their count lists the others. */
 const TAGS_SHOWN_MAX = 3;
 
 function RowTags({ tags, onTag }: { tags: readonly string[]; onTag: (tag: string) => void }) {

@@ -10,9 +10,9 @@ import { type BulkOutcome, type BulkTask, toOutcome, undoOf } from "./bulk.ts";
 export type BulkReport = BulkOutcome & { verb: string };
 
 /**
- * Returns a mutation that does a task with several links, reads the links again, and says what became of them: as a toast
- * with an undo where there is one, or to `onReport` when some failed. A failure of the whole is a toast, unless the caller
- * shows `error`.
+ * Returns a mutation that runs a task on several links, fetches the links again, and reports the
+ * outcome: as a toast, with an undo where possible, or to `onReport` if some failed. If the whole
+ * task fails, shows a toast, unless the caller shows `error`.
  */
 export function useBulkTask(
   onReport: (report: BulkReport) => void,
@@ -24,7 +24,7 @@ export function useBulkTask(
     gcTime: 0,
     mutationFn: (task: BulkTask) => runTask(scope, task),
     async onSettled() {
-      // After a failure, too: a request may have done its work before its response was lost.
+      // Also after a failure: a request may have succeeded although its response was lost.
       await Promise.all([
         queryClient.invalidateQueries({ queryKey: ["links", scope] }),
         queryClient.invalidateQueries({ queryKey: ["link", scope] }),
@@ -37,7 +37,7 @@ export function useBulkTask(
       }
       const undo = undoOf(task, outcome.done);
       const text = `${pluralize(outcome.done.length, "link")} ${task.verb}.`;
-      // What has been undone is not undone once more.
+      // An undo is not offered for an undo.
       const offersUndo = undo !== undefined && task.verb !== undo.verb;
       toast(
         text,
@@ -52,7 +52,10 @@ export function useBulkTask(
   return mutation;
 }
 
-/** Does a task. Throws `ShorthopError` when a request fails as a whole: then nothing is known of its links. */
+/**
+ * Runs a task. Throws `ShorthopError` when a request fails as a whole: the state of its links is
+ * then unknown.
+ */
 async function runTask(
   scope: AccountScope,
   { links: before, refresh, changeOf }: BulkTask,

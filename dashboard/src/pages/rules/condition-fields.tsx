@@ -32,7 +32,7 @@ export function ConditionFields({ condition, error, onChange, onRemove }: Condit
           value={type}
           options={TYPE_OPTIONS}
           onChange={(event) =>
-            // The options are the types.
+            // The options are exactly the types.
             onChange({ ...newCondition(event.target.value as ConditionType), key })
           }
         />
@@ -104,7 +104,7 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
   );
 }
 
-/** What can be typed; of countries, the names of those that were. */
+/** The hint for the input; for countries, the names of the entered codes. */
 function hintOf({ type, values }: ConditionDraft, example = ""): string {
   if (type === "query") return "Separated by commas; empty for any.";
   const codes = values.toUpperCase().match(/\b[A-Z]{2}\b/g);

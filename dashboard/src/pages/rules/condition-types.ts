@@ -1,9 +1,9 @@
-/** The types of conditions: their names, and what their values look like. */
+/** The types of conditions: their names, and the form of their values. */
 import type { ConditionType } from "./draft.ts";
 
 type TypeInfo = {
   label: string;
-  /** The values that there are, when they are few. */
+  /** The possible values, if there are few. */
   options?: Readonly<Record<string, string>>;
   /** An example of the values, separated by commas. */
   example?: string;

@@ -1,4 +1,4 @@
-/** Rules and split while they are edited: texts as they are typed, and their conversion from and to the API. */
+/** Drafts of rules and split: the texts as typed, and their conversion from and to the API. */
 import type * as z from "zod";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
@@ -110,7 +110,7 @@ const splitValues = (text: string): string[] =>
     .map((value) => value.trim())
     .filter((value) => value !== "");
 
-/** Converts a condition to what the API takes; whether it is valid, the schema says. */
+/** Converts a condition to the API's form; the schema validates it. */
 function toCondition(draft: ConditionDraft): Record<string, unknown> {
   const { type, not, values, name, from, until, timeZone, days } = draft;
   const common = { type, ...(not ? { not } : {}) };
@@ -133,7 +133,9 @@ function toCondition(draft: ConditionDraft): Record<string, unknown> {
 
 const withId = (id: string | undefined) => (id === undefined ? {} : { id });
 
-/** Messages by the place in the draft: `rules.0.url`, `rules.0.conditions.1`, `arms.2.weight`, `until`. */
+/**
+ * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `arms.2.weight`, `until`.
+ */
 export type DraftErrors = Readonly<Record<string, string>>;
 
 /** The fields of a PATCH. */
@@ -142,7 +144,7 @@ export type RulesChange = {
   split: z.output<typeof splitField> | null;
 };
 
-/** Returns the request body that a draft makes, or what is wrong with it by the API's rules. */
+/** Returns the request body of a draft, or its problems by the API's rules. */
 export function readDraft({
   rules,
   arms,
@@ -190,7 +192,7 @@ export function readDraft({
   return { change: { rules: parsedRules.data, split: parsedSplit.data } };
 }
 
-/** Returns the list with an entry moved to another place. */
+/** Returns the list with an entry moved to another position. */
 export function moveEntry<Entry>(list: readonly Entry[], from: number, to: number): Entry[] {
   const moved = [...list];
   moved.splice(to, 0, ...moved.splice(from, 1));

@@ -1,4 +1,4 @@
-/** The head of a rule: its place, which dragging and buttons change, and its figures. */
+/** The head of a rule: its position, which dragging and buttons change, and its click counts. */
 import { ArrowDown, ArrowUp, GripVertical, Trash2 } from "lucide-react";
 import type { DragEvent, MouseEvent, ReactNode } from "react";
 
@@ -6,22 +6,22 @@ import { useCanWrite } from "../../data/session.ts";
 import { IconButton } from "../../ui/button.tsx";
 
 type RuleHeadProps = {
-  /** Its place, from 1. */
+  /** Its position, from 1. */
   number: number;
   isLast: boolean;
-  figures: ReactNode;
+  counts: ReactNode;
   onDragStart: () => void;
   onDragEnd: () => void;
-  /** By how many places: -1 or 1. */
+  /** The number of positions to move by: -1 or 1. */
   onMove: (by: number) => void;
   onRemove: () => void;
 };
 
 export function RuleHead(props: RuleHeadProps) {
-  const { number, isLast, figures, onDragStart, onDragEnd, onMove, onRemove } = props;
+  const { number, isLast, counts, onDragStart, onDragEnd, onMove, onRemove } = props;
   const canWrite = useCanWrite();
   function startDrag({ dataTransfer }: DragEvent): void {
-    // Firefox drags nothing without data.
+    // Firefox does not start a drag without data.
     dataTransfer.setData("text/plain", `Rule ${number}`);
     dataTransfer.effectAllowed = "move";
     onDragStart();
@@ -46,7 +46,7 @@ export function RuleHead(props: RuleHeadProps) {
         <GripVertical aria-hidden />
         <strong>Rule {number}</strong>
       </span>
-      {figures}
+      {counts}
       <span>
         <IconButton
           label={`Move rule ${number} up`}

@@ -7,20 +7,20 @@ import { TextField } from "../../ui/field.tsx";
 import { ConditionFields } from "./condition-fields.tsx";
 import { type DraftErrors, moveEntry, newCondition, newRule, type RuleDraft } from "./draft.ts";
 import { RuleHead } from "./rule-head.tsx";
-import { type FindFigures, TargetFigures } from "./target-figures.tsx";
+import { type FindTargetCounts, TargetCounts } from "./target-counts.tsx";
 
 type RuleListProps = {
   rules: readonly RuleDraft[];
   errors: DraftErrors;
-  figuresOf: FindFigures;
+  countsOf: FindTargetCounts;
   onChange: (rules: readonly RuleDraft[]) => void;
 };
 
-/** Most rules of a link, and conditions of a rule. */
+/** Maximum rules of a link, and maximum conditions of a rule. */
 const RULES_MAX = 20;
 const CONDITIONS_MAX = 10;
 
-export function RuleList({ rules, errors, figuresOf, onChange }: RuleListProps) {
+export function RuleList({ rules, errors, countsOf, onChange }: RuleListProps) {
   const [dragged, setDragged] = useState<number>();
   const [announcement, setAnnouncement] = useState("");
   function move(from: number, to: number): void {
@@ -49,7 +49,7 @@ export function RuleList({ rules, errors, figuresOf, onChange }: RuleListProps) 
             <RuleHead
               number={i + 1}
               isLast={i === rules.length - 1}
-              figures={<TargetFigures figures={figuresOf("rule", rule.id)} />}
+              counts={<TargetCounts counts={countsOf("rule", rule.id)} />}
               onDragStart={() => setDragged(i)}
               onDragEnd={() => setDragged(undefined)}
               onMove={(by) => move(i, i + by)}

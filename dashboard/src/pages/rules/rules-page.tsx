@@ -1,4 +1,4 @@
-/** The rules and the split of a link, edited together, with a trial of what is saved. */
+/** The rules and the split of a link, edited together, with a test of the saved ones. */
 import { useQuery } from "@tanstack/react-query";
 import { ChartSpline } from "lucide-react";
 import { useState } from "react";
@@ -17,14 +17,14 @@ import { useUnsavedGuard } from "../../ui/unsaved-guard.tsx";
 import { type Draft, readDraft, type RulesChange, toDraft } from "./draft.ts";
 import { RuleList } from "./rule-list.tsx";
 import { SplitEditor } from "./split-editor.tsx";
-import { findFigures } from "./target-figures.tsx";
+import { findTargetCounts } from "./target-counts.tsx";
 import { TryAs } from "./try-as.tsx";
 
 export function RulesPage({ id }: { id: string }) {
   const { scope } = useAccountContext();
   const link = useQuery({
     queryKey: ["link", scope, id],
-    // The editor must start from what is saved, and keep what is typed.
+    // The editor must start from the saved state, and keep the user's input.
     staleTime: 0,
     refetchOnReconnect: false,
     queryFn: ({ signal }) => getClient(scope).links.get(id, { signal }),
@@ -60,7 +60,7 @@ function RulesEditor({ link }: { link: FullLink }) {
     queryKey: ["targets", scope, link.id],
     queryFn: ({ signal }) => getClient(scope).analytics.targets(link.id, {}, { signal }),
   });
-  const figuresOf = findFigures(targets.data?.data ?? []);
+  const countsOf = findTargetCounts(targets.data?.data ?? []);
   const save = useApiMutation(
     (body: RulesChange) =>
       getJson<FullLink>(`${getBasePath(scope)}/v1/links/${link.id}`, { method: "PATCH", body }),
@@ -73,7 +73,7 @@ function RulesEditor({ link }: { link: FullLink }) {
       onSuccess: (saved) => restart(toDraft(saved)),
     },
   );
-  /** Starts anew from what is saved. */
+  /** Restarts from the saved state. */
   const restart = (saved: Draft) => {
     setInitial(saved);
     setDraft(saved);
@@ -81,7 +81,7 @@ function RulesEditor({ link }: { link: FullLink }) {
   };
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
   const dirty = draft !== initial;
-  const { question } = useUnsavedGuard(() => canWrite && dirty);
+  const { confirmation } = useUnsavedGuard(() => canWrite && dirty);
   return (
     <div className="rules-page">
       {/* A disabled fieldset disables all of its fields. */}
@@ -91,7 +91,7 @@ function RulesEditor({ link }: { link: FullLink }) {
           <RuleList
             rules={draft.rules}
             errors={errors}
-            figuresOf={figuresOf}
+            countsOf={countsOf}
             onChange={(rules) => change({ rules })}
           />
         </Card>
@@ -100,7 +100,7 @@ function RulesEditor({ link }: { link: FullLink }) {
             draft={draft}
             destination={link.original_url}
             errors={errors}
-            figuresOf={figuresOf}
+            countsOf={countsOf}
             onChange={change}
           />
         </Card>
@@ -121,7 +121,7 @@ function RulesEditor({ link }: { link: FullLink }) {
         )}
       </fieldset>
       <TryAs link={link.id} version={link.updated_at} dirty={dirty} />
-      {question}
+      {confirmation}
     </div>
   );
 }

@@ -1,27 +1,27 @@
-/** The split of the visitors whom no rule matches: a bar of the shares, and the arms. */
+/** The split of the visitors that no rule matches: a bar of the shares, and the arms. */
 import { Plus, Trash2 } from "lucide-react";
 
 import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Alert } from "../../ui/states.tsx";
 import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
-import { type FindFigures, TargetFigures } from "./target-figures.tsx";
+import { type FindTargetCounts, TargetCounts } from "./target-counts.tsx";
 
-/** Most arms of a split. */
+/** Maximum arms of a split. */
 const ARMS_MAX = 10;
 /** Shades of the bar, which repeat. */
 const COLOURS = 5;
 
 type SplitEditorProps = {
   draft: Pick<Draft, "arms" | "until">;
-  /** The link's own destination, which gets the rest. */
+  /** The link's own destination, which gets the remaining share. */
   destination: string;
   errors: DraftErrors;
-  figuresOf: FindFigures;
+  countsOf: FindTargetCounts;
   onChange: (change: Partial<Draft>) => void;
 };
 
-export function SplitEditor({ draft, destination, errors, figuresOf, onChange }: SplitEditorProps) {
+export function SplitEditor({ draft, destination, errors, countsOf, onChange }: SplitEditorProps) {
   const { arms, until } = draft;
   const rest = 100 - arms.reduce((sum, { weight }) => sum + toWeight(weight), 0);
   const replace = (arm: ArmDraft, ...next: ArmDraft[]) =>
@@ -36,7 +36,7 @@ export function SplitEditor({ draft, destination, errors, figuresOf, onChange }:
           <span className="destination" title={destination}>
             {destination}
           </span>
-          <TargetFigures figures={figuresOf("default", undefined)} />
+          <TargetCounts counts={countsOf("default", undefined)} />
         </li>
         {arms.map((arm, i) => (
           <li key={arm.key}>
@@ -62,7 +62,7 @@ export function SplitEditor({ draft, destination, errors, figuresOf, onChange }:
                 <Trash2 aria-hidden />
               </IconButton>
             </div>
-            <TargetFigures figures={figuresOf("arm", arm.id)} />
+            <TargetCounts counts={countsOf("arm", arm.id)} />
           </li>
         ))}
       </ul>
@@ -87,7 +87,7 @@ export function SplitEditor({ draft, destination, errors, figuresOf, onChange }:
   );
 }
 
-/** What is typed may be no number yet. */
+/** The typed text may not be a number yet. */
 const toWeight = (text: string): number =>
   Math.max(0, Math.min(100, Math.floor(Number(text)) || 0));
 

@@ -1,4 +1,7 @@
-/** Tries a link as a visitor of a kind: where it leads, and why, by the API's explanation. */
+/**
+ * Tests a link as a certain kind of visitor: shows where it redirects, and why, using the API's
+ * explanation.
+ */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import codes from "i18n-iso-countries/codes.json";
 import { Check, X } from "lucide-react";
@@ -66,7 +69,7 @@ function VisitorFields({
   onChange: (visitor: Visitor) => void;
 }) {
   const device = Object.keys(DEVICES).find((name) => DEVICES[name] === visitor.user_agent);
-  /** Sets a field, or leaves it out of the request. */
+  /** Sets a field, or removes it from the request. */
   const set = (name: keyof Visitor, value: string) => {
     const { [name]: _old, ...others } = visitor;
     onChange(value === "" ? others : { ...others, [name]: value });

@@ -20,7 +20,7 @@ import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { ACTIONS, Table } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
-/** The open dialog, with the key that it is about. */
+/** The open dialog, with its key. */
 type OpenDialog = { kind: "create" } | { kind: "revoke" | "rotate"; key: ApiKey };
 
 export function KeysPage() {

@@ -90,7 +90,10 @@ export function MembersPage() {
   );
 }
 
-/** Queries to refetch when members change; the session too, since the change may affect the current user. */
+/**
+ * Queries to refetch when members change. Includes the session, because the change may affect the
+ * current user.
+ */
 const useMemberQueries = () => [["members", useAccountContext().account.id], SESSION_KEY];
 
 function RoleSelect({ member }: { member: Member }) {

@@ -1,4 +1,7 @@
-/** All values of a dimension with clicks and visitors: searched, broken down by a second one, and saved as CSV. */
+/**
+ * All values of a dimension with clicks and visitors: searchable, with a second dimension, and
+ * saved as CSV.
+ */
 import { Download } from "lucide-react";
 import { useState } from "react";
 
@@ -12,7 +15,7 @@ import { describePlace, describeValue, type Dimension, dimensionLabel } from "..
 import { type CountedValues, useAllValues } from "./all-values.ts";
 import { ValueName } from "./value-list.tsx";
 
-/** Dimensions that can be combined with another one; of a place, only what it lies in is. */
+/** Dimensions that can be the second one; for a location, only its enclosing ones are useful. */
 const SECOND: readonly Dimension[] = [
   "country",
   "device",
@@ -25,7 +28,7 @@ const SECOND: readonly Dimension[] = [
   "utm_campaign",
 ];
 
-/** Dimensions that the API breaks down on their own only. */
+/** Dimensions that the API cannot combine with another one. */
 const ALONE: ReadonlySet<Dimension> = new Set(["tag", "domain"]);
 
 export function AllValuesDialog({
@@ -128,7 +131,10 @@ function ValueTable({
   );
 }
 
-/** The columns of a row that belong to a dimension: of a region and a city, also what they lie in. */
+/**
+ * The columns of a row that belong to a dimension, including a region's or city's country and
+ * region.
+ */
 function valuesOf(values: CountedValues["values"], dimension: Dimension): CountedValues["values"] {
   const outer = { region: ["country"], city: ["country", "region"] };
   const names: readonly string[] =
@@ -136,15 +142,15 @@ function valuesOf(values: CountedValues["values"], dimension: Dimension): Counte
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
 }
 
-/** Whether the text is in a value, as it is shown or as it is stored. */
+/** Whether a value contains the text, as displayed or as stored. */
 function matches({ values, link }: CountedValues, text: string): boolean {
-  const wanted = text.trim().toLowerCase();
+  const searchText = text.trim().toLowerCase();
   const shown = Object.entries(values).map(([name, value]) =>
     describeValue(name as Dimension, value),
   );
   const names = [link?.short_url ?? "", link?.title ?? ""];
   return [...shown, ...Object.values(values), describePlace(values), ...names].some((candidate) =>
-    candidate.toLowerCase().includes(wanted),
+    candidate.toLowerCase().includes(searchText),
   );
 }
 

@@ -4,8 +4,8 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import { getJson } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
+import { toQuery, toSearch, useAnalyticsQuery } from "../analytics-query.ts";
 import type { Dimension } from "../dimensions.ts";
-import { toQuery, toSearch, useQuestion } from "../question.ts";
 
 type Page = ResponseBody<"getAccountBreakdown">;
 
@@ -14,20 +14,20 @@ export type CountedValues = Page["data"][number];
 /** Values of one request, the API's maximum. */
 const PAGE_SIZE = 100;
 
-/** The values with the most clicks first. */
+/** Queries the values, those with the most clicks first. */
 export function useAllValues(dimensions: readonly Dimension[]) {
   const { scope } = useAccountContext();
-  const question = useQuestion();
+  const analyticsQuery = useAnalyticsQuery();
   const search = toSearch({
-    ...toQuery(question),
+    ...toQuery(analyticsQuery),
     by: dimensions.join(","),
     limit: `${PAGE_SIZE}`,
   });
   return useInfiniteQuery({
-    queryKey: ["analytics", scope, question.path, "all values", search],
+    queryKey: ["analytics", scope, analyticsQuery.path, "all values", search],
     initialPageParam: "",
     queryFn: ({ pageParam, signal }) =>
-      getJson<Page>(`${question.path}/breakdown?${search}`, {
+      getJson<Page>(`${analyticsQuery.path}/breakdown?${search}`, {
         query: pageParam === "" ? {} : { starting_after: pageParam },
         signal,
       }),

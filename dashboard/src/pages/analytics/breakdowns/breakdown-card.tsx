@@ -1,4 +1,7 @@
-/** A card of related dimensions: one at a time, its first values, all of them in a dialog, and CSV. */
+/**
+ * A card of related dimensions. Shows the top values of one at a time, with all of them in a
+ * dialog, and CSV.
+ */
 import { List } from "lucide-react";
 import { type ReactNode, useState } from "react";
 
@@ -16,7 +19,7 @@ type BreakdownCardProps = {
   title: string;
   /** The dimensions by name, with the labels of their lists. */
   tabs: Partial<Record<Dimension, string>>;
-  /** What is shown first, instead of the first of the tabs. */
+  /** The dimension shown first, instead of the first tab. */
   initial?: Dimension | undefined;
   className?: string;
   /** Shown beside the list. */

@@ -2,8 +2,8 @@
 import { lazy, Suspense } from "react";
 
 import { Loading } from "../../../ui/states.tsx";
+import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
 import { only } from "../filters.ts";
-import { useFilterActions, useQuestion } from "../question.ts";
 import { BreakdownCard } from "./breakdown-card.tsx";
 import { useTopValues } from "./top-values.ts";
 
@@ -14,9 +14,11 @@ const WorldMap = lazy(async () => {
 
 const COUNTRIES_MAX = 100;
 
-/** A map and the list of places; once countries are chosen, of what is in them. */
+/**
+ * A map and the list of locations; after countries are selected, of the regions and cities in them.
+ */
 export function Places() {
-  const { filters } = useQuestion();
+  const { filters } = useAnalyticsQuery();
   const has = (name: string) => filters.some((filter) => filter.name === name && !filter.negated);
   const initial = has("region") ? "city" : has("country") ? "region" : "country";
   return (
@@ -72,9 +74,11 @@ export const Campaigns = () => (
 
 const OF_ACCOUNT = { link: "Links", tag: "Tags", domain: "Domains" };
 
-/** What of the account is clicked; without the dimension that the page is about. */
+/**
+ * The account's most clicked links, tags and domains, without the dimension that the page is about.
+ */
 export function TopLinks() {
-  const { subject } = useQuestion();
+  const { subject } = useAnalyticsQuery();
   const shown = Object.entries(OF_ACCOUNT).filter(([name]) => name !== subject?.name);
   return <BreakdownCard title="Top links" tabs={Object.fromEntries(shown)} />;
 }

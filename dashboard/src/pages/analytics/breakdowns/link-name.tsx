@@ -1,16 +1,16 @@
-/** The short URL of a link by its id, leading to the link's analytics in the same view. */
+/** The short URL of a link by its id. It opens the link's analytics in the same view. */
 import { useQuery } from "@tanstack/react-query";
 import { Link as PageLink } from "wouter";
 
 import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
-import { useViewSearch } from "../question.ts";
+import { useViewSearch } from "../analytics-query.ts";
 
 /** The short URL and title of a link; null when it is deleted. */
 type Name = { short_url: string | null; title: string | null };
 
-/** Asks for the name unless it is given. */
+/** Queries the name unless it is passed. */
 export function LinkName({ id, name }: { id: string; name?: Name | undefined }) {
   const { scope } = useAccountContext();
   const search = useViewSearch();

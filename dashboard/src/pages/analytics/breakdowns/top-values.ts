@@ -1,24 +1,24 @@
-/** The values with the most clicks of a dimension, from whichever endpoint answers fastest. */
+/** The values with the most clicks of a dimension, from the endpoint that responds fastest. */
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
-import type { Dimension, Values } from "../dimensions.ts";
 import {
-  type Question,
+  type AnalyticsQuery,
   summaryParams,
   toQuery,
   toSearch,
   useAnalytics,
-  useQuestion,
-} from "../question.ts";
+  useAnalyticsQuery,
+} from "../analytics-query.ts";
+import type { Dimension, Values } from "../dimensions.ts";
 import type { CountedValues } from "./all-values.ts";
 
-/** Values shown on a card. */
+/** Maximum values shown on a card. */
 const SHOWN_MAX = 10;
 
 export type ValueRow = {
   values: Values;
   /** Shown instead of the value. */
   name?: string;
-  /** What a link is called. */
+  /** The link's name. */
   link?: CountedValues["link"];
   clicks: number;
   percentage: number;
@@ -36,14 +36,14 @@ type Body =
 
 /** Returns the first rows of a dimension, and the path of the same rows as CSV. */
 export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
-  const question = useQuestion();
-  const { subpath, params } = requestOf(dimension, limit, question);
+  const analyticsQuery = useAnalyticsQuery();
+  const { subpath, params } = requestOf(dimension, limit, analyticsQuery);
   const { query, csvPath } = useAnalytics<Body>(subpath, params);
   const { data, error, refetch } = query;
   return {
     csvPath:
       dimension === "link"
-        ? `${question.path}/breakdown?${toSearch({ ...toQuery(question), by: "link" })}`
+        ? `${analyticsQuery.path}/breakdown?${toSearch({ ...toQuery(analyticsQuery), by: "link" })}`
         : csvPath,
     query: {
       data: data === undefined ? undefined : readRows(dimension, data).slice(0, limit),
@@ -53,17 +53,17 @@ export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
   };
 }
 
-/** Places, devices, referrers and links are in responses that rollups answer. */
+/** Rollups provide the responses for locations, devices, referrers and links. */
 function requestOf(
   dimension: Dimension,
   count: number,
-  question: Question,
+  analyticsQuery: AnalyticsQuery,
 ): { subpath: string; params: Record<string, string> } {
   const limit = String(count);
   switch (dimension) {
     case "link":
       // The same request as that of the clicks over time.
-      return { subpath: "", params: summaryParams(question) };
+      return { subpath: "", params: summaryParams(analyticsQuery) };
     case "country":
     case "region":
     case "city":

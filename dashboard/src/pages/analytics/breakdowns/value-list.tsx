@@ -1,8 +1,8 @@
 /** A list of values with clicks and share. A click on a value filters the whole page by it. */
 import { formatCount, formatPercent } from "../../../ui/format.ts";
+import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
 import { describePlace, describeValue, type Dimension, filtersOf } from "../dimensions.ts";
 import { isSameFilter } from "../filters.ts";
-import { useFilterActions, useQuestion } from "../question.ts";
 import { LinkName } from "./link-name.tsx";
 import type { ValueRow } from "./top-values.ts";
 
@@ -40,7 +40,9 @@ export function ValueList({
   );
 }
 
-/** The name of a row's value, as a button that filters by it; of a link, a link to its page. */
+/**
+ * The name of a row's value, as a button that filters by it. For a link, opens its page instead.
+ */
 export function ValueName({
   row: { values, name, link: linkName },
   dimension,
@@ -48,7 +50,7 @@ export function ValueName({
   row: Pick<ValueRow, "values" | "name" | "link">;
   dimension: Dimension;
 }) {
-  const { filters, subject } = useQuestion();
+  const { filters, subject } = useAnalyticsQuery();
   const { toggle } = useFilterActions();
   const { link } = values;
   if (link !== undefined) return <LinkName id={link} name={linkName} />;

@@ -11,7 +11,10 @@ import { countryName, formatCount } from "../../../ui/format.ts";
 
 const WIDTH = 800;
 const HEIGHT = 390;
-/** Each has as many countries as the others, so that one with most of the clicks does not fade the rest. */
+/**
+ * Each shade has as many countries as the others, so that one with most of the clicks does not fade
+ * the rest.
+ */
 const SHADES = [1, 2, 3, 4, 5];
 
 /** Alpha-2 codes by numeric code (ISO 3166-1); the map has numeric ones. */
@@ -78,7 +81,7 @@ export function WorldMap({
   );
 }
 
-/** The number of clicks from which on each shade is used. */
+/** The minimum number of clicks for each shade. */
 const Scale = ({ limits }: { limits: readonly number[] }) => (
   <ul className="map-scale" aria-label="Clicks by shade">
     {SHADES.map((shade) => (

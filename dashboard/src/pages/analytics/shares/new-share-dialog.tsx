@@ -1,4 +1,4 @@
-/** The form of a new share: what it shows, and to whom. */
+/** The form of a new share: its content and its access. */
 import { useForm } from "react-hook-form";
 
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
@@ -20,7 +20,7 @@ import { readRange } from "../range.ts";
 
 export type NewShare = ResponseBody<"createShare">;
 
-/** What a share can break clicks down by: columns of clicks. */
+/** The dimensions that a share can show: columns of clicks. */
 const BREAKDOWNS = (Object.keys(FILTER_LABELS) as FilterName[]).filter(
   (name) => name !== "tag" && name !== "domain" && name !== "class",
 );
@@ -37,9 +37,9 @@ type Values = {
 
 const splitOrigins = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
 
-/** A field that may be left empty is judged once it has text. */
-const optional = (judge: (text: string) => true | string) => (text: string) =>
-  text === "" || judge(text);
+/** An optional field is validated only if it has text. */
+const optional = (validate: (text: string) => true | string) => (text: string) =>
+  text === "" || validate(text);
 
 export function NewShareDialog({
   link,
@@ -140,4 +140,4 @@ export function NewShareDialog({
   );
 }
 
-const isProblem = (judged: true | string): judged is string => judged !== true;
+const isProblem = (result: true | string): result is string => result !== true;

@@ -1,4 +1,4 @@
-/** Opens the dialog in which statistics are shared with people without an account. */
+/** Opens the dialog that shares statistics with people without an account. */
 import { Share2 } from "lucide-react";
 import { useState } from "react";
 
@@ -7,7 +7,7 @@ import { type NewShare, NewShareDialog } from "./new-share-dialog.tsx";
 import { ShareListDialog } from "./share-list-dialog.tsx";
 import { ShareUrlDialog } from "./share-url-dialog.tsx";
 
-/** What the dialog shows: the shares, a form for another one, or the URL of a new one. */
+/** The dialog's content: the shares, a form for a new one, or the URL of a new one. */
 type View = { kind: "list" } | { kind: "new" } | { kind: "url"; share: NewShare };
 
 /** Shares the statistics of a link, or of all links when `link` is null. */

@@ -1,4 +1,7 @@
-/** The shares of a link or of the account: who has a share's URL can read its statistics until it is revoked. */
+/**
+ * The shares of a link or of the account. Anyone with a share's URL can read its statistics until
+ * it is revoked.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";

@@ -2,7 +2,7 @@
 import { Secret, SecretDialog } from "../../../ui/secret-dialog.tsx";
 import type { NewShare } from "./new-share-dialog.tsx";
 
-/** Tall enough for the sums, the chart and two breakdowns. */
+/** Tall enough for the totals, the chart and two breakdowns. */
 const FRAME_HEIGHT = 800;
 
 export const ShareUrlDialog = ({ share, onClose }: { share: NewShare; onClose: () => void }) => {

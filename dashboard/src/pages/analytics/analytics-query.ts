@@ -1,4 +1,7 @@
-/** What an analytics page asks: its period, filters and comparison, read from the URL and shared by all of its cards. */
+/**
+ * The query of an analytics page: its period, filters and comparison, read from the URL and shared
+ * by all of its cards.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
@@ -8,7 +11,7 @@ import { useSearchState } from "../../ui/search-state.ts";
 import { type Filter, FILTER_NAMES, readFilters, toFilterQuery, toggleFilters } from "./filters.ts";
 import { type Range, readRange, toRangeQuery } from "./range.ts";
 
-/** What the figures are compared with. */
+/** The options for the comparison. */
 export const COMPARISONS = {
   previous: "Previous period",
   year: "Year before",
@@ -17,7 +20,7 @@ export const COMPARISONS = {
 
 type Comparison = keyof typeof COMPARISONS;
 
-export type Question = {
+export type AnalyticsQuery = {
   /** Path of the analytics in the API. */
   path: string;
   /** The link that the page is about. */
@@ -26,15 +29,15 @@ export type Question = {
   compare: Comparison;
   /** The filters that the user can change. */
   filters: readonly Filter[];
-  /** A filter that the page is about, such as its tag. */
+  /** The filter that the page is about, such as its tag. */
   subject: Filter | undefined;
 };
 
 const analyticsPath = (scope: AccountScope, link?: string): string =>
   `${getBasePath(scope)}/v1/analytics${link === undefined ? "" : `/${encodeURIComponent(link)}`}`;
 
-/** Reads the question from the URL; of one link, or of all. */
-export function useReadQuestion(link?: string, subject?: Filter): Question {
+/** Reads the query from the URL, for one link or for all. */
+export function useReadAnalyticsQuery(link?: string, subject?: Filter): AnalyticsQuery {
   const { scope } = useAccountContext();
   const [params] = useSearchState();
   return {
@@ -52,26 +55,29 @@ const readComparison = (text: string | null): Comparison =>
 
 type Params = Record<string, string>;
 
-export const QuestionContext = createContext<Question | undefined>(undefined);
+export const AnalyticsQueryContext = createContext<AnalyticsQuery | undefined>(undefined);
 
-/** Returns the page's question. Throws outside of an analytics page. */
-export function useQuestion(): Question {
-  const question = useContext(QuestionContext);
-  if (question === undefined) throw new Error("There is no question.");
-  return question;
+/** Returns the page's query. Throws outside of an analytics page. */
+export function useAnalyticsQuery(): AnalyticsQuery {
+  const analyticsQuery = useContext(AnalyticsQueryContext);
+  if (analyticsQuery === undefined) throw new Error("There is no analytics query.");
+  return analyticsQuery;
 }
 
 /** The period and all filters as query parameters. */
-export const toQuery = ({ range, filters, subject }: Question) => ({
+export const toQuery = ({ range, filters, subject }: AnalyticsQuery) => ({
   ...toRangeQuery(range),
   ...toFilterQuery(subject === undefined ? filters : [subject, ...filters]),
 });
 
-/** Parameters of the figures over time. All time has no period before. */
-export const summaryParams = ({ range, compare }: Question): Params =>
+/** Parameters of the counts over time. The period of all time has no comparison. */
+export const summaryParams = ({ range, compare }: AnalyticsQuery): Params =>
   compare === "none" || range.period === "all" ? {} : { compare };
 
-/** The view as query parameters of the page's own URL, without the filters that do not suit a single link. */
+/**
+ * The view as query parameters of the page's own URL, without the filters that do not apply to a
+ * single link.
+ */
 export const useViewSearch = (): string => {
   const [params] = useSearchState();
   const kept = new URLSearchParams(params);
@@ -82,7 +88,7 @@ export const useViewSearch = (): string => {
 
 /** Returns functions that change the filters in the URL. */
 export function useFilterActions() {
-  const { filters } = useQuestion();
+  const { filters } = useAnalyticsQuery();
   const [, setParams] = useSearchState();
   const set = (next: readonly Filter[]): void => {
     const removed = Object.fromEntries(FILTER_NAMES.map((name) => [name, undefined]));
@@ -91,17 +97,18 @@ export function useFilterActions() {
   return { set, toggle: (toggled: readonly Filter[]) => set(toggleFilters(filters, toggled)) };
 }
 
-/** Queries one view of the question's clicks, and returns the path of the same data as CSV. */
+/** Queries one view of the page's clicks, and returns the path of the same data as CSV. */
 export function useAnalytics<Data>(subpath: string, params: Params = {}) {
   const { scope } = useAccountContext();
-  const question = useQuestion();
-  const path = question.path + subpath;
-  const search = toSearch({ ...toQuery(question), ...params });
+  const analyticsQuery = useAnalyticsQuery();
+  const path = analyticsQuery.path + subpath;
+  const search = toSearch({ ...toQuery(analyticsQuery), ...params });
   const view = `${path}?${toSearch(params)}`;
   const query = useQuery({
     queryKey: ["analytics", scope, view, search],
     queryFn: ({ signal }) => getJson<Data>(`${path}?${search}`, { signal }),
-    // Until the answer to another period or filter is there, the old one of the same view is shown.
+    // Until the response for another period or filter arrives, the previous one of the same view is
+    // shown.
     placeholderData: (data, previous) => (previous?.queryKey[2] === view ? data : undefined),
   });
   return { query, csvPath: `${path}?${search}` };

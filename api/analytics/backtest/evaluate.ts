@@ -1,13 +1,13 @@
 /**
- * Judges stored clicks by rules, with the redirector's own conditions. A click does not have all that a request had: where
- * a condition needs more, it is not known whether it matches.
+ * Evaluates rules on stored clicks, with the redirector's own conditions. A stored click lacks
+ * parts of the request. Where a condition needs one of those, its result is unknown.
  */
 import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
 import { compileCondition } from "../../../shared/decision/conditions.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import type { Agent } from "../../../shared/visitors/user-agent.ts";
 
-/** Columns of clicks that conditions look at. */
+/** Columns of clicks that conditions read. */
 export type ClickColumns = {
   country: string;
   continent: string;
@@ -19,74 +19,74 @@ export type ClickColumns = {
   referrer: string;
 };
 
-/** The column that a condition looks at; null for none. */
+/** The column that a condition reads; null for none. */
 export const columnOf = ({ type }: Pick<Condition, "type">): keyof ClickColumns | null =>
   type === "ip" || type === "query" || type === "time" || type === "schedule" ? null : type;
 
-/** A stored click, of which only the columns that rules look at are known; `at` in Unix milliseconds. */
+/** A stored click, with only the columns that the rules read; `at` in Unix milliseconds. */
 export type StoredClick = Partial<ClickColumns> & { at: number };
 
-/** The place of a rule in the list, and whether it is known that it decides. */
+/** The index of a rule, and whether it certainly decides the click. */
 export type Verdict = { rule: number; isCertain: boolean };
 
-/** true, false, or undefined when a click does not say. */
-type Judgement = boolean | undefined;
+/** undefined: the click lacks what the condition needs. */
+type Outcome = boolean | undefined;
 
 /**
- * Returns a function for the rule that decides a click, or that may: then nobody knows which of those after it does.
- * undefined for no rule.
+ * Returns a function that finds the rule that decides a click, or the first that may decide it.
+ * Rules after an uncertain one are not evaluated. undefined: no rule matches.
  */
-export function compileJudge(
+export function compileRules(
   rules: readonly Pick<Rule, "conditions">[],
 ): (click: StoredClick) => Verdict | undefined {
-  const compiled = rules.map(({ conditions }) => conditions.map(compileJudgement));
+  const compiled = rules.map(({ conditions }) => conditions.map(compileEvaluator));
   let current: StoredClick;
   const { facts, forget } = factsOf(() => current);
   return (click) => {
     current = click;
     forget();
     for (const [rule, conditions] of compiled.entries()) {
-      const judgement = judgeAll(conditions, click, facts);
-      if (judgement !== false) return { rule, isCertain: judgement === true };
+      const outcome = evaluateAll(conditions, click, facts);
+      if (outcome !== false) return { rule, isCertain: outcome === true };
     }
     return undefined;
   };
 }
 
-type JudgeCondition = (click: StoredClick, facts: RequestFacts) => Judgement;
+type EvaluateCondition = (click: StoredClick, facts: RequestFacts) => Outcome;
 
-/** One condition that does not match is enough, whatever is not known of the others. */
-function judgeAll(
-  conditions: readonly JudgeCondition[],
+/** One condition that does not match makes the result false, even if others are unknown. */
+function evaluateAll(
+  conditions: readonly EvaluateCondition[],
   click: StoredClick,
   facts: RequestFacts,
-): Judgement {
+): Outcome {
   let isCertain = true;
-  for (const judge of conditions) {
-    const judgement = judge(click, facts);
-    if (judgement === false) return false;
-    isCertain &&= judgement === true;
+  for (const evaluate of conditions) {
+    const outcome = evaluate(click, facts);
+    if (outcome === false) return false;
+    isCertain &&= outcome === true;
   }
   return isCertain ? true : undefined;
 }
 
-function compileJudgement(condition: Condition): JudgeCondition {
+function compileEvaluator(condition: Condition): EvaluateCondition {
   if (condition.type === "ip" || condition.type === "query") return () => undefined;
   const { matches } = compileCondition(condition);
   if (condition.type !== "language") return (_, facts) => matches(facts);
   const tags = new Set(condition.in.map((tag) => tag.toLowerCase()));
-  // `de` is stored for `de-AT` as well: a condition on that may have matched.
+  // A click with `de-AT` is stored as `de`, so a condition on `de-AT` may have matched.
   const broader = new Set([...tags].flatMap(broaderThan).filter((language) => !tags.has(language)));
   return ({ language = "" }, facts) => (broader.has(language) ? undefined : matches(facts));
 }
 
-/** The languages that a tag is more specific than: `zh` and `zh-hant` for `zh-hant-tw`. */
+/** The languages that contain a tag: `zh` and `zh-hant` for `zh-hant-tw`. */
 function broaderThan(tag: string): string[] {
   const subtags = tag.split("-");
   return subtags.slice(1).map((_, i) => subtags.slice(0, i + 1).join("-"));
 }
 
-/** The facts of the click at hand. Conditions on what it lacks never ask. */
+/** The facts of the current click. Conditions on facts that it lacks are never evaluated. */
 const factsOf = (click: () => StoredClick): ReturnType<typeof rememberFacts> =>
   rememberFacts({
     now: () => click().at,

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
 import { rememberFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import { compileTargets } from "../../../shared/decision/targets.ts";
-import { compileJudge, type StoredClick } from "./judge.ts";
+import { compileRules, type StoredClick } from "./evaluate.ts";
 
 const ruleOf = (...conditions: Condition[]): Rule => ({ id: "r", url: "https://e.x/", conditions });
 
@@ -40,15 +40,15 @@ describe("a stored click", () => {
     [{ type: "time", from: CLICK_TIME }, true],
     [{ type: "time", until: CLICK_TIME }, false],
   ])("is judged by %j as %p", (condition, expected) => {
-    const verdict = compileJudge([ruleOf(condition)])(CLICK);
+    const verdict = compileRules([ruleOf(condition)])(CLICK);
     expect(verdict).toEqual(
       expected === false ? undefined : { rule: 0, isCertain: expected === true },
     );
   });
 
   test("without a language has none of a region either", () => {
-    const judge = compileJudge([ruleOf({ type: "language", in: ["de-at"] })]);
-    expect(judge({ ...CLICK, language: "" })).toBeUndefined();
+    const evaluate = compileRules([ruleOf({ type: "language", in: ["de-at"] })]);
+    expect(evaluate({ ...CLICK, language: "" })).toBeUndefined();
   });
 });
 
@@ -58,12 +58,12 @@ test("the names of a click are put into the case of conditions once for all of t
     in: [`x${i}`],
     not: true,
   }));
-  const judge = compileJudge(
+  const evaluate = compileRules(
     Array.from({ length: 20 }, () => ruleOf(...conditions, { type: "time", until: CLICK_TIME })),
   );
   const spy = spyOn(String.prototype, "toLowerCase");
   try {
-    expect(judge(CLICK)).toBeUndefined();
+    expect(evaluate(CLICK)).toBeUndefined();
     // The system and the browser.
     expect(spy).toHaveBeenCalledTimes(2);
   } finally {
@@ -117,7 +117,7 @@ test("what is certain is what the redirector decided, and what is not comes at t
           query: () => request.query,
         });
         const decided = compileTargets({ rules }).choose(facts)?.id;
-        const verdict = compileJudge(rules)({
+        const verdict = compileRules(rules)({
           at: 0,
           country: request.country,
           continent: "EU",
