@@ -30,6 +30,14 @@ const REJECTED = new Set(["6", "26", "27", "38", "41", "53", "72", "117", "321",
 export const isUnknownDatabase = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === "81";
 
+/** NOT_ENOUGH_SPACE; or the system's own words, when a write found no room. */
+const NOT_ENOUGH_SPACE = "243";
+
+/** Whether an error says that ClickHouse's disk is full. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof ClickHouseError &&
+  (error.code === NOT_ENOUGH_SPACE || error.message.includes("No space left on device"));
+
 /** Whether a retry of an insert cannot succeed. Other errors can be temporary: a missing table, a memory limit. */
 export const isRejected = (error: unknown): boolean =>
   error instanceof ClickHouseError && REJECTED.has(error.code);

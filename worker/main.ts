@@ -120,7 +120,7 @@ async function runWorker(): Promise<void> {
       clicks: consumer.state(),
       counters: counters.state(),
     }),
-    warnings: () => ({ replicas: replicas.warning() }),
+    warnings: () => ({ replicas: replicas.warning(), clickhouse: consumer.warning() }),
   };
   answerStatus({
     nats: nats.connection,

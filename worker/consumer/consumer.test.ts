@@ -146,6 +146,15 @@ type World = Awaited<ReturnType<typeof openWorld>>;
 
 const failInsert = () => Promise.reject(new Error("ClickHouse is down."));
 
+const findNoSpace = () =>
+  Promise.reject(
+    new ClickHouseError({
+      message: "Cannot reserve 1.00 MiB",
+      code: "243",
+      type: "NOT_ENOUGH_SPACE",
+    }),
+  );
+
 const refuse = () =>
   Promise.reject(
     new ClickHouseError({ message: "Cannot parse\r\nX-Evil: 1", code: CANNOT_PARSE, type: "" }),
@@ -188,6 +197,24 @@ test.concurrent(
     expect(consumer.state()).toBe("ok");
   },
 );
+
+test.concurrent("a full disk of ClickHouse is said until there is room again", async () => {
+  await using world = await openWorld();
+  const { faults, start, publish, waitUntilAcknowledged } = world;
+  const { id, bytes } = createSegment([newUuid()]);
+  const { promise: room, resolve: makeRoom } = Promise.withResolvers<void>();
+  faults.set(id, [findNoSpace, () => room]);
+  await publish(bytes);
+  const consumer = start();
+  await eventually(
+    async () => expect(consumer.warning()).toContain("disk of ClickHouse is full"),
+    SOON_MS,
+  );
+  expect(consumer.state()).toBe("ok");
+  makeRoom();
+  await waitUntilAcknowledged();
+  expect(consumer.warning()).toBeUndefined();
+});
 
 test.concurrent("bytes that are not a segment are dead-lettered unchanged", async () => {
   await using world = await openWorld();

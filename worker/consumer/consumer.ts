@@ -21,6 +21,8 @@ import { ensureStreams, runOwner } from "./owner-loop.ts";
 export type Consumer = {
   /** `ok` while segments are being fetched, here or by the owner, else the reason why not. */
   state(): string;
+  /** What keeps ClickHouse from storing clicks; undefined when nothing does. */
+  warning(): string | undefined;
   /** Segments waiting in JetStream, as far as known. */
   pending(): number;
   /** The owner's epoch and sizes; undefined while this worker is not the owner. */
@@ -39,6 +41,7 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   const running = run(context);
   return {
     state: () => status.state,
+    warning: () => status.storageProblem,
     pending: () => status.pending,
     owner() {
       const owner = status.current?.owner;

@@ -7,11 +7,15 @@ import type { Log } from "../../shared/log.ts";
 import type { Collector } from "../batches/collector.ts";
 import { isLost, type OwnerDeps } from "../batches/deps.ts";
 import type { Owner } from "../batches/owner.ts";
+import { isDiskFull } from "../clickhouse.ts";
 import type { EnrichSegment } from "../enrich/rows.ts";
 import type { CountOutcome } from "./acknowledger.ts";
 
 /** Pause after an interruption, such as a deleted stream. */
 export const RESTART_DELAY_MS = 500;
+
+/** Most characters of an error in a warning. */
+const MESSAGE_LENGTH_MAX = 200;
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
@@ -39,6 +43,8 @@ export type ConsumerContext = ConsumerDeps & {
     state: string;
     /** Segments waiting in JetStream, as far as known. */
     pending: number;
+    /** Why ClickHouse does not store what is to be stored; undefined when it does. */
+    storageProblem: string | undefined;
     /** Batches of other owners that this worker settled. */
     settled: number;
     /** Undefined while this worker is not the owner. */
@@ -66,6 +72,7 @@ export function createContext(deps: ConsumerDeps): ConsumerContext {
   const status: ConsumerContext["status"] = {
     state: "not connected yet",
     pending: 0,
+    storageProblem: undefined,
     settled: 0,
     current: undefined,
   };
@@ -84,10 +91,13 @@ export function createContext(deps: ConsumerDeps): ConsumerContext {
       const backoff = createBackoff(BACKOFF, sleep);
       for (;;) {
         try {
-          return await operation();
+          const result = await operation();
+          status.storageProblem = undefined;
+          return result;
         } catch (error) {
           if (isFinal(error)) throw error;
           log.warn({ error }, "batch_failed");
+          status.storageProblem = describeFailure(error);
           await backoff.wait();
           if (stopped) throw error;
         }
@@ -105,4 +115,12 @@ export function createContext(deps: ConsumerDeps): ConsumerContext {
       status.current?.collector.close();
     },
   };
+}
+
+/** What an operator reads; nothing has to be restarted. */
+function describeFailure(error: unknown): string {
+  if (isDiskFull(error))
+    return "the disk of ClickHouse is full: clicks wait in CLICKS, for 72 hours, and are stored when there is room";
+  const message = error instanceof Error ? error.message : "unknown reason";
+  return `ClickHouse does not store clicks, which wait in CLICKS: ${message.slice(0, MESSAGE_LENGTH_MAX)}`;
 }

@@ -113,7 +113,7 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
     condition: "disk full",
     promise:
       "Clicks wait in `CLICKS`, and are stored when there is room. Redirects and links are not affected.",
-    named: NAMED,
+    named: /disk of ClickHouse is full/,
     inject: fillDisk("clickhouse"),
   },
   {
