@@ -20,7 +20,11 @@ import { createParameterLookup } from "./http/query.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
 import { siteHeaders } from "./http/site-headers.ts";
 import { installValidation } from "./http/validation.ts";
-import { createAnonymousLimit, createUnknownKeyLimit } from "./limits/anonymous.ts";
+import {
+  createAnonymousLimit,
+  createRefusedKeyLimit,
+  createUnknownKeyLimit,
+} from "./limits/anonymous.ts";
 import { createOpenApiDocument } from "./openapi/document.ts";
 import { openApiRoutes } from "./openapi/routes.ts";
 import { resourceRoutes, type ResourceServices } from "./resource-routes.ts";
@@ -60,6 +64,7 @@ export function createApp(deps: AppDeps) {
     authorize,
     anonymousLimit,
     unknownKeyLimit: createUnknownKeyLimit(),
+    refusedKeyLimit: createRefusedKeyLimit(),
     verifiedKeys,
     keyLimits: createKeyLimits(),
     rejections,

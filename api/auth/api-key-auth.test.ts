@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 
 import type { Call } from "../http/request-context.ts";
-import { createAnonymousLimit, createUnknownKeyLimit } from "../limits/anonymous.ts";
+import {
+  createAnonymousLimit,
+  createRefusedKeyLimit,
+  createUnknownKeyLimit,
+} from "../limits/anonymous.ts";
 import type { Access } from "./access-rules.ts";
 import { createApiKeyAuth, createVerifiedKeys } from "./api-key-auth.ts";
-import { generateKey, parseKey } from "./api-key.ts";
+import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
 import type { AuthorizationResult } from "./authorize.ts";
 import { createKeyLimits } from "./key-limits.ts";
 import { createRejectionCache } from "./rejection-cache.ts";
@@ -18,6 +22,8 @@ const LIMIT_PER_MINUTE = 60;
 /** Of one key: readings of its limits in a second, and refused requests in 10 seconds. */
 const READINGS_MAX = 50;
 const REFUSALS_MAX = 100;
+/** Of one network: refused requests in a minute. */
+const NETWORK_REFUSALS_MAX = 1_000;
 
 const GRANTED: AuthorizationResult = {
   verdict: "ok",
@@ -26,6 +32,8 @@ const GRANTED: AuthorizationResult = {
   suspendedUntil: null,
   windows: [{ name: "minute", limit: 60, seconds: 60, used: 1, resetsAt: 60_000 }],
 };
+
+const idOf = ({ lookup, secretHash }: KeyParts): string => lookup + secretHash.toString("base64");
 
 /** An authenticator in front of a database that has some keys and counts its queries. */
 function createAuth() {
@@ -41,6 +49,7 @@ function createAuth() {
     },
     anonymousLimit,
     unknownKeyLimit: createUnknownKeyLimit(),
+    refusedKeyLimit: createRefusedKeyLimit(),
     verifiedKeys: createVerifiedKeys(),
     keyLimits: createKeyLimits(),
     rejections: createRejectionCache(),
@@ -63,12 +72,15 @@ function createAuth() {
   }
   const newKey = (verdict?: Verdict) => {
     const key = generateKey("live");
-    const id = key.lookup + key.secretHash.toString("base64");
-    existing.add(id);
-    if (verdict !== undefined) verdicts.set(id, verdict);
+    existing.add(idOf(key));
+    if (verdict !== undefined) verdicts.set(idOf(key), verdict);
     return key.key;
   };
-  return { call, newKey, queries: () => queries };
+  function revoke(key: string): void {
+    const parts = parseKey(key);
+    if (parts !== undefined) verdicts.set(idOf(parts), "revoked");
+  }
+  return { call, newKey, revoke, queries: () => queries };
 }
 
 const unknownKey = (): string => generateKey("live").key;
@@ -170,6 +182,28 @@ describe("a key that consumes nothing costs few queries", () => {
     expect(await call("203.0.113.1", newKey())).toBe("ok");
     setSystemTime(Date.now() + 10_000);
     expect(await call("203.0.113.1", key)).toBe(code);
+  });
+
+  test("when it is one of many of its network that were revoked after they had worked", async () => {
+    const { call, newKey, revoke, queries } = createAuth();
+    const address = "203.0.113.1";
+    const [working, ...keys] = Array.from({ length: 21 }, () => newKey());
+    for (const key of [working, ...keys]) expect(await call(address, key)).toBe("ok");
+    for (const key of keys) revoke(key);
+    const before = queries();
+    const outcomes: string[] = [];
+    for (const key of keys)
+      outcomes.push(...(await repeat(REFUSALS_MAX, () => call(address, key))));
+    const refused = outcomes.filter((outcome) => outcome === "key_revoked");
+    expect(refused.length).toBeGreaterThanOrEqual(NETWORK_REFUSALS_MAX);
+    expect(queries() - before).toBe(refused.length);
+    // The first request of each key finds that it was revoked.
+    expect(refused.length).toBeLessThanOrEqual(NETWORK_REFUSALS_MAX + keys.length);
+    expect(outcomes.at(-1)).toBe("rate_limited");
+    expect(await call(address, working)).toBe("ok");
+    expect(await call("203.0.113.2", newKey("revoked"))).toBe("key_revoked");
+    setSystemTime(Date.now() + 60_000);
+    expect(await call(address, keys[0])).toBe("key_revoked");
   });
 
   test("when it lacks a scope, and may use its other scopes", async () => {

@@ -11,12 +11,12 @@ import {
   secondsUntil,
 } from "../http/rate-limit.ts";
 import type { Call } from "../http/request-context.ts";
-import type { AnonymousLimit, UnknownKeyLimit } from "../limits/anonymous.ts";
+import type { AnonymousLimit, RefusedKeyLimit, UnknownKeyLimit } from "../limits/anonymous.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { type KeyParts, parseKey } from "./api-key.ts";
 import type { AuthorizationResult } from "./authorize.ts";
 import type { Authorize } from "./authorizer.ts";
-import type { KeyLimits } from "./key-limits.ts";
+import { isRejectedEverywhere, type KeyLimits } from "./key-limits.ts";
 import type { Authenticator } from "./plugin.ts";
 import type { RejectionCache } from "./rejection-cache.ts";
 
@@ -24,6 +24,7 @@ type ApiKeyAuthDeps = {
   authorize: Authorize;
   anonymousLimit: AnonymousLimit;
   unknownKeyLimit: UnknownKeyLimit;
+  refusedKeyLimit: RefusedKeyLimit;
   verifiedKeys: VerifiedKeys;
   keyLimits: KeyLimits;
   rejections: RejectionCache;
@@ -36,12 +37,21 @@ const VERIFIED_MAX = 50_000;
 /** Recently verified keys, by the whole key. The limit of their address never rejects them. */
 export type VerifiedKeys = {
   add(id: string): void;
+  /** Notes that a key no longer works. */
+  remove(id: string): void;
   has(id: string): boolean;
 };
 
 export function createVerifiedKeys(): VerifiedKeys {
-  const keys = new LRUCache<string, true>({ max: VERIFIED_MAX, ttl: VERIFIED_MS });
-  return { add: (id) => void keys.set(id, true), has: (id) => keys.has(id) };
+  const keys = new LRUCache<string, boolean>({ max: VERIFIED_MAX, ttl: VERIFIED_MS });
+  return {
+    add: (id) => void keys.set(id, true),
+    remove(id) {
+      // Not deleted: lru-cache clears its arrays, of VERIFIED_MAX elements, when its last entry is deleted.
+      if (keys.has(id)) keys.set(id, false);
+    },
+    has: (id) => keys.get(id) === true,
+  };
 }
 
 /** Whether a request carries a recently verified key; costs no query. */
@@ -79,11 +89,18 @@ type KeyRequest = {
 
 /**
  * Identifies the caller and consumes the request from its limits. Throws `unauthorized`, without a
- * query for a malformed key. Throws `rate_limited` for a network that guesses keys and for a key
- * beyond its limits in this process.
+ * query for a malformed key. Throws `rate_limited` for a network that sends keys which do not work
+ * and for a key beyond its limits in this process.
  */
 async function authorizeRequest(
-  { authorize, unknownKeyLimit, verifiedKeys, keyLimits, rejections }: ApiKeyAuthDeps,
+  {
+    authorize,
+    unknownKeyLimit,
+    refusedKeyLimit,
+    verifiedKeys,
+    keyLimits,
+    rejections,
+  }: ApiKeyAuthDeps,
   { call, authorization, headers }: KeyRequest,
   rule: AccessRule,
 ): Promise<AuthorizationResult> {
@@ -93,10 +110,11 @@ async function authorizeRequest(
   const key = parseKey(bearerToken(authorization) ?? "");
   if (key === undefined) throw invalidKey();
   const id = keyId(key);
-  // A network that guesses keys causes no more queries. A recently verified key is not a guess and
-  // passes.
-  if (!verifiedKeys.has(id) && unknownKeyLimit.exhausted(call.address)) {
-    unknownKeyLimit.enforce(call.address, headers);
+  // A network that sends keys which do not work causes no more queries. A recently verified key passes.
+  if (!verifiedKeys.has(id)) {
+    for (const limit of [unknownKeyLimit, refusedKeyLimit]) {
+      if (limit.exhausted(call.address)) limit.enforce(call.address, headers);
+    }
   }
   keyLimits.enforce(id, rule, headers);
   const rejection = rejections.get(id, rule);
@@ -106,7 +124,12 @@ async function authorizeRequest(
     unknownKeyLimit.consume(call.address);
     throw invalidKey();
   }
-  verifiedKeys.add(id);
+  if (isRejectedEverywhere(result.verdict)) {
+    verifiedKeys.remove(id);
+    refusedKeyLimit.consume(call.address);
+  } else {
+    verifiedKeys.add(id);
+  }
   keyLimits.record(id, rule, result.verdict);
   rejections.record(id, rule, result);
   return result;

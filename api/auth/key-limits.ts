@@ -16,8 +16,10 @@ const READINGS = { name: "limits", limit: 50, seconds: 1, keysMax: 50_000 };
  */
 const REFUSALS = { name: "refused", limit: 100, seconds: 10, keysMax: 50_000 };
 
-/** Verdicts that apply to every request of a key. */
 const REJECTED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
+
+/** Whether a verdict applies to every request of a key. */
+export const isRejectedEverywhere = (verdict: Verdict): boolean => REJECTED_EVERYWHERE.has(verdict);
 
 export type KeyLimits = {
   /**
@@ -40,7 +42,7 @@ export function createKeyLimits(): KeyLimits {
       if (rule.cost === 0) readings.enforce(id, headers);
     },
     record(id, rule, verdict) {
-      if (REJECTED_EVERYWHERE.has(verdict)) rejections.consume(id);
+      if (isRejectedEverywhere(verdict)) rejections.consume(id);
       // A key that lacks one scope may use its other scopes.
       if (verdict === "forbidden") rejections.consume(scopeKey(id, rule));
     },

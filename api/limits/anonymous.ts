@@ -97,3 +97,13 @@ export const createAnonymousLimit = (): AnonymousLimit => createAddressLimit(REQ
  */
 export type UnknownKeyLimit = AddressLimit;
 export const createUnknownKeyLimit = (): UnknownKeyLimit => createAddressLimit(REQUESTS);
+
+/**
+ * Requests of one network with keys that no longer work: more than one such key may make, so that a program that was
+ * forgotten keeps nobody else out.
+ */
+const REFUSED = { limit: 1_000, seconds: 60 };
+
+/** The limit of keys that no longer work, each of which has a limit of its own. Like {@link UnknownKeyLimit}. */
+export type RefusedKeyLimit = AddressLimit;
+export const createRefusedKeyLimit = (): RefusedKeyLimit => createAddressLimit(REFUSED);
