@@ -4,6 +4,7 @@ import { expect, spyOn, test } from "bun:test";
 import { Registry } from "prom-client";
 
 import { newUuid } from "../../../shared/ids.ts";
+import { inChunks } from "../../../test/harness/chunks.ts";
 import { countReads, openClickHouse } from "../../clickhouse.ts";
 import { backtestRules } from "./backtest.ts";
 import { backtestBody } from "./model.ts";
@@ -85,6 +86,22 @@ test("50,000 different clicks and 200 conditions leave turns to others", async (
   await client.close();
   console.log(`The longest turns took ${turns.map((ms) => ms.toFixed(1)).join(", ")} ms`);
   expect(Math.min(...turns)).toBeLessThan(TURN_MS_MAX);
+});
+
+test("others have a turn after each click that has used up the backtest's", async () => {
+  const clicks = 20;
+  const row = JSON.stringify({ at: "0", country: "DE", clicks: "1", oldest: "0" });
+  const clickhouse = { chunks: async () => inChunks(`${row}\n`.repeat(clicks), 65_536) };
+  const rules = [
+    { url: "https://example.com/", conditions: [{ type: "country" as const, in: ["DE"] }] },
+  ];
+  let now = 0;
+  // Longer than a turn passes between any two looks at the clock.
+  using clock = spyOn(performance, "now").mockImplementation(() => (now += 1_000));
+  using sleep = spyOn(Bun, "sleep");
+  expect(await backtestRules(clickhouse, newUuid(), rules, RANGE)).toMatchObject({ clicks });
+  expect(sleep).toHaveBeenCalledTimes(clicks);
+  expect(clock).toHaveBeenCalled();
 });
 
 test("the time zones of 200 schedules are checked without a formatter for each", () => {
