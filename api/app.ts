@@ -92,7 +92,7 @@ export function createApp(deps: AppDeps) {
         docUrl: createDocUrl(originOf),
       }),
     )
-    .use(resourceRoutes({ ...deps, auth, consumeMany: stores.consumeMany, originOf }))
+    .use(resourceRoutes(deps, { auth, consumeMany: stores.consumeMany, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
     .use(openApiRoutes({ auth, document: () => reference }));
   requireAccessRules(app.routes);

@@ -35,20 +35,23 @@ export type ResourceServices = {
 };
 
 type ResourceRoutesDeps = ResourceServices & {
-  /** Authenticates callers: by their API key, or by their session. */
-  auth: AuthPlugin;
   stores: Pick<AppStores, "requests" | "listWindows" | "listQuotas">;
-  /** Consumes a bulk request's rows from the caller's rate limit. */
-  consumeMany: ConsumeMany;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
+};
+
+/** What the two sites do not have in common. */
+type Site = {
+  /** Authenticates callers: by their API key, or by their session. */
+  auth: AuthPlugin;
+  /** Consumes a bulk request's rows from the caller's rate limit. */
+  consumeMany: ConsumeMany;
   /** The origin, without a trailing slash, at which the client of a request reaches this site. */
   originOf: (request: Request) => string;
 };
 
-export function resourceRoutes(deps: ResourceRoutesDeps) {
-  const { auth, stores, consumeMany, links, analytics, failures, clicks, domains, keys } = deps;
-  const { shares, shortUrl, originOf } = deps;
+export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
+  const { stores, shortUrl, links, analytics, failures, clicks, domains, keys, shares } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()

@@ -66,7 +66,7 @@ export function createDashboardApp(deps: DashboardDeps) {
     parametersOf: createParameterLookup(() => routes),
   });
   const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
-    resourceRoutes({ ...deps, auth, consumeMany, originOf: () => origin }),
+    resourceRoutes(deps, { auth, consumeMany, originOf: () => origin }),
   );
   const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
   const app = new Elysia({ name: "dashboard", normalize: false })
