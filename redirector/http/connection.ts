@@ -14,13 +14,6 @@ const IDLE_SECONDS = 60;
  */
 const LINGER_SECONDS = 2;
 
-/**
- * Maximum bytes of input that are buffered while a request is incomplete or a response is awaited;
- * a client that sends more is disconnected. Input that only waits for the connection's next turn
- * may be as long as one read (512 KiB in Bun); beyond this bound the socket is paused.
- */
-export const INPUT_BYTES_MAX = 64 * 1024;
-
 /** The state of one connection. */
 export type Connection = {
   /** The client's address, normalized. */
@@ -45,8 +38,8 @@ export type Connection = {
   lingers: boolean;
   /** Whether the peer has closed its sending side. */
   peerEnded: boolean;
-  /** Whether a response is in the write buffer, to be sent at the end of this turn. */
-  responseBuffered: boolean;
+  /** Whether it has had its turn: others come first, until its responses are sent and its next turn comes. */
+  hadTurn: boolean;
   /** Whether the socket is paused, as enough input is buffered. */
   paused: boolean;
   /** Whether it has had a request since eviction last checked it. */
@@ -75,7 +68,7 @@ export const createConnection = (
   closing: false,
   lingers: false,
   peerEnded: false,
-  responseBuffered: false,
+  hadTurn: false,
   paused: false,
   used: false,
   since: seconds,
@@ -85,26 +78,9 @@ export const createConnection = (
 export const canRead = ({ awaitingResponse, closing, unsent }: Connection): boolean =>
   !awaitingResponse && !closing && unsent === undefined;
 
-/** Buffers `bytes` from `from` on, until the request is complete or the connection's turn comes. */
-export function bufferInput(
-  connection: Connection,
-  bytes: Buffer,
-  from: number,
-  seconds: number,
-): void {
-  const length = bytes.length - from;
-  const waitsForTurn = connection.responseBuffered && canRead(connection);
-  if (length > INPUT_BYTES_MAX && !waitsForTurn) connection.closing = true;
-  if (connection.closing || length === 0) {
-    connection.input = undefined;
-    if (length > 0) connection.lingers = true;
-    return;
-  }
-  if (connection.input === undefined || from > 0) connection.since = seconds;
-  // A copy frees the memory of requests already read; copying only when they are more than half bounds the work.
-  const isSmall = 2 * length < bytes.buffer.byteLength;
-  connection.input = isSmall ? Buffer.from(bytes.subarray(from)) : bytes.subarray(from);
-}
+/** Whether more has arrived that may be read. */
+export const hasMore = (connection: Connection): boolean =>
+  connection.input !== undefined && canRead(connection);
 
 /** Whether the current state has lasted longer than its timeout. */
 export function isTimedOut(
@@ -118,5 +94,5 @@ export function isTimedOut(
 }
 
 /** Whether a response is under way, so that closing the connection would lose it. */
-export const isBusy = ({ unsent, awaitingResponse, responseBuffered }: Connection): boolean =>
-  unsent !== undefined || awaitingResponse || responseBuffered;
+export const isBusy = ({ unsent, awaitingResponse, hadTurn }: Connection): boolean =>
+  unsent !== undefined || awaitingResponse || hadTurn;

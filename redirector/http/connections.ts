@@ -9,22 +9,28 @@
 import type { SocketHandler } from "bun";
 
 import { type Abort, createAbort, guard, type ReportError } from "./connection-errors.ts";
-import { type Client, type Connection, isTimedOut } from "./connection.ts";
+import { type Client, type Connection, hasMore, isTimedOut } from "./connection.ts";
+import { createInputBuffers } from "./input-buffers.ts";
 import { createOpenConnections, type OpenConnectionsDeps } from "./open-connections.ts";
 import { receive } from "./receive.ts";
 import { createRequestLoop, type ReadRequests, type RequestLoopDeps } from "./request-loop.ts";
 import { end, sendUnsent } from "./socket-io.ts";
 import { createTurn, type TurnDeps } from "./turn.ts";
 
-export type ConnectionsDeps = OpenConnectionsDeps &
+export type ConnectionsDeps = Omit<OpenConnectionsDeps, "inputs"> &
   Pick<RequestLoopDeps, "handle" | "bodyBytesMax"> &
-  Pick<TurnDeps, "writer" | "commit" | "onSent"> & { onError: ReportError };
+  Pick<TurnDeps, "writer" | "commit" | "onSent"> & {
+    onError: ReportError;
+    /** Bytes of pipelined requests in all connections, for tests. */
+    pipelinedBytesMax?: number;
+  };
 
 const SWEEP_MS = 1_000;
 
 export function createConnections(deps: ConnectionsDeps) {
   const { onError } = deps;
-  const connections = createOpenConnections(deps);
+  const inputs = createInputBuffers(deps.pipelinedBytesMax);
+  const connections = createOpenConnections({ ...deps, inputs });
   const open = connections.all();
   const abort = createAbort(onError, connections.discard);
   const { seconds, stop: stopSweep } = startSweep(open, abort);
@@ -35,7 +41,7 @@ export function createConnections(deps: ConnectionsDeps) {
     ...deps,
     abort,
     onEnd: guard(abort, (socket) => {
-      socket.data.responseBuffered = false;
+      socket.data.hadTurn = false;
       socket.data.since = seconds();
       socket.data.used = true;
       resume(socket, read);
@@ -44,16 +50,18 @@ export function createConnections(deps: ConnectionsDeps) {
   const read = createRequestLoop({
     ...deps,
     turn,
+    inputs,
     isOpen: (socket) => open.has(socket),
     isDraining: () => draining,
     seconds,
   });
 
+  const receiveDeps = { connections, inputs, read };
   const handlers: SocketHandler<Connection> = {
     open: guard(abort, (socket) => connections.add(socket, seconds())),
     data(socket, chunk) {
       try {
-        receive(socket, chunk, seconds(), connections, read);
+        receive(socket, chunk, seconds(), receiveDeps);
       } catch (error) {
         abort(socket, error);
       }
@@ -63,12 +71,13 @@ export function createConnections(deps: ConnectionsDeps) {
       if (unsent === undefined) return;
       sendUnsent(socket, unsent);
       socket.data.since = seconds();
-      resume(socket, read);
+      if (hasMore(socket.data)) turn.wait(socket);
+      else resume(socket, read);
     }),
     end: guard(abort, (socket) => {
       // Requests that have arrived still get their responses.
       socket.data.peerEnded = true;
-      if (!socket.data.responseBuffered) resume(socket, read);
+      if (!socket.data.hadTurn) resume(socket, read);
     }),
     close: discard,
     error(socket, error) {
@@ -110,7 +119,7 @@ function resume(socket: Client, read: ReadRequests): void {
   const connection = socket.data;
   if (connection.parsing || connection.awaitingResponse || connection.unsent !== undefined) return;
   if (!connection.closing && connection.input !== undefined) read(socket, connection.input);
-  if (connection.awaitingResponse || connection.responseBuffered) return;
+  if (connection.awaitingResponse || connection.hadTurn) return;
   if (connection.closing || connection.peerEnded) end(socket);
 }
 

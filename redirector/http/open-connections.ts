@@ -1,6 +1,7 @@
 /** The open connections, within the bounds on all of them and on those of one client. */
 import { type ConnectionCaps, REJECTION_REASONS, type RejectionReason } from "./connection-caps.ts";
 import { type Client, createConnection, isBusy } from "./connection.ts";
+import type { InputBuffers } from "./input-buffers.ts";
 
 /** Maximum connections that get a second chance before one is closed for a new one. */
 const EVICTION_ATTEMPTS_MAX = 8;
@@ -14,12 +15,13 @@ export type OpenConnectionsDeps = {
   proxyProtocol: boolean;
   /** Normalizes a peer's address. */
   normalizeAddress: (peer: string) => string;
+  inputs: Pick<InputBuffers, "drop">;
 };
 
 export type OpenConnections = ReturnType<typeof createOpenConnections>;
 
 export function createOpenConnections(deps: OpenConnectionsDeps) {
-  const { connectionsMax, caps, proxyProtocol, normalizeAddress } = deps;
+  const { connectionsMax, caps, proxyProtocol, normalizeAddress, inputs } = deps;
   const open = new Set<Client>();
   const rejected = emptyCounts(REJECTION_REASONS);
   let evicted = 0;
@@ -46,7 +48,7 @@ export function createOpenConnections(deps: OpenConnectionsDeps) {
     if (!open.delete(socket)) return;
     const connection = socket.data;
     connection.closing = true;
-    connection.input = undefined;
+    inputs.drop(connection);
     connection.unsent = undefined;
     if (connection.groups !== undefined) caps.release(connection.groups);
     connection.groups = undefined;

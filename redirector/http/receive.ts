@@ -2,32 +2,32 @@
  * Receives the bytes of a connection: its PROXY header, if it starts with one, and its requests.
  */
 import type { Client } from "./connection.ts";
+import type { InputBuffers } from "./input-buffers.ts";
 import type { OpenConnections } from "./open-connections.ts";
 import { readProxyHeader } from "./proxy-protocol.ts";
 import type { ReadRequests } from "./request-loop.ts";
-import { bufferRest } from "./socket-io.ts";
+
+type ReceiveDeps = {
+  connections: Pick<OpenConnections, "reject" | "setClient">;
+  inputs: InputBuffers;
+  read: ReadRequests;
+};
 
 /** Reads the bytes that have arrived, or buffers them for a later turn. */
-export function receive(
-  socket: Client,
-  chunk: Buffer,
-  seconds: number,
-  connections: Pick<OpenConnections, "reject" | "setClient">,
-  read: ReadRequests,
-): void {
-  const { input, closing, awaitingProxyHeader, responseBuffered } = socket.data;
+export function receive(socket: Client, chunk: Buffer, seconds: number, deps: ReceiveDeps): void {
+  const { input, closing, awaitingProxyHeader, hadTurn } = socket.data;
   if (closing) {
     socket.data.lingers = true;
     return;
   }
   const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
-  // The connection has had its turn; other connections come first.
-  if (responseBuffered) {
-    bufferRest(socket, bytes, 0, seconds);
+  // Other connections come first.
+  if (hadTurn) {
+    deps.inputs.buffer(socket, bytes, 0, seconds);
     return;
   }
-  const rest = awaitingProxyHeader ? applyProxyHeader(socket, bytes, seconds, connections) : bytes;
-  if (rest !== undefined) read(socket, rest);
+  const rest = awaitingProxyHeader ? applyProxyHeader(socket, bytes, seconds, deps) : bytes;
+  if (rest !== undefined) deps.read(socket, rest);
 }
 
 /**
@@ -38,7 +38,7 @@ function applyProxyHeader(
   socket: Client,
   bytes: Buffer,
   seconds: number,
-  connections: Pick<OpenConnections, "reject" | "setClient">,
+  { connections, inputs }: ReceiveDeps,
 ): Buffer | undefined {
   const header = readProxyHeader(bytes);
   if (header.kind === "rejected") {
@@ -46,11 +46,11 @@ function applyProxyHeader(
     return undefined;
   }
   if (header.kind === "partial") {
-    bufferRest(socket, bytes, 0, seconds);
+    inputs.buffer(socket, bytes, 0, seconds);
     return undefined;
   }
   socket.data.awaitingProxyHeader = false;
-  socket.data.input = undefined;
+  inputs.drop(socket.data);
   if (header.address !== undefined && !connections.setClient(socket, header.address))
     return undefined;
   return header.end < bytes.length ? bytes.subarray(header.end) : undefined;

@@ -2,10 +2,11 @@
 import { readBody } from "./body.ts";
 import { canRead, type Client } from "./connection.ts";
 import { createDispatcher, type DispatcherDeps } from "./dispatcher.ts";
+import type { InputBuffers } from "./input-buffers.ts";
 import { createRequestHeadParser } from "./request-head-parser.ts";
 import type { RejectionStatus } from "./request-head.ts";
 import { rejectionResponse } from "./response-writer.ts";
-import { bufferRest, send } from "./socket-io.ts";
+import { send } from "./socket-io.ts";
 
 /**
  * Maximum requests of one connection that are handled in one turn of the event loop. Further ones
@@ -19,7 +20,8 @@ const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 export type RequestLoopDeps = Omit<DispatcherDeps, "head"> & {
   /** Maximum bytes of a body. */
   bodyBytesMax: number;
-  /** The time of the timeout clock, in seconds. */
+  inputs: Pick<InputBuffers, "buffer">;
+  /** The time of the clock of timeouts, in seconds. */
   seconds: () => number;
 };
 
@@ -27,7 +29,7 @@ export type RequestLoopDeps = Omit<DispatcherDeps, "head"> & {
 export type ReadRequests = (socket: Client, bytes: Buffer) => void;
 
 export function createRequestLoop(deps: RequestLoopDeps): ReadRequests {
-  const { turn, bodyBytesMax, seconds } = deps;
+  const { turn, bodyBytesMax, inputs, seconds } = deps;
   const { head, parse } = createRequestHeadParser();
   const { body, dispatch } = createDispatcher({ ...deps, head });
 
@@ -63,7 +65,7 @@ export function createRequestLoop(deps: RequestLoopDeps): ReadRequests {
       requests++;
       dispatch(socket, now);
     }
-    bufferRest(socket, bytes, at, seconds());
+    inputs.buffer(socket, bytes, at, seconds());
     connection.parsing = false;
   };
 }
@@ -74,7 +76,7 @@ export function createRequestLoop(deps: RequestLoopDeps): ReadRequests {
  */
 function requestBody(socket: Client): void {
   const connection = socket.data;
-  if (connection.bodyRequested || connection.responseBuffered) return;
+  if (connection.bodyRequested || connection.hadTurn) return;
   connection.bodyRequested = true;
   send(socket, CONTINUE, 0, CONTINUE.length);
 }

@@ -156,6 +156,17 @@ describe("a connection", () => {
     expect(Math.max(...handledInTurn)).toBeLessThanOrEqual(2);
   });
 
+  test("waits with its next requests for others that sent theirs before, and bytes of others come between", async () => {
+    const turnsBefore = turns.length;
+    const [connections, costly] = [10, 5];
+    const texts = await Promise.all(
+      Array.from({ length: connections }, () => exchange([get("/costly").repeat(costly) + LAST])),
+    );
+    for (const text of texts) expect(parseResponses(text)).toHaveLength(costly + 1);
+    // The first one of each may be read with those of others, when its bytes arrive.
+    expect(turns.length - turnsBefore).toBeGreaterThanOrEqual(connections * (costly - 1));
+  });
+
   test("may be cut at every byte", async () => {
     const post = "POST /form HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
     const text = `${get("/cut")}${post}${LAST}`;
@@ -246,6 +257,19 @@ describe("a connection", () => {
     expect(parseResponses(await flood)).toHaveLength(count + 1);
     expect(handled.indexOf("/other")).toBeGreaterThan(-1);
     expect(handled.indexOf("/other")).toBeLessThan(count - 1_000);
+  });
+
+  test("that pipelines more than there is room for is closed after the responses of its turn, and others are not", async () => {
+    const options = { ...deps, pipelinedBytesMax: 40_000 };
+    const small = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, options);
+    const at = Number(small.url.port);
+    const text = await exchange([get("/p").repeat(20_000)], { at }).catch(() => "");
+    expect(text.split("\r\n\r\n").length).toBeLessThan(20_000);
+    expect(parseResponses(await exchange([get("/1").repeat(500) + LAST], { at }))).toHaveLength(
+      501,
+    );
+    await eventually(async () => expect(small.connections().open).toBe(0), 5_000);
+    await small.stop();
   });
 
   test("that does not read its responses is not read further, and gets all of them in the end", async () => {

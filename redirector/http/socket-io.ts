@@ -1,19 +1,5 @@
-/** Buffers bytes: input until its turn, and output until the socket accepts it. */
-import { bufferInput, type Client, INPUT_BYTES_MAX } from "./connection.ts";
-
-/**
- * Buffers the rest of the input for a later turn; pauses the socket when much input is buffered.
- */
-export function bufferRest(socket: Client, bytes: Buffer, from: number, seconds: number): void {
-  const connection = socket.data;
-  bufferInput(connection, bytes, from, seconds);
-  const shouldPause =
-    connection.responseBuffered && (connection.input?.length ?? 0) > INPUT_BYTES_MAX;
-  if (shouldPause === connection.paused) return;
-  connection.paused = shouldPause;
-  if (shouldPause) socket.pause();
-  else socket.resume();
-}
+/** Output: it waits until the socket accepts it. */
+import type { Client } from "./connection.ts";
 
 /**
  * Sends a part of `bytes`, whose memory is reused; copies and buffers what the socket does not

@@ -7,6 +7,7 @@ import type { Client } from "./connection.ts";
 import type { ResponseOptions, ResponseWriter } from "./response-writer.ts";
 import type { RedirectorResponse } from "./response.ts";
 import { send } from "./socket-io.ts";
+import { createEndTurns } from "./waiting-turns.ts";
 import { createWriteBuffer } from "./write-buffer.ts";
 
 /**
@@ -23,7 +24,7 @@ export type TurnDeps = {
   onSent: (latencyMs: number, responses: number) => void;
   onError: ReportError;
   abort: Abort;
-  /** Called at the end of a turn with each connection that had a response in it. */
+  /** Called with each connection that had a turn, when that ends: see {@link createEndTurns}. */
   onEnd: (socket: Client) => void;
 };
 
@@ -43,16 +44,18 @@ export type Turn = {
   count(): void;
   /** Closes a connection after its earlier responses; no more requests are read. */
   fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void;
+  /** Ends a connection's turn without a response, so that its next requests wait for those of others. */
+  wait(socket: Client): void;
 };
 
 export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: TurnDeps): Turn {
   const writeBuffer = createWriteBuffer<Client>(writer);
   const sendTo = guardSend(abort);
-  /** Connections with a response in this turn. */
+  /** Connections that had a turn. */
   let scheduled: Client[] = [];
-  /**
-   * Responses of this turn that have not been sent, and when the first of their requests was read.
-   */
+  const endTurns = createEndTurns(onEnd);
+  const scheduleFlush = oncePerTurn(flush);
+  /** Responses of this turn that have not been sent, and when the first of their requests was read. */
   let responses = 0;
   let startedMs = 0;
   let now = 0;
@@ -75,14 +78,14 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
     commitAndSend();
     const sockets = scheduled;
     scheduled = [];
-    for (const socket of sockets) onEnd(socket);
+    if (endTurns(sockets)) scheduleFlush();
   }
 
   function schedule(socket: Client): void {
-    if (socket.data.responseBuffered) return;
-    socket.data.responseBuffered = true;
+    if (socket.data.hadTurn) return;
+    socket.data.hadTurn = true;
     scheduled.push(socket);
-    if (scheduled.length === 1) setImmediate(flush);
+    scheduleFlush();
   }
 
   function fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void {
@@ -113,6 +116,21 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
     },
     count: () => void responses++,
     fail,
+    wait: schedule,
+  };
+}
+
+/** Returns a function that has `run` called at the end of the turn, once, however often it is called in it. */
+function oncePerTurn(run: () => void): () => void {
+  let isScheduled = false;
+  function runOnce(): void {
+    isScheduled = false;
+    run();
+  }
+  return () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(runOnce);
   };
 }
 

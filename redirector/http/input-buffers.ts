@@ -1,0 +1,88 @@
+/** Input that waits: for the rest of its request, for a response, or for its connection's turn. All of it is bounded. */
+import { canRead, type Client, type Connection } from "./connection.ts";
+
+/**
+ * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a client that sends
+ * more is disconnected. Input that only waits for the connection's next turn may be as long as one read (512 KiB in
+ * Bun); beyond this bound the socket is paused.
+ */
+const INPUT_BYTES_MAX = 64 * 1024;
+
+/** Bytes that hold any one request: its head, its form, and what a chunked form has around its bytes. */
+const REQUEST_BYTES_MAX = 32 * 1024;
+
+/**
+ * Bytes of pipelined requests in all connections: of input that is longer than one request. It may take twice as much
+ * memory. A client that would exceed this is disconnected; one that sends one request at a time never is.
+ */
+const PIPELINED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** A connection's socket, as far as buffering needs it. */
+export type BufferedSocket = Pick<Client, "data" | "pause" | "resume">;
+
+export type InputBuffers = {
+  /**
+   * Buffers `bytes` from `from` on, until the request is complete or the connection's turn comes; pauses the socket while
+   * there is much of it. `seconds` is the time of the clock of timeouts.
+   */
+  buffer(socket: BufferedSocket, bytes: Buffer, from: number, seconds: number): void;
+  /** Forgets the input of a connection. */
+  drop(connection: Connection): void;
+};
+
+export function createInputBuffers(pipelinedBytesMax = PIPELINED_BYTES_MAX): InputBuffers {
+  let pipelinedBytes = 0;
+
+  /** Sets a connection's input; nothing else does, so that the sum is right. */
+  function setInput(connection: Connection, input: Buffer | undefined): void {
+    pipelinedBytes += pipelinedIn(input?.length) - pipelinedIn(connection.input?.length);
+    connection.input = input;
+  }
+
+  /** Whether so many bytes of a connection fit beside what others pipeline. */
+  const hasRoom = ({ input }: Connection, length: number): boolean =>
+    pipelinedBytes + pipelinedIn(length) - pipelinedIn(input?.length) <= pipelinedBytesMax;
+
+  /** Has a connection end after its responses. What its client goes on sending is not read: that would cost the most. */
+  function refuse(socket: BufferedSocket): void {
+    setInput(socket.data, undefined);
+    socket.data.closing = true;
+    socket.data.paused = true;
+    socket.pause();
+  }
+
+  function bufferBytes(connection: Connection, bytes: Buffer, from: number, seconds: number): void {
+    const length = bytes.length - from;
+    const waitsForTurn = connection.hadTurn && canRead(connection);
+    if (length > INPUT_BYTES_MAX && !waitsForTurn) connection.closing = true;
+    if (connection.closing || length === 0) {
+      setInput(connection, undefined);
+      if (length > 0) connection.lingers = true;
+      return;
+    }
+    if (connection.input === undefined || from > 0) connection.since = seconds;
+    // A copy frees the memory of requests already read; copying only when they are more than half bounds the work.
+    const isSmall = 2 * length < bytes.buffer.byteLength;
+    setInput(connection, isSmall ? Buffer.from(bytes.subarray(from)) : bytes.subarray(from));
+  }
+
+  return {
+    buffer(socket, bytes, from, seconds) {
+      const connection = socket.data;
+      if (!connection.closing && !hasRoom(connection, bytes.length - from)) {
+        refuse(socket);
+        return;
+      }
+      bufferBytes(connection, bytes, from, seconds);
+      const shouldPause = connection.hadTurn && (connection.input?.length ?? 0) > INPUT_BYTES_MAX;
+      if (shouldPause === connection.paused) return;
+      connection.paused = shouldPause;
+      if (shouldPause) socket.pause();
+      else socket.resume();
+    },
+    drop: (connection) => setInput(connection, undefined),
+  };
+}
+
+/** The bytes of an input that count as pipelined. */
+const pipelinedIn = (length = 0): number => (length > REQUEST_BYTES_MAX ? length : 0);
