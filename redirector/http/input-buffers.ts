@@ -69,6 +69,8 @@ export function createInputBuffers(pipelinedBytesMax = PIPELINED_BYTES_MAX): Inp
   return {
     buffer(socket, bytes, from, seconds) {
       const connection = socket.data;
+      // Most requests arrive alone and whole.
+      if (from === bytes.length && connection.input === undefined && !connection.paused) return;
       if (!connection.closing && !hasRoom(connection, bytes.length - from)) {
         refuse(socket);
         return;
