@@ -6,10 +6,8 @@ import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { FeedState } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { createCountCheck } from "./count-check.ts";
+import { SILENT_SECONDS } from "./feed-health.ts";
 import type { StoreWriter } from "./store-writer.ts";
-
-/** After this long without a heartbeat, a stream may have links that the store lacks. */
-const SILENT_MS = 8_000;
 
 export type FeedGroup = {
   /** A heartbeat reports the number of links in all streams. */
@@ -57,4 +55,4 @@ export function createFeedGroup({ store, streams, log }: FeedGroupDeps): FeedGro
 }
 
 const isCurrent = ({ complete, pending, confirmed_at }: FeedState): boolean =>
-  complete && pending === 0 && Date.now() - confirmed_at < SILENT_MS;
+  complete && pending === 0 && Date.now() - confirmed_at < SILENT_SECONDS * 1_000;

@@ -13,7 +13,7 @@ const START_GRACE_MS = 10_000;
  * After this long without a heartbeat, the number of missing messages is unknown: several
  * heartbeats are missing, of one every two seconds.
  */
-const SILENT_SECONDS = 8;
+export const SILENT_SECONDS = 8;
 
 /** The same threshold as the alert ShorthopFeedStale: many heartbeats of the feed are missing. */
 const AGE_WARNING_SECONDS = 30;

@@ -6,6 +6,12 @@ import type { SegmentIndex } from "./segment-index.ts";
 /** A time span of clicks in Unix milliseconds, inclusive. */
 export type ClickSpan = { firstClick: number; lastClick: number };
 
+/** The span of the clicks of segments, of which there is at least one. */
+export const spanOf = (segments: readonly ClickSpan[]): ClickSpan => ({
+  firstClick: Math.min(...segments.map(({ firstClick }) => firstClick)),
+  lastClick: Math.max(...segments.map(({ lastClick }) => lastClick)),
+});
+
 /** A segment that can be inserted. It has at least one click; the span is that of its clicks. */
 export type BatchSegment = SegmentId &
   ClickSpan & {

@@ -1,6 +1,6 @@
 /** Writes an owner's entries into the log of batches. */
 import { DAY_MS } from "../../shared/durations.ts";
-import type { BatchSegment, OwnerDeps } from "./deps.ts";
+import { type BatchSegment, type OwnerDeps, spanOf } from "./deps.ts";
 import type { Checkpoint, Claim, Manifest } from "./entries.ts";
 import { addToRanges, formatRanges, type Ranges } from "./ranges.ts";
 import { formatSegmentIds } from "./segment-index.ts";
@@ -84,8 +84,7 @@ function createManifest(token: string, segments: readonly BatchSegment[]): Manif
     token,
     segments: formatSegmentIds(segments),
     sequences: formatRanges(sequences),
-    firstClick: Math.min(...segments.map(({ firstClick }) => firstClick)),
-    lastClick: Math.max(...segments.map(({ lastClick }) => lastClick)),
+    ...spanOf(segments),
     position: { sequence: last.sequence, publishedAt: last.publishedAt },
   };
 }

@@ -6,7 +6,7 @@
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { type BatchSegment, isLost, LostOwnershipError, type OwnerDeps } from "./deps.ts";
+import { type BatchSegment, isLost, LostOwnershipError, type OwnerDeps, spanOf } from "./deps.ts";
 import {
   type BatchLog,
   type Claim,
@@ -155,11 +155,7 @@ async function lookUpOld(
   const before = Date.now() - OLD_MS;
   const old = segments.filter((segment) => segment.lastClick < before && !index.has(segment));
   if (old.length === 0) return;
-  const span = {
-    firstClick: Math.min(...old.map(({ firstClick }) => firstClick)),
-    lastClick: Math.max(...old.map(({ lastClick }) => lastClick)),
-  };
-  for (const id of await retry(() => findStored(old, span))) index.add(id);
+  for (const id of await retry(() => findStored(old, spanOf(old)))) index.add(id);
 }
 
 /** Settles an open manifest, and keeps what of it stays open. */
