@@ -107,9 +107,13 @@ export async function listen(processes: () => Readonly<Record<string, string>>):
   const readNew = async (): Promise<[string, string][]> =>
     (await readAll()).filter(([subject]) => !before.has(subject));
 
+  async function listenAgain(): Promise<void> {
+    for (const [subject, text] of await readNew()) said.set(subject, text);
+  }
+
   const running = (async () => {
     while (!stopped) {
-      for (const [subject, text] of await readNew()) said.set(subject, text);
+      await listenAgain();
       await Bun.sleep(POLL_MS);
     }
   })();
@@ -123,6 +127,7 @@ export async function listen(processes: () => Readonly<Record<string, string>>):
     async stop() {
       stopped = true;
       await running;
+      await listenAgain();
       return [...said].map(format).toSorted();
     },
   };

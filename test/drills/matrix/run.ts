@@ -66,10 +66,11 @@ export async function runCell(cell: Cell, options: RunOptions): Promise<CellResu
   await system.clients.stop().catch(() => undefined);
   const statuses = Object.fromEntries(system.clients.failures);
   await check("what is said afterwards", expectWell(system));
-  const said = await system.listener.stop();
   const clicks = await check("clicks", countClicks(system, lostClicksMax));
   await check("clicks counted twice", expectNoDuplicates(system));
   await check("history", expectHistory(system));
+  // Only now: what is said of a click may be said when it is stored.
+  const said = await system.listener.stop();
   problems.push(...judge(cell, { answers, examples, statuses, said }));
   if (problems.length > 0) await Bun.write(EVIDENCE, system.stack.output());
   return {
