@@ -18,7 +18,7 @@ import { call, callOnce } from "../harness/api.ts";
 import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
-import { readWarnings, waitUntilEnded } from "../harness/services.ts";
+import { readReadiness, readWarnings, waitUntilEnded } from "../harness/services.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
 
 setDefaultTimeout(600_000);
@@ -218,9 +218,15 @@ test("each of four streams has its share of the links, and of one that was delet
 });
 
 test("a redirector that follows a feed to which nobody publishes does not say that a link does not exist", async () => {
-  const redirector = await startOther({ LINKS_STREAMS: "1" });
+  // Named so that nobody waits until it is ready, which it never is.
+  const NATS_URL = stack.info().nats_url;
+  const redirector = await startOther({ LINKS_STREAMS: "1", NATS_URL });
+  await eventually(async () => {
+    const { parts, warnings } = await readReadiness(redirector.metricsUrl);
+    expect(parts["links_feed"]).toContain("lacks links");
+    expect(warnings["links_feed"]).toContain("lacks links");
+  }, CURRENT_MS);
   expect(await follow(redirector.url, "never-was-there")).toBe("503");
-  expect((await readWarnings(redirector.metricsUrl))["links_feed"]).toContain("lacks links");
   await redirector.stop();
 });
 
