@@ -78,5 +78,7 @@ export const configSchema = variables.refine(
   { path: ["DASHBOARD_SECRET"], message: "must be set with DASHBOARD_URL" },
 );
 
+export type Config = z.output<typeof configSchema>;
+
 /** The configuration of `migrate`. */
 export const migrateConfigSchema = variables.pick({ LOG_LEVEL: true, DATABASE_URL: true });

@@ -4,7 +4,7 @@
  * it takes over changes while it redirects, and how long a link leads to its old destination.
  */
 import { Database } from "bun:sqlite";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -17,7 +17,17 @@ import { newUuid } from "../shared/ids.ts";
 import { openImages } from "../shared/links-store/images.ts";
 import { readFeed, STORE_NAME } from "../shared/links-store/schema.ts";
 import { startNats } from "../test/harness/nats.ts";
-import { generateLinks, publishLinks, redirectorEnv, toLinkRecord } from "./redirect/links.ts";
+import {
+  CACHE_BYTES,
+  diskBytes,
+  feedOf,
+  PORT,
+  run,
+  secondsSince,
+  startRedirector,
+  waitUntil,
+} from "./links-host/host.ts";
+import { generateLinks, publishLinks, toLinkRecord } from "./redirect/links.ts";
 import { residentBytes } from "./redirect/server.ts";
 import { publish, round, type Target } from "./report.ts";
 
@@ -28,12 +38,6 @@ const COUNT = millions * MILLION;
 
 /** Links that are made at once. */
 const PART = Math.min(COUNT, 100_000);
-const CACHE_BYTES = 64 * MIB;
-
-const PORT = 18_430;
-const METRICS_PORT = 18_431;
-const START_TIMEOUT_MS = 1_800_000;
-const POLL_MS = 20;
 
 /** Redirects per second, to so many links, while others change at this rate. */
 const REDIRECTS = 10_000;
@@ -101,7 +105,7 @@ async function measureStart(
   env: Record<string, string> = {},
 ): Promise<void> {
   const startedAt = performance.now();
-  await using redirector = await startRedirector(journal, env);
+  await using redirector = await startRedirector(nats.url, journal, env);
   const seconds = secondsSince(startedAt);
   // An image counts only when the store has looked for links of earlier epochs, of which there are none here.
   await waitUntil(() => Promise.resolve(feedOf(journal).epoch > 0));
@@ -147,7 +151,7 @@ async function measureImage(journal: string): Promise<void> {
 }
 
 async function measureChanges(journal: string): Promise<void> {
-  await using redirector = await startRedirector(journal);
+  await using redirector = await startRedirector(nats.url, journal);
   const before = await lastSequence();
   const startedAt = performance.now();
   const count = CHANGES * CHANGING_SECONDS;
@@ -192,7 +196,7 @@ async function measureChanges(journal: string): Promise<void> {
  * with it, which have hosts of their own in production.
  */
 async function measureCatchingUp(journal: string): Promise<void> {
-  await using redirector = await startRedirector(journal);
+  await using redirector = await startRedirector(nats.url, journal);
   const before = await lastSequence();
   const count = CHANGES * CHANGING_SECONDS;
   process.kill(redirector.pid, "SIGSTOP");
@@ -250,83 +254,11 @@ async function probe(): Promise<number[]> {
   return times.toSorted((a, b) => a - b);
 }
 
-/** Starts a redirector; resolves when it is ready. */
-async function startRedirector(journal: string, env: Record<string, string> = {}) {
-  const child = Bun.spawn([process.execPath, "redirector/main.ts"], {
-    env: {
-      ...process.env,
-      ...redirectorEnv(nats.url, PORT, journal),
-      REDIRECTOR_METRICS_PORT: String(METRICS_PORT),
-      CACHE_BYTES_MAX: String(CACHE_BYTES),
-      ...env,
-    },
-    stdout: "ignore",
-    stderr: "inherit",
-  });
-  await waitUntil(async () => {
-    const url = `http://127.0.0.1:${METRICS_PORT}/readyz`;
-    return await fetch(url).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  });
-  return {
-    pid: child.pid,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
-  };
-}
-
-/** Runs a program of the benchmarks; returns what it printed. */
-async function run(
-  args: readonly (string | number)[],
-  env: Record<string, string> = {},
-): Promise<string> {
-  const child = Bun.spawn([process.execPath, ...args.map(String)], {
-    env: { ...process.env, ...env },
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const text = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`${args[0]} failed.`);
-  return text;
-}
-
 function newJournal(): string {
   return mkdtempSync(join(dir, "journal-"));
-}
-
-function feedOf(journal: string) {
-  const db = new Database(join(journal, "links", STORE_NAME), { readonly: true });
-  try {
-    return readFeed(db);
-  } finally {
-    db.close();
-  }
 }
 
 async function lastSequence(): Promise<number> {
   const { state } = await manager.streams.info(LINKS_STREAM);
   return state.last_seq;
-}
-
-function diskBytes(journal: string): number {
-  const links = join(journal, "links");
-  return readdirSync(links)
-    .filter((name) => name.startsWith(STORE_NAME))
-    .reduce((sum, name) => sum + statSync(join(links, name)).size, 0);
-}
-
-function secondsSince(startedAt: number): number {
-  return round((performance.now() - startedAt) / 1_000);
-}
-
-async function waitUntil(isSo: () => Promise<boolean>, pauseMs = POLL_MS): Promise<void> {
-  const deadline = performance.now() + START_TIMEOUT_MS;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error("It takes too long.");
-    await Bun.sleep(pauseMs);
-  }
 }

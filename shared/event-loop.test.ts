@@ -88,6 +88,7 @@ test("the metrics count a stall once, and report the longest one at every scrape
     const line = new RegExp(`^${name} (.+)$`, "m").exec(await registry.metrics());
     return Number(line?.[1]);
   };
+  // Nothing stalls meanwhile.
   await Bun.sleep(30);
   expect(await read("shorthop_event_loop_stall_seconds_count")).toBeLessThanOrEqual(1);
   const before = await read("shorthop_event_loop_stall_seconds_sum");

@@ -32,77 +32,10 @@ export function createProcessMetrics(process: "api" | "redirector" | "worker") {
     help,
     registers: [],
   });
-
   return {
     registry,
-    /** Registers a counter. */
-    counter(name: string, help: string, read: () => number): void {
-      const counter = new Counter({
-        ...options(name, help),
-        collect() {
-          this.reset();
-          this.inc(read());
-        },
-      });
-      registry.registerMetric(counter);
-    },
-    /** Registers a counter with one label, which `read` returns the counts by. */
-    counterBy(
-      label: string,
-      name: string,
-      help: string,
-      read: () => Readonly<Record<string, number>>,
-    ): void {
-      const counter = new Counter({
-        ...options(name, help),
-        labelNames: [label],
-        collect() {
-          this.reset();
-          for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
-        },
-      });
-      registry.registerMetric(counter);
-    },
-    /** Registers a gauge; it has no sample when `read` returns undefined, fails, or takes too long. */
-    gauge(
-      name: string,
-      help: string,
-      read: () => number | undefined | Promise<number | undefined>,
-    ): void {
-      const gauge = new Gauge({
-        ...options(name, help),
-        async collect() {
-          const value = await readOrUndefined(read);
-          if (value === undefined) this.remove();
-          else this.set(value);
-        },
-      });
-      registry.registerMetric(gauge);
-    },
-    /** Registers a gauge with one label, which `read` returns the values by. */
-    gaugeBy(
-      label: string,
-      name: string,
-      help: string,
-      read: () => Readonly<Record<string, number>>,
-    ): void {
-      const gauge = new Gauge({
-        ...options(name, help),
-        labelNames: [label],
-        collect() {
-          this.reset();
-          for (const [value, number] of Object.entries(read()))
-            this.set({ [label]: value }, number);
-        },
-      });
-      registry.registerMetric(gauge);
-    },
-    /** Registers a gauge that is always 1, whose labels carry the information. */
-    info(name: string, help: string, labels: Record<string, string>): void {
-      const gauge = new Gauge({ ...options(name, help), labelNames: Object.keys(labels) });
-      gauge.set(labels, 1);
-      registry.registerMetric(gauge);
-    },
+    ...counterFunctions(registry, options),
+    ...gaugeFunctions(registry, options),
     /** Registers a histogram; buckets are in seconds. */
     histogram<Label extends string>(
       name: string,
@@ -115,6 +48,85 @@ export function createProcessMetrics(process: "api" | "redirector" | "worker") {
     },
   };
 }
+
+/** The options of a metric: its name with its prefix. It is registered by the caller. */
+type OptionsOf = (
+  name: string,
+  help: string,
+) => { name: string; help: string; registers: Registry[] };
+
+const counterFunctions = (registry: Registry, options: OptionsOf) => ({
+  /** Registers a counter. */
+  counter(name: string, help: string, read: () => number): void {
+    const counter = new Counter({
+      ...options(name, help),
+      collect() {
+        this.reset();
+        this.inc(read());
+      },
+    });
+    registry.registerMetric(counter);
+  },
+  /** Registers a counter with one label, which `read` returns the counts by. */
+  counterBy(
+    label: string,
+    name: string,
+    help: string,
+    read: () => Readonly<Record<string, number>>,
+  ): void {
+    const counter = new Counter({
+      ...options(name, help),
+      labelNames: [label],
+      collect() {
+        this.reset();
+        for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
+      },
+    });
+    registry.registerMetric(counter);
+  },
+});
+
+const gaugeFunctions = (registry: Registry, options: OptionsOf) => ({
+  /** Registers a gauge; it has no sample when `read` returns undefined, fails, or takes too long. */
+  gauge(
+    name: string,
+    help: string,
+    read: () => number | undefined | Promise<number | undefined>,
+  ): void {
+    const gauge = new Gauge({
+      ...options(name, help),
+      async collect() {
+        const value = await readOrUndefined(read);
+        if (value === undefined) this.remove();
+        else this.set(value);
+      },
+    });
+    registry.registerMetric(gauge);
+  },
+  /** Registers a gauge with one label, which `read` returns the values by. */
+  gaugeBy(
+    label: string,
+    name: string,
+    help: string,
+    read: () => Readonly<Record<string, number>>,
+  ): void {
+    const gauge = new Gauge({
+      ...options(name, help),
+      labelNames: [label],
+      collect() {
+        this.reset();
+        for (const [value, number] of Object.entries(read())) this.set({ [label]: value }, number);
+      },
+    });
+    registry.registerMetric(gauge);
+  },
+  /** Registers a gauge that is always 1, whose labels carry the information. */
+  info(name: string, help: string, labels: Record<string, string>): void {
+    const gauge = new Gauge({ ...options(name, help), labelNames: Object.keys(labels) });
+    gauge.set(labels, 1);
+    registry.registerMetric(gauge);
+  },
+});
 
 /** Reads a value for a scrape; undefined when that fails or takes longer than {@link READ_TIMEOUT_MS}. */
 export async function readOrUndefined<Value>(

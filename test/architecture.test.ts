@@ -74,7 +74,10 @@ const READS_ENVIRONMENT = /\/main\.ts$|^deploy\/|^dashboard\/build\.ts$/;
  * Files that may contain SQL for PostgreSQL. ClickHouse is queried by functions that take the query as a string: the
  * analytical queries are composed in `api/analytics`, and this rule is not about them.
  */
-const MAY_CONTAIN_SQL = /^api\/.*\/sql\.ts$|^api\/migrations\/|^api\/postgres\.ts$/;
+const MAY_CONTAIN_SQL = /^api\/.*[/-]sql\.ts$|^api\/migrations\/|^api\/postgres\.ts$/;
+
+/** A resource's statements: `sql.ts`, and `<what>-sql.ts` beside it. */
+const IS_SQL = /(?:^|[/-])sql\.ts$/;
 
 /** Files that bind SQL of several resources, and are themselves no resource. */
 const BINDS_SQL = /^api\/stores\.ts$|^api\/maintenance\//;
@@ -198,14 +201,14 @@ function findSql({ path, syntax }: Source): string[] {
   return found;
 }
 
-/** Whether the file passes values of a `sql.ts` on to other files. */
+/** Whether the file passes statements on to other files. */
 const reexportsSql = ({ syntax }: Source): boolean =>
   syntax.statements.some(
     (statement) =>
       ts.isExportDeclaration(statement) &&
       statement.moduleSpecifier !== undefined &&
       ts.isStringLiteral(statement.moduleSpecifier) &&
-      basename(statement.moduleSpecifier.text) === "sql.ts" &&
+      IS_SQL.test(statement.moduleSpecifier.text) &&
       !isTypeExport(statement),
   );
 
@@ -223,6 +226,38 @@ const hasDisplacedHeader = ({ text, syntax }: Source): boolean =>
     .some((statement) =>
       text.slice(statement.getFullStart(), statement.getStart(syntax)).includes("/**"),
     );
+
+/**
+ * `path:line` of each pause after which a test expects something, without a comment that says what must not happen
+ * meanwhile. What must happen is waited for.
+ */
+async function findPauses(): Promise<string[]> {
+  const found: string[] = [];
+  for await (const path of new Bun.Glob(
+    "{api,clients,deploy,redirector,shared,test,worker}/**/*.test.ts",
+  ).scan(ROOT)) {
+    if (path.includes("/node_modules/")) continue;
+    const text = await Bun.file(join(ROOT, path)).text();
+    const syntax = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
+    visitNodes(syntax, (node) => {
+      if (!ts.isBlock(node)) return;
+      for (const [i, statement] of node.statements.entries()) {
+        const next = node.statements[i + 1]?.getText(syntax) ?? "";
+        const isCommented =
+          ts.getLeadingCommentRanges(text, statement.getFullStart()) !== undefined;
+        if (!PAUSE.test(statement.getText(syntax)) || !EXPECTS.test(next) || isCommented) continue;
+        const { line } = syntax.getLineAndCharacterOfPosition(statement.getStart(syntax));
+        found.push(`${path}:${line + 1}`);
+      }
+    });
+  }
+  return found;
+}
+
+/** A pause in milliseconds; up to one only lets other work run. */
+const PAUSE = /^await Bun\.sleep\((?![01]\))/;
+
+const EXPECTS = /^(?:await )?expect\(/;
 
 describe("the architecture", () => {
   test("every folder has code, so that the rules below apply to something", () => {
@@ -296,7 +331,7 @@ describe("the architecture", () => {
         .filter(
           (target) =>
             (target.endsWith("/routes.ts") && !COMBINES_ROUTES.test(source.path)) ||
-            (target.endsWith("/sql.ts") &&
+            (IS_SQL.test(target) &&
               dirname(target) !== dirname(source.path) &&
               !BINDS_SQL.test(source.path)),
         )
@@ -345,7 +380,7 @@ describe("the architecture", () => {
     expect(findCycles(graph)).toEqual([]);
   });
 
-  test("SQL for PostgreSQL is in files called sql.ts, migrations apart", () => {
+  test("SQL for PostgreSQL is in files called sql.ts or <what>-sql.ts, migrations apart", () => {
     const broken = apiSources.filter(({ path }) => !MAY_CONTAIN_SQL.test(path)).flatMap(findSql);
     expect(broken).toEqual([]);
     // The rule recognizes the queries where they are.
@@ -370,5 +405,9 @@ describe("the architecture", () => {
       .map(({ path }) => path)
       .filter((path) => !READS_ENVIRONMENT.test(path));
     expect(broken).toEqual([]);
+  });
+
+  test("a test pauses before an expectation only to show that something does not happen", async () => {
+    expect(await findPauses()).toEqual([]);
   });
 });

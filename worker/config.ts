@@ -37,6 +37,8 @@ export const configSchema = z.object({
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
 });
 
+export type Config = z.output<typeof configSchema>;
+
 /** The configuration of `geoip-update`. */
 export const geoipConfigSchema = configSchema
   .pick({ GEOIP_DATABASES: true, GEOIP_URLS: true })

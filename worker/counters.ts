@@ -67,54 +67,29 @@ export function startCounters({
   flushIntervalMs = FLUSH_INTERVAL_MS,
 }: CountersDeps): Counters {
   const touched = new Set<Uuid>();
-  const surplus = new Map<Uuid, Surplus>();
+  const surplus = createSurplus();
+  const catchUp = createCatchUp(clickhouse);
   let state = "not written yet";
   let writtenAt: number | undefined;
-  let caughtUp = false;
   let stopped = false;
 
   async function flush(): Promise<void> {
-    if (!caughtUp) {
-      // Before the read: a `recount` during it must cause another one.
-      caughtUp = true;
-      try {
-        for (const linkId of await readRecentLinks(clickhouse)) touched.add(linkId);
-      } catch (error) {
-        caughtUp = false;
-        throw error;
-      }
-    }
+    for (const linkId of await catchUp.readLinks()) touched.add(linkId);
     while (touched.size > 0) {
       const batch = [...touched].slice(0, BATCH);
       // Before the read: a click that is stored during it adds its link again.
       for (const linkId of batch) touched.delete(linkId);
-      const taken = takeSurplus(batch);
+      const taken = surplus.take(batch);
       try {
         await writeTotals(sql, await readTotals(clickhouse, batch), taken);
       } catch (error) {
         for (const linkId of batch) touched.add(linkId);
-        for (const [linkId, { clicks, bots }] of taken) addSurplus(linkId, clicks, bots);
+        for (const [linkId, { clicks, bots }] of taken) surplus.add(linkId, clicks, bots);
         throw error;
       }
     }
     state = "ok";
     writtenAt = Date.now();
-  }
-
-  function addSurplus(linkId: Uuid, clicks: number, bots: number): void {
-    const before = surplus.get(linkId) ?? { clicks: 0, bots: 0 };
-    surplus.set(linkId, { clicks: before.clicks + clicks, bots: before.bots + bots });
-  }
-
-  function takeSurplus(linkIds: readonly Uuid[]): Map<Uuid, Surplus> {
-    const taken = new Map<Uuid, Surplus>();
-    for (const linkId of linkIds) {
-      const found = surplus.get(linkId);
-      if (found === undefined) continue;
-      taken.set(linkId, found);
-      surplus.delete(linkId);
-    }
-    return taken;
   }
 
   async function flushOnce(): Promise<void> {
@@ -141,11 +116,11 @@ export function startCounters({
     correct(rebuilt) {
       for (const { table, subject, humans, bots } of rebuilt) {
         if (table !== SOURCE) continue;
-        if (humans < 0 || bots < 0) addSurplus(subject, Math.max(0, -humans), Math.max(0, -bots));
+        if (humans < 0 || bots < 0) surplus.add(subject, Math.max(0, -humans), Math.max(0, -bots));
         touched.add(subject);
       }
     },
-    recount: () => void (caughtUp = false),
+    recount: catchUp.reset,
     pending: () => touched.size,
     state: () => state,
     writtenAt: () => writtenAt,
@@ -153,6 +128,47 @@ export function startCounters({
       stopped = true;
       await running;
       await flushOnce();
+    },
+  };
+}
+
+/** The surplus of links whose counters have not been lowered yet. */
+function createSurplus() {
+  const surplus = new Map<Uuid, Surplus>();
+  return {
+    add(linkId: Uuid, clicks: number, bots: number): void {
+      const before = surplus.get(linkId) ?? { clicks: 0, bots: 0 };
+      surplus.set(linkId, { clicks: before.clicks + clicks, bots: before.bots + bots });
+    },
+    /** Returns the surplus of these links, and forgets it. */
+    take(linkIds: readonly Uuid[]): Map<Uuid, Surplus> {
+      const taken = new Map<Uuid, Surplus>();
+      for (const linkId of linkIds) {
+        const found = surplus.get(linkId);
+        if (found === undefined) continue;
+        taken.set(linkId, found);
+        surplus.delete(linkId);
+      }
+      return taken;
+    },
+  };
+}
+
+/** Reads the links with recent clicks: once, and again after a reset. */
+function createCatchUp(clickhouse: CountersClickHouse) {
+  let caughtUp = false;
+  return {
+    reset: (): void => void (caughtUp = false),
+    async readLinks(): Promise<readonly Uuid[]> {
+      if (caughtUp) return [];
+      // Before the read: a reset during it must cause another one.
+      caughtUp = true;
+      try {
+        return await readRecentLinks(clickhouse);
+      } catch (error) {
+        caughtUp = false;
+        throw error;
+      }
     },
   };
 }

@@ -5,29 +5,30 @@
  */
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
+import type { HealthSource } from "../shared/health.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog } from "../shared/log.ts";
-import { openNats } from "../shared/nats.ts";
+import { createLifecycle, type Lifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLog, type Log } from "../shared/log.ts";
+import { type Nats, openNats } from "../shared/nats.ts";
 import { openPrimary } from "../shared/postgres.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies } from "../shared/replies.ts";
+import { createReplies, type Replies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
-import { openGeo } from "../shared/visitors/geo.ts";
+import { type Geo, openGeo } from "../shared/visitors/geo.ts";
 import { parseAgent } from "../shared/visitors/user-agent.ts";
 import { createBatchLog } from "./batches/clickhouse-log.ts";
 import { findStored, readHistory } from "./batches/clicks-table.ts";
-import { createRepairs } from "./batches/repair.ts";
+import { createRepairs, type Repairs } from "./batches/repair.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { isRejected, openClickHouse } from "./clickhouse.ts";
-import { configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
+import { type Config, configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
-import { startConsumer } from "./consumer/consumer.ts";
+import { type Consumer, startConsumer } from "./consumer/consumer.ts";
 import { insertRows } from "./consumer/row-insert.ts";
-import { startCounters } from "./counters.ts";
+import { type Counters, startCounters } from "./counters.ts";
 import { createEnricher } from "./enrich/rows.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { startFailureIntake } from "./failures/intake.ts";
@@ -46,49 +47,15 @@ async function runWorker(): Promise<void> {
   const lifecycle = createLifecycle(log, notifier);
   const metrics = createMetrics();
 
-  const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
-  lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const sql = openPrimary(config.DATABASE_URL, {
-    max: 2,
-    connect_timeout: 2,
-    backoff: () => 1,
-    onnotice: () => undefined,
-    connection: { application_name: "shorthop-worker" },
-  });
-  lifecycle.onStop("postgres", () => sql.end({ timeout: 2 }));
-  const nats = openNats({ url: config.NATS_URL, name: "worker", log });
-  lifecycle.onStop("nats", nats.close);
+  const { clickhouse, sql, nats } = openConnections(config, lifecycle, log);
   const geo = await openGeo(config.GEOIP_DATABASES, (path, error) =>
     log.warn({ path, error }, "geoip_database_missing"),
   );
   const counters = startCounters({ sql, clickhouse, log });
   lifecycle.onStop("counters", () => counters.stop());
   const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: counters.correct });
-  const consumer = startConsumer({
-    nats: nats.connection,
-    streamBytesMax: config.CLICKS_BYTES_MAX,
-    streamReplicas: config.NATS_REPLICAS,
-    log,
-    enrich: createEnricher({
-      geo,
-      parseAgent,
-      visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
-      anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
-      ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
-    }),
-    batches: {
-      log: createBatchLog(clickhouse),
-      insert: (token, rows) => metrics.timeInsert(() => insertRows(clickhouse, token, rows)),
-      isRejected,
-      findStored: (segments, span) => findStored(clickhouse, segments, span),
-      readHistory: () => readHistory(clickhouse),
-      repair: repairs.repair,
-      onSettled: counters.recount,
-    },
-    onStored: counters.touch,
-    onBatch: metrics.observeBatch,
-    count: metrics.count,
-  });
+  const parts = { clickhouse, nats, geo, counters, repairs, metrics, log };
+  const consumer = startConfiguredConsumer(config, parts);
   lifecycle.onStop("consumer", () => consumer.stop());
   const audit = startConsistencyCheck({
     clickhouse,
@@ -122,19 +89,7 @@ async function runWorker(): Promise<void> {
     }),
     warnings: () => ({ replicas: replicas.warning(), clickhouse: consumer.warning() }),
   };
-  answerStatus({
-    nats: nats.connection,
-    replies,
-    process: "worker",
-    health,
-    figures: () => ({
-      owner: consumer.owner() !== undefined,
-      owner_epoch: consumer.owner()?.epoch,
-      clicks_lag_seconds: consumer.lagSeconds(),
-      segments_pending: consumer.state() === "ok" ? consumer.pending() : undefined,
-    }),
-    log,
-  });
+  reportStatus({ nats, replies, health, consumer, log });
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
     port: config.WORKER_METRICS_PORT,
@@ -146,6 +101,85 @@ async function runWorker(): Promise<void> {
   log.info({ internal_url: internal.url.origin, geoip }, "listening");
   notifier.ready();
 }
+
+function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
+  const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
+  lifecycle.onStop("clickhouse", () => clickhouse.close());
+  const sql = openPrimary(config.DATABASE_URL, {
+    max: 2,
+    connect_timeout: 2,
+    backoff: () => 1,
+    onnotice: () => undefined,
+    connection: { application_name: "shorthop-worker" },
+  });
+  lifecycle.onStop("postgres", () => sql.end({ timeout: 2 }));
+  const nats = openNats({ url: config.NATS_URL, name: "worker", log });
+  lifecycle.onStop("nats", nats.close);
+  return { clickhouse, sql, nats };
+}
+
+type ConsumerParts = {
+  clickhouse: ReturnType<typeof openClickHouse>;
+  nats: Nats;
+  geo: Geo;
+  counters: Counters;
+  repairs: Repairs;
+  metrics: ReturnType<typeof createMetrics>;
+  log: Log;
+};
+
+/** Starts the consumer, which stores clicks while this worker is their owner. */
+const startConfiguredConsumer = (
+  config: Config,
+  { clickhouse, nats, geo, counters, repairs, metrics, log }: ConsumerParts,
+): Consumer =>
+  startConsumer({
+    nats: nats.connection,
+    streamBytesMax: config.CLICKS_BYTES_MAX,
+    streamReplicas: config.NATS_REPLICAS,
+    log,
+    enrich: createEnricher({
+      geo,
+      parseAgent,
+      visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
+      anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
+      ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
+    }),
+    batches: {
+      log: createBatchLog(clickhouse),
+      insert: (token, rows) => metrics.timeInsert(() => insertRows(clickhouse, token, rows)),
+      isRejected,
+      findStored: (segments, span) => findStored(clickhouse, segments, span),
+      readHistory: () => readHistory(clickhouse),
+      repair: repairs.repair,
+      onSettled: counters.recount,
+    },
+    onStored: counters.touch,
+    onBatch: metrics.observeBatch,
+    count: metrics.count,
+  });
+
+type StatusParts = {
+  nats: Nats;
+  replies: Replies;
+  health: HealthSource;
+  consumer: Consumer;
+  log: Log;
+};
+
+/** Answers the command line's requests for the status of this process. */
+const reportStatus = ({ nats, consumer, ...parts }: StatusParts): void =>
+  answerStatus({
+    ...parts,
+    nats: nats.connection,
+    process: "worker",
+    figures: () => ({
+      owner: consumer.owner() !== undefined,
+      owner_epoch: consumer.owner()?.epoch,
+      clicks_lag_seconds: consumer.lagSeconds(),
+      segments_pending: consumer.state() === "ok" ? consumer.pending() : undefined,
+    }),
+  });
 
 /** Downloads the GeoIP databases; fails when one of them cannot be updated. */
 async function updateGeoip(): Promise<void> {

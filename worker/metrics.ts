@@ -1,5 +1,5 @@
 /** Metrics of the worker. */
-import { createProcessMetrics } from "../shared/metrics.ts";
+import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { Geo } from "../shared/visitors/geo.ts";
 import type { Repairs } from "./batches/repair.ts";
@@ -24,7 +24,21 @@ type MetricSources = {
 
 export function createMetrics() {
   const metrics = createProcessMetrics("worker");
-  const { registry, gauge, counter, counterBy } = metrics;
+  return {
+    registry: metrics.registry,
+    ...countOutcomes(metrics),
+    ...measureBatches(metrics),
+    /** Registers the metrics of the worker's parts. */
+    watch(sources: MetricSources): void {
+      watchOwner(metrics, sources);
+      watchRepairs(metrics, sources);
+      watchFailureReports(metrics, sources);
+      watchGeo(metrics, sources);
+    },
+  };
+}
+
+function countOutcomes({ counter, counterBy }: ProcessMetrics) {
   const segments = { stored: 0, dead_lettered: 0, duplicate: 0 };
   const clicks = { stored: 0, dead_lettered: 0 };
   let torn = 0;
@@ -32,7 +46,20 @@ export function createMetrics() {
   counterBy("outcome", "clicks_total", "Clicks, by outcome", () => clicks);
   const tornHelp = "Stored segments that a crash had cut short, or a disk damaged";
   counter("segments_torn_total", tornHelp, () => torn);
-  const inserts = metrics.histogram(
+  return {
+    count: ((outcome, segmentCount, clickCount) => {
+      if (outcome === "torn") {
+        torn += segmentCount;
+        return;
+      }
+      segments[outcome] += segmentCount;
+      if (outcome !== "duplicate") clicks[outcome] += clickCount;
+    }) satisfies CountOutcome,
+  };
+}
+
+function measureBatches({ histogram }: ProcessMetrics) {
+  const inserts = histogram(
     "insert_duration_seconds",
     "Time of one insert into ClickHouse, by outcome",
     { buckets: INSERT_BUCKETS, labelNames: ["outcome"] },
@@ -40,13 +67,12 @@ export function createMetrics() {
   inserts.zero({ outcome: "ok" });
   inserts.zero({ outcome: "error" });
   const agesHelp = "Age of the first click of a batch when it was stored";
-  const ages = metrics.histogram("batch_age_seconds", agesHelp, {
+  const ages = histogram("batch_age_seconds", agesHelp, {
     buckets: AGE_BUCKETS,
     labelNames: [],
   });
 
   return {
-    registry,
     /** Runs an insert, and observes how long it took. */
     async timeInsert(insert: () => Promise<void>): Promise<void> {
       const end = inserts.startTimer();
@@ -62,64 +88,61 @@ export function createMetrics() {
     observeBatch(ageSeconds: number): void {
       ages.observe(ageSeconds);
     },
-    count: ((outcome, segmentCount, clickCount) => {
-      if (outcome === "torn") {
-        torn += segmentCount;
-        return;
-      }
-      segments[outcome] += segmentCount;
-      if (outcome !== "duplicate") clicks[outcome] += clickCount;
-    }) satisfies CountOutcome,
-    /** Registers the metrics of the worker's parts. */
-    watch({
-      consumer,
-      counters,
-      audit,
-      repairs,
-      geo,
-      failureReports,
-      replies,
-    }: MetricSources): void {
-      const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
-      gauge("segments_pending", pendingHelp, () =>
-        consumer.state() === "ok" ? consumer.pending() : undefined,
-      );
-      const lagHelp = "Age of the oldest click that the owner is storing; absent on other workers";
-      gauge("clicks_lag_seconds", lagHelp, () => consumer.lagSeconds());
-      const ownerHelp = "Whether this worker stores clicks: 0 while it stands by";
-      gauge("owner", ownerHelp, () => (consumer.owner() === undefined ? 0 : 1));
-      const epochHelp = "The owner's epoch; absent on other workers";
-      gauge("owner_epoch", epochHelp, () => consumer.owner()?.epoch);
-      const rangesHelp = "Ranges in the index of stored segments; absent on other workers";
-      gauge("index_ranges", rangesHelp, () => consumer.owner()?.ranges);
-      const forgottenHelp = "Journals dropped from the full index; absent on other workers";
-      gauge("index_forgotten_journals", forgottenHelp, () => consumer.owner()?.forgotten);
-      const openHelp =
-        "Batches of which it is still in doubt whether they are stored; absent on other workers";
-      gauge("open_batches", openHelp, () => consumer.owner()?.open);
-      const settledHelp = "Batches that a worker before had left in doubt, and that were settled";
-      counter("batches_settled_total", settledHelp, () => consumer.settled());
-      const repairedHelp = "Rollup buckets rebuilt because an insert was half done";
-      counter("rollup_buckets_repaired_total", repairedHelp, repairs.rebuilt);
-      const countersHelp = "Links whose counters are to be written to PostgreSQL";
-      gauge("counters_pending", countersHelp, counters.pending);
-      const writtenHelp = "When counters were last written to PostgreSQL; absent before";
-      gauge("counters_written_timestamp_seconds", writtenHelp, () =>
-        toSeconds(counters.writtenAt()),
-      );
-      const differencesHelp = "Rollup buckets that a consistency check found wrong, and rebuilt";
-      counter("rollup_differences_total", differencesHelp, audit.differences);
-      const reportsHelp = "Reports of failed requests from redirectors, by outcome";
-      counterBy("outcome", "failure_reports_total", reportsHelp, failureReports);
-      registerReplies(metrics, replies);
-      gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
-      const builtHelp = "When the oldest GeoIP database was built; absent without one";
-      gauge("geoip_built_timestamp_seconds", builtHelp, () => {
-        const built = geo.databases().map((database) => database.built.getTime());
-        return toSeconds(built.length === 0 ? undefined : Math.min(...built));
-      });
-    },
   };
+}
+
+function watchOwner({ gauge }: ProcessMetrics, { consumer }: MetricSources): void {
+  const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
+  gauge("segments_pending", pendingHelp, () =>
+    consumer.state() === "ok" ? consumer.pending() : undefined,
+  );
+  const lagHelp = "Age of the oldest click that the owner is storing; absent on other workers";
+  gauge("clicks_lag_seconds", lagHelp, () => consumer.lagSeconds());
+  const ownerHelp = "Whether this worker stores clicks: 0 while it stands by";
+  gauge("owner", ownerHelp, () => (consumer.owner() === undefined ? 0 : 1));
+  const epochHelp = "The owner's epoch; absent on other workers";
+  gauge("owner_epoch", epochHelp, () => consumer.owner()?.epoch);
+  const rangesHelp = "Ranges in the index of stored segments; absent on other workers";
+  gauge("index_ranges", rangesHelp, () => consumer.owner()?.ranges);
+  const forgottenHelp = "Journals dropped from the full index; absent on other workers";
+  gauge("index_forgotten_journals", forgottenHelp, () => consumer.owner()?.forgotten);
+  const openHelp =
+    "Batches of which it is still in doubt whether they are stored; absent on other workers";
+  gauge("open_batches", openHelp, () => consumer.owner()?.open);
+}
+
+function watchRepairs(
+  { gauge, counter }: ProcessMetrics,
+  { consumer, repairs, counters, audit }: MetricSources,
+): void {
+  const settledHelp = "Batches that a worker before had left in doubt, and that were settled";
+  counter("batches_settled_total", settledHelp, () => consumer.settled());
+  const repairedHelp = "Rollup buckets rebuilt because an insert was half done";
+  counter("rollup_buckets_repaired_total", repairedHelp, repairs.rebuilt);
+  const countersHelp = "Links whose counters are to be written to PostgreSQL";
+  gauge("counters_pending", countersHelp, counters.pending);
+  const writtenHelp = "When counters were last written to PostgreSQL; absent before";
+  gauge("counters_written_timestamp_seconds", writtenHelp, () => toSeconds(counters.writtenAt()));
+  const differencesHelp = "Rollup buckets that a consistency check found wrong, and rebuilt";
+  counter("rollup_differences_total", differencesHelp, audit.differences);
+}
+
+function watchFailureReports(
+  metrics: ProcessMetrics,
+  { failureReports, replies }: MetricSources,
+): void {
+  const reportsHelp = "Reports of failed requests from redirectors, by outcome";
+  metrics.counterBy("outcome", "failure_reports_total", reportsHelp, failureReports);
+  registerReplies(metrics, replies);
+}
+
+function watchGeo({ gauge }: ProcessMetrics, { geo }: MetricSources): void {
+  gauge("geoip_databases", "GeoIP databases in use", () => geo.databases().length);
+  const builtHelp = "When the oldest GeoIP database was built; absent without one";
+  gauge("geoip_built_timestamp_seconds", builtHelp, () => {
+    const built = geo.databases().map((database) => database.built.getTime());
+    return toSeconds(built.length === 0 ? undefined : Math.min(...built));
+  });
 }
 
 const toSeconds = (ms: number | undefined): number | undefined =>

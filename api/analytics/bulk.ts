@@ -2,7 +2,7 @@
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { fromDimensions } from "./dimensions.ts";
-import { allOf, needsRawClicks, type Selection } from "./filters.ts";
+import { allOf, type Condition, needsRawClicks, type Selection } from "./filters.ts";
 import {
   ANALYTICS_EXACT_CLICKS_MAX,
   BUCKET_RANGE,
@@ -19,6 +19,19 @@ const TOP_COUNTRIES = 5;
 
 export type LinkCounts = { clicks: number; unique_clicks: number; top_countries: string[] };
 
+/** What all queries of one request have in common. */
+type LinksQuery = {
+  clickhouse: ClickHouse;
+  linkIds: readonly Uuid[];
+  range: QueryRange;
+  selection: Selection;
+  /** The condition on clicks and on rollups by link, with the parameters of all queries. */
+  where: string;
+  params: Record<string, unknown>;
+  /** The rollup, with the condition on its range; single clicks if filters need them. */
+  counted: string;
+};
+
 /**
  * Counts the links that have clicks in the range. The range must start and end on a quarter of an hour, as
  * those of all named periods do.
@@ -31,52 +44,18 @@ export async function countMany(
 ): Promise<Map<Uuid, LinkCounts>> {
   const { table, raw } = timeSource(range);
   if (raw) throw new Error("The range must consist of whole quarters of hours.");
-  const scope = allOf(
-    { condition: "link_id IN {links: Array(UUID)}", params: { links: linkIds } },
-    selection.links,
-    selection.columns,
-  );
-  const byCountry = fromDimensions(
-    {
-      condition: scope.condition,
-      subjects: allOf(
-        { condition: "subject_id IN {links: Array(UUID)}", params: {} },
-        selection.subjects,
-      ).condition,
-      params: { ...scope.params, classes: selection.classes },
-      lowVolume: false,
-      onlyRaw: needsRawClicks(selection),
-    },
-    ["country"],
+  const scope = scopeOf(linkIds, selection);
+  const query: LinksQuery = {
+    clickhouse,
+    linkIds,
     range,
-    true,
-  );
-  const where = `${scope.condition} AND class IN {classes: Array(String)}`;
-  const params = {
-    ...scope.params,
-    classes: selection.classes,
-    from: range.from,
-    to: range.to,
+    selection,
+    where: `${scope.condition} AND class IN {classes: Array(String)}`,
+    params: { ...scope.params, classes: selection.classes, from: range.from, to: range.to },
+    counted:
+      selection.columns === undefined ? `${table} WHERE ${BUCKET_RANGE}` : FROM_SINGLE_CLICKS,
   };
-  const [counts, countries] = await Promise.all([
-    queryRows<{ link_id: Uuid; counted: string }>(
-      clickhouse,
-      `SELECT link_id, ${selection.columns === undefined ? "sum(clicks)" : "count()"} AS counted
-         FROM ${selection.columns === undefined ? `${table} WHERE ${BUCKET_RANGE}` : `clicks WHERE ${RAW_RANGE}`}
-          AND ${where}
-        GROUP BY link_id`,
-      params,
-    ),
-    queryRows<{ link_id: Uuid; country: string }>(
-      clickhouse,
-      `SELECT link_id, value AS country
-         FROM ${byCountry.from}
-        GROUP BY link_id, country
-        ORDER BY link_id, sum(clicks) DESC, country
-        LIMIT {top: UInt8} BY link_id`,
-      { top: TOP_COUNTRIES, ...byCountry.params },
-    ),
-  ]);
+  const [counts, countries] = await Promise.all([countClicks(query), listTopCountries(query)]);
   const countsByLink = new Map(
     counts.map(({ link_id, counted }): [Uuid, LinkCounts] => [
       link_id,
@@ -85,36 +64,89 @@ export async function countMany(
   );
   for (const { link_id, country } of countries)
     countsByLink.get(link_id)?.top_countries.push(country);
-  const isExact = ({ clicks }: LinkCounts) =>
-    clicks <= ANALYTICS_EXACT_CLICKS_MAX &&
-    (hasRawClicks(range) || selection.columns !== undefined);
-  const exact = [...countsByLink].filter(([, link]) => isExact(link));
-  const estimated = [...countsByLink].filter(([, link]) => !isExact(link));
-  const fromRaw = `clicks WHERE ${RAW_RANGE}`;
-  const visitors = await Promise.all([
-    countVisitors(exact, EXACT_VISITORS, fromRaw),
-    selection.columns === undefined
-      ? countVisitors(
-          estimated,
-          "uniqCombined64Merge(14)(visitors)",
-          `${table} WHERE ${BUCKET_RANGE}`,
-        )
-      : countVisitors(estimated, ESTIMATED_VISITORS, fromRaw),
-  ]);
-  for (const { link_id, unique_clicks } of visitors.flat()) {
+  for (const { link_id, unique_clicks } of await countVisitors(query, countsByLink)) {
     const link = countsByLink.get(link_id);
     if (link !== undefined) link.unique_clicks = Number(unique_clicks);
   }
   return countsByLink;
+}
 
-  async function countVisitors(links: typeof exact, expression: string, from: string) {
-    if (links.length === 0) return [];
-    return await queryRows<{ link_id: Uuid; unique_clicks: string }>(
-      clickhouse,
-      `SELECT link_id, ${expression} AS unique_clicks
-         FROM ${from} AND ${where}
-        GROUP BY link_id`,
-      { ...params, links: links.map(([id]) => id) },
-    );
-  }
+const FROM_SINGLE_CLICKS = `clicks WHERE ${RAW_RANGE}`;
+
+const scopeOf = (linkIds: readonly Uuid[], { links, columns }: Selection): Condition =>
+  allOf(
+    { condition: "link_id IN {links: Array(UUID)}", params: { links: linkIds } },
+    links,
+    columns,
+  );
+
+const countClicks = ({ clickhouse, selection, where, params, counted }: LinksQuery) =>
+  queryRows<{ link_id: Uuid; counted: string }>(
+    clickhouse,
+    `SELECT link_id, ${selection.columns === undefined ? "sum(clicks)" : "count()"} AS counted
+       FROM ${counted}
+        AND ${where}
+      GROUP BY link_id`,
+    params,
+  );
+
+function listTopCountries({ clickhouse, linkIds, range, selection }: LinksQuery) {
+  const { condition, params } = scopeOf(linkIds, selection);
+  const byCountry = fromDimensions(
+    {
+      condition,
+      subjects: allOf(
+        { condition: "subject_id IN {links: Array(UUID)}", params: {} },
+        selection.subjects,
+      ).condition,
+      params: { ...params, classes: selection.classes },
+      lowVolume: false,
+      onlyRaw: needsRawClicks(selection),
+    },
+    ["country"],
+    range,
+    true,
+  );
+  return queryRows<{ link_id: Uuid; country: string }>(
+    clickhouse,
+    `SELECT link_id, value AS country
+       FROM ${byCountry.from}
+      GROUP BY link_id, country
+      ORDER BY link_id, sum(clicks) DESC, country
+      LIMIT {top: UInt8} BY link_id`,
+    { top: TOP_COUNTRIES, ...byCountry.params },
+  );
+}
+
+/** Counts the visitors of links: exactly where a link has few clicks, else estimated. */
+async function countVisitors(query: LinksQuery, countsByLink: ReadonlyMap<Uuid, LinkCounts>) {
+  const { range, selection, counted } = query;
+  const isExact = ({ clicks }: LinkCounts) =>
+    clicks <= ANALYTICS_EXACT_CLICKS_MAX &&
+    (hasRawClicks(range) || selection.columns !== undefined);
+  const estimate =
+    selection.columns === undefined ? "uniqCombined64Merge(14)(visitors)" : ESTIMATED_VISITORS;
+  const links = Map.groupBy(countsByLink, ([, link]) => isExact(link));
+  const idsOf = (exact: boolean) => (links.get(exact) ?? []).map(([id]) => id);
+  const visitors = await Promise.all([
+    countVisitorsOf(query, idsOf(true), EXACT_VISITORS, FROM_SINGLE_CLICKS),
+    countVisitorsOf(query, idsOf(false), estimate, counted),
+  ]);
+  return visitors.flat();
+}
+
+async function countVisitorsOf(
+  { clickhouse, where, params }: LinksQuery,
+  links: readonly Uuid[],
+  expression: string,
+  from: string,
+) {
+  if (links.length === 0) return [];
+  return await queryRows<{ link_id: Uuid; unique_clicks: string }>(
+    clickhouse,
+    `SELECT link_id, ${expression} AS unique_clicks
+       FROM ${from} AND ${where}
+      GROUP BY link_id`,
+    { ...params, links },
+  );
 }

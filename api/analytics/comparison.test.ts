@@ -2,13 +2,12 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import { type Comparison, COMPARISONS, resolveComparison } from "./comparison.ts";
 import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
 
 const at = (text: string): number => Date.parse(text);
 const NOW = at("2026-11-20T14:35:00Z");
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** Zones that change their clocks by an hour or half an hour, at midnight or by night, and that skipped a day. */
 const ZONES = [

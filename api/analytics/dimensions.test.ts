@@ -2,9 +2,8 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { DAY_MS } from "../../shared/durations.ts";
 import { splitDays } from "./dimensions.ts";
-
-const DAY_MS = 86_400_000;
 
 const anySpan = fc
   .tuple(

@@ -3,11 +3,10 @@
  * each shorter than a day.
  */
 import { clickTime } from "../../shared/clicks/query.ts";
+import { DAY_MS } from "../../shared/durations.ts";
 import { columnCondition, type Condition, type Filters } from "./filters.ts";
 import { clampInstant, hasRawClicks, type QueryRange, RAW_RANGE, toSeconds } from "./sources.ts";
 import type { IsFew } from "./visitors.ts";
-
-const DAY_MS = 86_400_000;
 
 /** The dimensions that rollups hold. */
 export const DIMENSIONS = [

@@ -12,6 +12,7 @@ import {
   type BreakdownPage,
 } from "./breakdown-by.ts";
 import type { BreakdownScope } from "./dimensions.ts";
+import { type Reader, readLinkNames } from "./link-names.ts";
 import { breakDownByProperty, LINK_PROPERTIES, type LinkProperty } from "./link-totals.ts";
 import type {
   AccountBreakdownQuery,
@@ -50,10 +51,27 @@ export async function exploreColumns(
 }
 
 /**
- * As {@link exploreColumns} for an account, which can also be broken down by link id, tag and
- * domain.
+ * As {@link exploreColumns}. The clicks of an account can also be broken down by link, with its
+ * name, and by tag and domain.
  */
-export async function exploreAccount(
+export async function exploreNamed(
+  clickhouse: ClickHouse,
+  links: Pick<LinkService, "getProperties" | "getNames">,
+  reader: Reader,
+  selected: SelectedClicks,
+  query: AccountBreakdownQuery,
+): Promise<AccountBreakdownResponse> {
+  const page = await exploreAny(clickhouse, links, reader, selected, query);
+  const ids = page.data.flatMap(({ values }) => values["link"] ?? []);
+  const nameOf = await readLinkNames(links, reader, ids);
+  const data = page.data.map((row) => {
+    const id = row.values["link"];
+    return id === undefined ? row : { ...row, link: nameOf(id) };
+  });
+  return { ...page, data };
+}
+
+async function exploreAny(
   clickhouse: ClickHouse,
   links: Pick<LinkService, "getProperties">,
   owner: AccountScope,

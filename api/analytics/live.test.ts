@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import { ApiError } from "../http/errors.ts";
 import type { LiveRow } from "./live-rows.ts";
-import { createLiveClicks, type LiveReader } from "./live.ts";
+import type { LiveReader } from "./live-stream.ts";
+import { createLiveClicks } from "./live.ts";
 
 const POSITION = "01900000-0000-7000-8000-000000000002.0.0";
 

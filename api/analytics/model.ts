@@ -1,7 +1,6 @@
 /** Schemas of analytics queries and responses. */
 import * as z from "zod";
 
-import { PERIODS } from "../../shared/contracts/periods.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
 import { COMPARISONS } from "./comparison.ts";
 import { COLUMN_FILTERS } from "./filter-names.ts";
@@ -75,13 +74,11 @@ export type SummaryQuery = z.output<typeof summaryQuery>;
 
 export const summaryResponse = z.object({ link_id: z.string(), ...timeSeries });
 
-export type Summary = z.output<typeof summaryResponse>;
+/** Without the id of the link. */
+export type Summary = Omit<z.output<typeof summaryResponse>, "link_id">;
 
 /** Maximum entries of one list. */
 const RESULTS_MAX = 100;
-
-/** Maximum links of one bulk query. */
-const LINKS_MAX = 100;
 
 const resultLimit = z.coerce.number().int().min(1).max(RESULTS_MAX).default(10);
 
@@ -140,8 +137,6 @@ export const geoResponse = z.discriminatedUnion("group_by", [
   z.object({ ...linkId, ...byCity.shape }).meta({ id: "LinkGeoByCity" }),
 ]);
 
-export type GeoResponse = z.output<typeof geoResponse>;
-
 export const accountGeoResponse = z.discriminatedUnion("group_by", [
   byCountry.meta({ id: "AccountGeoByCountry" }),
   byRegion.meta({ id: "AccountGeoByRegion" }),
@@ -160,8 +155,6 @@ export const devicesResponse = z.object({
   ...completeFrom,
 });
 
-export type DevicesResponse = z.output<typeof devicesResponse>;
-
 export const accountDevicesResponse = devicesResponse.omit({ link_id: true });
 
 export type AccountDevicesResponse = z.output<typeof accountDevicesResponse>;
@@ -175,8 +168,6 @@ export const referrersResponse = z.object({
   referrers: z.array(z.object({ source: z.string(), ...counts })),
   ...completeFrom,
 });
-
-export type ReferrersResponse = z.output<typeof referrersResponse>;
 
 export const accountReferrersResponse = referrersResponse.omit({ link_id: true });
 
@@ -254,8 +245,6 @@ export const breakdownResponse = accountBreakdownResponse.extend({
   link_id: z.string(),
 });
 
-export type BreakdownResponse = z.output<typeof breakdownResponse>;
-
 export const accountTimesResponse = z.object({
   period: z.string(),
   first_click_at: z.iso.datetime().nullable(),
@@ -269,44 +258,3 @@ export const accountTimesResponse = z.object({
 export type AccountTimesResponse = z.output<typeof accountTimesResponse>;
 
 export const timesResponse = accountTimesResponse.extend({ link_id: z.string() });
-
-export type TimesResponse = z.output<typeof timesResponse>;
-
-const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
-
-/** The filters of a query as members of a JSON body. */
-const bulkFilters = z.strictObject(filterParameters);
-
-export const bulkBody = z.strictObject({
-  link_ids: z
-    .array(z.string())
-    .min(1)
-    .max(LINKS_MAX)
-    .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice"),
-  period: z.enum(PERIODS).optional(),
-  metrics: z
-    .array(z.enum(METRICS))
-    .min(1)
-    .max(METRICS.length)
-    .default([...METRICS]),
-  filters: bulkFilters.optional(),
-});
-
-export type BulkBody = z.output<typeof bulkBody>;
-
-export const bulkResponse = z.object({
-  data: z.array(
-    z.object({
-      link_id: z.string(),
-      clicks: z.int().optional(),
-      unique_clicks: z.int().optional(),
-      top_countries: z.array(z.string()).optional(),
-    }),
-  ),
-  errors: z
-    .array(z.object({ link_id: z.string(), code: z.string(), message: z.string() }))
-    .optional(),
-  ...completeFrom,
-});
-
-export type BulkResponse = z.output<typeof bulkResponse>;

@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { DAY_MS } from "../../shared/durations.ts";
 import { ApiError } from "../http/errors.ts";
 import { resolveRange } from "./period.ts";
 
 const at = (text: string): number => Date.parse(text);
 const NOW = at("2026-11-20T14:35:00Z");
 const CREATED = at("2026-11-01T10:00:00Z");
-const DAY_MS = 86_400_000;
 
 const ZONES = [
   "UTC",

@@ -3,6 +3,7 @@
  * rules here, so that ClickHouse needs none.
  */
 import { DEFAULT_PERIOD, type Period } from "../../shared/contracts/periods.ts";
+import { HOUR_MS } from "../../shared/durations.ts";
 import { invalidField } from "../http/errors.ts";
 
 export type PeriodQuery = {
@@ -28,7 +29,6 @@ export type Range = {
 };
 
 const HOURS = 24;
-const HOUR_MS = 3_600_000;
 const PERIOD_DAYS = { "7d": 7, "30d": 30, "90d": 90 } as const;
 const SPAN_YEARS_MAX = 5;
 

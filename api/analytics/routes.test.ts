@@ -9,8 +9,8 @@ import {
   type FakeKey,
 } from "../../test/harness/fake-api.ts";
 import { notFound, unavailable } from "../http/errors.ts";
-import type { Summary } from "./model.ts";
 import { resolveRange } from "./period.ts";
+import type { Subject } from "./subject.ts";
 
 const LINK = newUuid();
 const link_id = encodeId("link", LINK);
@@ -32,24 +32,27 @@ let api: FakeApi;
 let key: FakeKey;
 /** Thrown instead of counting clicks. */
 let fault: (() => never) | undefined;
+/** Whose clicks were counted last. */
+let counted: Subject | undefined;
 
 beforeAll(() => {
   api = createFakeApi({
     analytics: {
-      async summary({ accountId }, id, query): Promise<Summary> {
+      async summary({ accountId }, subject, query) {
         fault?.();
-        if (id !== LINK || accountId !== key.accountId) throw notFound("link");
+        const isKnown = subject !== "account" && subject.link === LINK;
+        if (!isKnown || accountId !== key.accountId) throw notFound("link");
         resolveRange(query, Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1));
-        return { link_id, ...overTime };
+        return overTime;
       },
       account: async () => ({
         ...overTime,
         top_links: [{ link_id, short_url: "https://sho.rt/a", title: null, clicks: 3 }],
       }),
-      async geo() {
+      async geo(_, subject) {
+        counted = subject;
         const figures = { clicks: 3, percentage: 100 };
         return {
-          link_id,
           group_by: "country",
           data: [{ country: "DE", country_name: "=Germany", ...figures }],
         };
@@ -142,6 +145,25 @@ describe("GET /v1/analytics/:link_id", () => {
 });
 
 describe("GET /v1/analytics/:link_id/geo", () => {
+  test("counts the clicks of the link, and adds its id", async () => {
+    const { body } = await api.send(`/v1/analytics/${link_id}/geo`, { key });
+    expect(counted).toEqual({ link: LINK });
+    expect(body).toMatchObject({ link_id });
+  });
+
+  test("counts the clicks of the account without an id", async () => {
+    const { body } = await api.send("/v1/analytics/geo", { key });
+    expect(counted).toBe("account");
+    expect(body).not.toHaveProperty("link_id");
+  });
+
+  test("does not find what is no id of a link", async () => {
+    counted = undefined;
+    const response = await api.send("/v1/analytics/link_nothing/geo", { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([404, "not_found"]);
+    expect(counted).toBeUndefined();
+  });
+
   test("groups by country by default", async () => {
     const { body } = await api.send(`/v1/analytics/${link_id}/geo`, { key });
     expect(body).toMatchObject({ group_by: "country", data: [{ country: "DE" }] });

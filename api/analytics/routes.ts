@@ -1,178 +1,51 @@
-/** Routes of `/v1/analytics`. */
-import { Elysia } from "elysia";
-import * as z from "zod";
-
+/** Routes of analytics. Those of both scopes are in `scoped-routes.ts`. */
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { principalOf } from "../http/request-context.ts";
 import { READ_ACCESS } from "./access.ts";
-import { csvPlugin } from "./csv-plugin.ts";
-import { type Table, toTable } from "./csv.ts";
+import { bulkBody, bulkResponse } from "./bulk-model.ts";
+import { accountTable, bulkTable, summaryTable, targetsTable } from "./csv-tables.ts";
 import {
-  accountBreakdownQuery,
-  accountBreakdownResponse,
-  accountDevicesResponse,
-  accountGeoResponse,
   accountQuery,
-  accountReferrersResponse,
   accountResponse,
-  accountTimesResponse,
   analyticsQuery,
-  breakdownQuery,
-  breakdownResponse,
-  bulkBody,
-  bulkResponse,
-  devicesResponse,
   filtersQuery,
-  geoQuery,
-  geoResponse,
-  referrersQuery,
-  referrersResponse,
   summaryQuery,
   summaryResponse,
-  timesResponse,
 } from "./model.ts";
+import {
+  ACCOUNT,
+  addBreakdown,
+  addCounts,
+  addTimes,
+  countOfLink,
+  createAnalyticsApp,
+  LINK,
+  linkParams,
+} from "./scoped-routes.ts";
 import type { AnalyticsService } from "./service.ts";
 import { targetsResponse } from "./targets.ts";
 
 type AnalyticsRoutesDeps = { auth: AuthPlugin; analytics: AnalyticsService };
 
-const linkParams = z.object({ link_id: z.string() });
-
-const TIME_COLUMNS = ["date", "clicks", "unique"];
-const COUNT_COLUMNS = ["clicks", "percentage"];
-
-const GEO_COLUMNS: Record<string, string[]> = {
-  country: ["country", "country_name"],
-  region: ["region", "region_name", "country"],
-  city: ["city", "region", "country"],
-};
-
-const summaryTable = (body: unknown): Table =>
-  toTable(TIME_COLUMNS, summaryResponse.parse(body).clicks_over_time);
-
-const accountTable = (body: unknown): Table =>
-  toTable(TIME_COLUMNS, accountResponse.parse(body).clicks_over_time);
-
-function geoTable(body: unknown): Table {
-  const { group_by, data } = accountGeoResponse.parse(body);
-  return toTable([...(GEO_COLUMNS[group_by] ?? []), ...COUNT_COLUMNS], data);
-}
-
-function devicesTable(body: unknown): Table {
-  const { devices, browsers, os } = accountDevicesResponse.parse(body);
-  const dimensions = {
-    device: devices.map(({ type, ...counts }) => ({ name: type, ...counts })),
-    browser: browsers,
-    os,
-  };
-  return toTable(
-    ["dimension", "name", ...COUNT_COLUMNS],
-    Object.entries(dimensions).flatMap(([dimension, rows]) =>
-      rows.map((row) => ({ dimension, ...row })),
-    ),
+/** The order of the routes is that of the OpenAPI document. */
+export function analyticsRoutes({ auth, analytics }: AnalyticsRoutesDeps) {
+  const app = createAnalyticsApp(auth);
+  app.get(
+    "/:link_id",
+    ({ call, params, query }) =>
+      countOfLink(params, (link) => analytics.summary(principalOf(call), link, query)),
+    {
+      access: READ_ACCESS,
+      csv: summaryTable,
+      params: linkParams,
+      query: summaryQuery,
+      response: { 200: summaryResponse },
+      detail: { operationId: "getLinkAnalytics", summary: "Get a link's clicks over time" },
+    },
   );
-}
-
-const referrersTable = (body: unknown): Table =>
-  toTable(["source", ...COUNT_COLUMNS], accountReferrersResponse.parse(body).referrers);
-
-function breakdownTable(body: unknown): Table {
-  const { data } = accountBreakdownResponse.parse(body);
-  return toTable(
-    [
-      ...Object.keys(data[0]?.values ?? {}),
-      "clicks",
-      "unique_clicks",
-      "percentage",
-      ...Object.keys(data[0]?.link ?? {}),
-    ],
-    data.map(({ values, link, ...counts }) => ({ ...values, ...counts, ...link })),
-  );
-}
-
-const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-
-const timesTable = (body: unknown): Table =>
-  toTable(
-    ["weekday", "hour", "clicks"],
-    accountTimesResponse
-      .parse(body)
-      .heatmap.flatMap((hours, day) =>
-        hours.map((clicks, hour) => ({ weekday: WEEKDAYS[day], hour, clicks })),
-      ),
-  );
-
-const targetsTable = (body: unknown): Table =>
-  toTable(
-    ["kind", "id", "url", "clicks", "unique_clicks", "percentage"],
-    targetsResponse.parse(body).data,
-  );
-
-function bulkTable(body: unknown): Table {
-  const { data } = bulkResponse.parse(body);
-  return toTable(Object.keys(data[0] ?? { link_id: "" }), data);
-}
-
-export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
-  new Elysia({ name: "analytics", prefix: "/v1/analytics", tags: ["Analytics"] })
-    .use(auth)
-    .use(csvPlugin)
-    .get(
-      "/:link_id",
-      ({ call, params, query }) =>
-        analytics.summary(principalOf(call), decodeId("link", params.link_id), query),
-      {
-        access: READ_ACCESS,
-        csv: summaryTable,
-        params: linkParams,
-        query: summaryQuery,
-        response: { 200: summaryResponse },
-        detail: { operationId: "getLinkAnalytics", summary: "Get a link's clicks over time" },
-      },
-    )
-    .get(
-      "/:link_id/geo",
-      ({ call, params, query }) =>
-        analytics.geo(principalOf(call), decodeId("link", params.link_id), query),
-      {
-        access: READ_ACCESS,
-        csv: geoTable,
-        params: linkParams,
-        query: geoQuery,
-        response: { 200: geoResponse },
-        detail: { operationId: "getLinkGeo", summary: "Get a link's clicks by location" },
-      },
-    )
-    .get(
-      "/:link_id/devices",
-      ({ call, params, query }) =>
-        analytics.devices(principalOf(call), decodeId("link", params.link_id), query),
-      {
-        access: READ_ACCESS,
-        csv: devicesTable,
-        params: linkParams,
-        query: analyticsQuery,
-        response: { 200: devicesResponse },
-        detail: {
-          operationId: "getLinkDevices",
-          summary: "Get a link's clicks by device, browser and system",
-        },
-      },
-    )
-    .get(
-      "/:link_id/referrers",
-      ({ call, params, query }) =>
-        analytics.referrers(principalOf(call), decodeId("link", params.link_id), query),
-      {
-        access: READ_ACCESS,
-        csv: referrersTable,
-        params: linkParams,
-        query: referrersQuery,
-        response: { 200: referrersResponse },
-        detail: { operationId: "getLinkReferrers", summary: "Get a link's clicks by referrer" },
-      },
-    )
+  addCounts(app, analytics, LINK);
+  app
     .get(
       "/:link_id/targets",
       ({ call, params, query }) =>
@@ -201,86 +74,13 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         summary: "Get the clicks of all links over time",
         description: "Includes the links with the most clicks, also deleted ones.",
       },
-    })
-    .get("/geo", ({ call, query }) => analytics.accountGeo(principalOf(call), query), {
-      access: READ_ACCESS,
-      csv: geoTable,
-      query: geoQuery,
-      response: { 200: accountGeoResponse },
-      detail: { operationId: "getAccountGeo", summary: "Get the clicks of all links by location" },
-    })
-    .get("/devices", ({ call, query }) => analytics.accountDevices(principalOf(call), query), {
-      access: READ_ACCESS,
-      csv: devicesTable,
-      query: analyticsQuery,
-      response: { 200: accountDevicesResponse },
-      detail: {
-        operationId: "getAccountDevices",
-        summary: "Get the clicks of all links by device, browser and system",
-      },
-    })
-    .get("/referrers", ({ call, query }) => analytics.accountReferrers(principalOf(call), query), {
-      access: READ_ACCESS,
-      csv: referrersTable,
-      query: referrersQuery,
-      response: { 200: accountReferrersResponse },
-      detail: {
-        operationId: "getAccountReferrers",
-        summary: "Get the clicks of all links by referrer",
-      },
-    })
-    .get(
-      "/:link_id/breakdown",
-      ({ call, params, query }) =>
-        analytics.breakdown(principalOf(call), decodeId("link", params.link_id), query),
-      {
-        access: READ_ACCESS,
-        csv: breakdownTable,
-        params: linkParams,
-        query: breakdownQuery,
-        response: { 200: breakdownResponse },
-        detail: {
-          operationId: "getLinkBreakdown",
-          summary: "Break down a link's clicks by one or two dimensions",
-        },
-      },
-    )
-    .get("/breakdown", ({ call, query }) => analytics.accountBreakdown(principalOf(call), query), {
-      access: READ_ACCESS,
-      csv: breakdownTable,
-      query: accountBreakdownQuery,
-      response: { 200: accountBreakdownResponse },
-      detail: {
-        operationId: "getAccountBreakdown",
-        summary: "Break down the clicks of all links by one or two dimensions",
-      },
-    })
-    .get(
-      "/:link_id/times",
-      ({ call, params, query }) =>
-        analytics.times(principalOf(call), decodeId("link", params.link_id), query),
-      {
-        access: READ_ACCESS,
-        csv: timesTable,
-        params: linkParams,
-        query: analyticsQuery,
-        response: { 200: timesResponse },
-        detail: {
-          operationId: "getLinkTimes",
-          summary: "Get a link's clicks by weekday and hour, and its first and last click",
-        },
-      },
-    )
-    .get("/times", ({ call, query }) => analytics.accountTimes(principalOf(call), query), {
-      access: READ_ACCESS,
-      csv: timesTable,
-      query: analyticsQuery,
-      response: { 200: accountTimesResponse },
-      detail: {
-        operationId: "getAccountTimes",
-        summary: "Get the clicks of all links by weekday and hour, and the first and last click",
-      },
-    })
+    });
+  addCounts(app, analytics, ACCOUNT);
+  for (const add of [addBreakdown, addTimes]) {
+    add(app, analytics, LINK);
+    add(app, analytics, ACCOUNT);
+  }
+  return app
     .get(
       "/:link_id/stream",
       async ({ call, params, query, request, set }) => {
@@ -321,3 +121,4 @@ export const analyticsRoutes = ({ auth, analytics }: AnalyticsRoutesDeps) =>
         description: "Lists links that do not exist in `errors`.",
       },
     });
+}

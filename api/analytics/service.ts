@@ -2,16 +2,15 @@
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
-import type { LinkService } from "../links/service.ts";
 import { backtestRules } from "./backtest/backtest.ts";
 import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
-import { countMany, type LinkCounts } from "./bulk.ts";
-import { exploreAccount, exploreColumns, exploreTimes } from "./explore.ts";
-import type { ColumnFilter } from "./filter-names.ts";
+import type { BulkBody } from "./bulk-model.ts";
+import { countRequested } from "./bulk-response.ts";
+import { exploreNamed, exploreTimes } from "./explore.ts";
 import type { FilterQuery } from "./filter-parameters.ts";
 import { type Condition, EVERY_CLASS } from "./filters.ts";
-import { type Reader, readLinkNames } from "./link-names.ts";
+import type { Reader } from "./link-names.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
   AccountBreakdownQuery,
@@ -20,373 +19,179 @@ import type {
   AccountGeoResponse,
   AccountQuery,
   AccountReferrersResponse,
-  AccountSummary,
   AccountTimesResponse,
   AnalyticsQuery,
-  BreakdownQuery,
-  BreakdownResponse,
-  BulkBody,
-  BulkResponse,
-  DevicesResponse,
   GeoQuery,
-  GeoResponse,
   ReferrersQuery,
-  ReferrersResponse,
-  Summary,
   SummaryQuery,
-  TimesResponse,
 } from "./model.ts";
-import { type PeriodQuery, resolveRange } from "./period.ts";
-import { countAccountClicks, countClicks, findTopLinks } from "./queries.ts";
-import { accountClicks, accountScope, linkScope } from "./scopes.ts";
-import { resolveMatcher, resolveSelection } from "./selection.ts";
-import { LOW_VOLUME_CLICKS, type QueryRange } from "./sources.ts";
-import { completeFrom, countSummary, incomplete, rollupOf } from "./summary.ts";
+import { accountClicks } from "./scopes.ts";
+import { resolveMatcher } from "./selection.ts";
+import type { QueryRange } from "./sources.ts";
+import { resolveClicks, resolveLinkClicks, type Subject, type SubjectDeps } from "./subject.ts";
+import { incomplete } from "./summary.ts";
 import { countTargets, type TargetsResponse } from "./targets.ts";
-import { needsSingleClicks, readTopValues } from "./top-values.ts";
-
-const DAY_MS = 86_400_000;
-
-const NO_CLICKS: LinkCounts = { clicks: 0, unique_clicks: 0, top_countries: [] };
+import { countAccount, countOverTime, readOverview } from "./totals.ts";
 
 /** Whether a caller is still authorised; long-lived streams re-check it. */
 export type IsAlive = (caller: { callerId: Uuid; accountId: Uuid }) => Promise<boolean>;
 
-type AnalyticsServiceDeps = {
+type AnalyticsServiceDeps = SubjectDeps & {
   clickhouse: ClickHouse & ClickChunks;
-  links: LinkService;
   live: Pick<LiveClicks, "open">;
   isAlive: IsAlive;
-  /** Days for which raw clicks are retained; 0 keeps them for ever. */
-  clicksRetentionDays: number;
 };
 
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 
-export function createAnalyticsService({
-  clickhouse,
-  links,
-  live: liveClicks,
-  isAlive,
-  clicksRetentionDays,
-}: AnalyticsServiceDeps) {
-  /** Resolves a range; `all` starts at `createdAt`. Throws `invalid_request`. */
-  function resolveQueryRange(
-    query: PeriodQuery,
-    createdAt: number,
-    now: number,
-  ): QueryRange & { now: number } {
-    const range = resolveRange(query, createdAt, now);
-    const rawFrom = clicksRetentionDays === 0 ? -Infinity : now - clicksRetentionDays * DAY_MS;
-    return { ...range, rawFrom, now };
-  }
+/**
+ * Creates the queries. Each throws `not_found` for a link that the owner does not have, and
+ * `invalid_request`.
+ */
+export const createAnalyticsService = (deps: AnalyticsServiceDeps) => ({
+  ...createCounts(deps),
+  ...createBreakdowns(deps),
+  ...createClickReads(deps),
+});
 
-  /** Returns totals and time series of a link; throws `not_found` and `invalid_request`. */
-  async function summary(
+/** Totals, over time or by link. */
+const createCounts = (deps: SubjectDeps) => ({
+  /** Returns totals and time series. */
+  summary: async (owner: AccountScope, subject: Subject, query: SummaryQuery) =>
+    await countOverTime(query, await resolveClicks(deps, owner, subject, query)),
+
+  /** As `summary` for all links of an account, with the links with the most clicks. */
+  account: (reader: Reader, query: AccountQuery) => countAccount(deps, reader, query),
+
+  /** As `summary`, with the top values of each dimension. */
+  overview: (
+    owner: AccountScope,
+    subject: Subject,
+    query: SummaryQuery,
+    options: Parameters<typeof readOverview>[4],
+  ) => readOverview(deps, owner, subject, query, options),
+
+  /** Returns counts of many links; lists links that the owner does not have in `errors`. */
+  bulk: (owner: AccountScope, body: BulkBody) => countRequested(deps, owner, body),
+});
+
+/** Clicks by what is known of them. */
+const createBreakdowns = (deps: SubjectDeps) => ({
+  /** Breaks clicks down by location. */
+  async geo(owner: AccountScope, subject: Subject, query: GeoQuery): Promise<AccountGeoResponse> {
+    const { scope, range, complete } = await resolveClicks(deps, owner, subject, query);
+    return { ...(await breakDownGeo(deps.clickhouse, scope, range, query)), ...complete };
+  },
+
+  /** Breaks clicks down by device, browser and system. */
+  async devices(
+    owner: AccountScope,
+    subject: Subject,
+    query: AnalyticsQuery,
+  ): Promise<AccountDevicesResponse> {
+    const { scope, range, complete } = await resolveClicks(deps, owner, subject, query);
+    return { ...(await breakDownDevices(deps.clickhouse, scope, range)), ...complete };
+  },
+
+  /** Breaks clicks down by referrer. */
+  async referrers(
+    owner: AccountScope,
+    subject: Subject,
+    query: ReferrersQuery,
+  ): Promise<AccountReferrersResponse> {
+    const { scope, range, complete } = await resolveClicks(deps, owner, subject, query);
+    const referrers = await breakDownReferrers(deps.clickhouse, scope, range, query.limit);
+    return { ...referrers, ...complete };
+  },
+
+  /** Breaks clicks down by one or two dimensions. */
+  async breakdown(
+    reader: Reader,
+    subject: Subject,
+    query: AccountBreakdownQuery,
+  ): Promise<AccountBreakdownResponse> {
+    const clicks = await resolveClicks(deps, reader, subject, query);
+    const page = await exploreNamed(deps.clickhouse, deps.links, reader, clicks, query);
+    return { ...page, ...incomplete(clicks.range) };
+  },
+
+  /** Returns when people clicked. */
+  async times(
+    owner: AccountScope,
+    subject: Subject,
+    query: AnalyticsQuery,
+  ): Promise<AccountTimesResponse> {
+    const clicks = await resolveClicks(deps, owner, subject, query);
+    return { ...(await exploreTimes(deps.clickhouse, clicks, query)), ...clicks.complete };
+  },
+
+  /** Counts a link's clicks by rule and arm. */
+  async targets(
     owner: AccountScope,
     id: Uuid | undefined,
-    query: SummaryQuery,
-  ): Promise<Summary> {
-    const { link, range, link_id, selection } = await resolveLink(owner, id, query);
-    const countIn = (within: QueryRange) => countClicks(clickhouse, link, within, selection);
-    return { link_id, ...(await countSummary(query, range, selection, countIn)) };
-  }
+    query: AnalyticsQuery,
+  ): Promise<TargetsResponse> {
+    const { row, scope, range } = await resolveLinkClicks(deps, owner, id, query);
+    const data = await countTargets(deps.clickhouse, row, scope, range);
+    return { link_id: encodeId("link", row.id), data, ...incomplete(range) };
+  },
+});
 
-  async function resolveAccountRange(owner: AccountScope, query: PeriodQuery) {
-    const now = Date.now();
-    return resolveQueryRange(query, (await links.getFirstCreationTime(owner)) ?? now, now);
-  }
-
-  /** As {@link summary} for all links of an account, with the ids of the top links; throws `invalid_request`. */
-  async function accountSummary(owner: AccountScope, { limit, ...query }: AccountQuery) {
-    const [range, selection] = await Promise.all([
-      resolveAccountRange(owner, query),
-      resolveSelection(links, owner, query),
-    ]);
-    const countIn = (within: QueryRange) =>
-      countAccountClicks(clickhouse, owner, within, selection);
-    const [series, top] = await Promise.all([
-      countSummary(query, range, selection, countIn),
-      findTopLinks(clickhouse, owner, range, limit, selection),
-    ]);
-    const top_links = top.map(({ link_id, clicks }) => ({
-      link_id: encodeId("link", link_id),
-      clicks,
-    }));
-    return { ...series, top_links };
-  }
-
-  /** As {@link accountSummary}, with names of the top links. */
-  async function account(reader: Reader, query: AccountQuery): Promise<AccountSummary> {
-    const counted = await accountSummary(reader, query);
-    const ids = counted.top_links.map(({ link_id }) => link_id);
-    const nameOf = await readLinkNames(links, reader, ids);
-    const top_links = counted.top_links.map(({ link_id, clicks }) => ({
-      link_id,
-      ...nameOf(link_id),
-      clicks,
-    }));
-    return { ...counted, top_links };
-  }
-
+/** Single clicks. */
+const createClickReads = (deps: AnalyticsServiceDeps) => ({
   /**
-   * Streams new clicks of a link, of all classes unless a filter names some, as server-sent events; throws `not_found`, `quota_exceeded` and
-   * `unavailable`.
+   * Streams new clicks of a link, of all classes unless a filter names some, as server-sent events.
+   * Throws also `quota_exceeded` and `unavailable`.
    */
-  async function live(
+  async live(
     owner: AccountScope & { callerId: Uuid },
     id: Uuid | undefined,
     request: Pick<Request, "headers" | "signal">,
     query: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
-    const link = await links.get(owner, id);
-    const classified = { ...query, class: query.class ?? EVERY_CLASS };
-    const matches = await resolveMatcher(links, owner, link.id, classified);
-    return await liveClicks.open({
+    const link = await deps.links.get(owner, id);
+    const matches = await resolveMatcher(deps.links, owner, link.id, ofEveryClass(query));
+    return await deps.live.open({
       matches,
       owner,
       linkId: link.id,
       lastEventId: request.headers.get("last-event-id"),
-      isAuthorized: () => isAlive(owner),
+      isAuthorized: () => deps.isAlive(owner),
       signal: request.signal,
     });
-  }
+  },
 
-  async function resolveLink(owner: AccountScope, id: Uuid | undefined, query: AnalyticsQuery) {
-    const row = await links.get(owner, id);
-    const selection = await resolveSelection(links, owner, query);
-    const range = resolveQueryRange(query, row.created_at.getTime(), Date.now());
-    const link = { id: row.id, lowVolume: row.clicks < LOW_VOLUME_CLICKS };
-    return { row, link, range, selection, link_id: encodeId("link", link.id) };
-  }
-
-  /** Returns counts of many links; lists links that the owner does not have in `errors`. */
-  async function bulk(
-    owner: AccountScope,
-    { link_ids, period, metrics, filters = {} }: BulkBody,
-  ): Promise<BulkResponse> {
-    const requested = link_ids.map((text) => ({ text, uuid: decodeId("link", text) }));
-    const [created, selection] = await Promise.all([
-      links.getCreationTimes(
-        owner,
-        requested.flatMap(({ uuid }) => uuid ?? []),
-      ),
-      resolveSelection(links, owner, filters, "filters."),
-    ]);
-    const now = Date.now();
-    const range = resolveQueryRange({ period }, Math.min(now, ...created.values()), now);
-    const counted = await countMany(clickhouse, [...created.keys()], range, selection);
-    const response: BulkResponse = { data: [], ...completeFrom(range, selection) };
-    for (const { text, uuid } of requested) {
-      if (uuid === undefined || !created.has(uuid)) {
-        response.errors ??= [];
-        response.errors.push({
-          link_id: text,
-          code: "not_found",
-          message: "The link does not exist.",
-        });
-        continue;
-      }
-      const counts = counted.get(uuid) ?? NO_CLICKS;
-      const values = Object.fromEntries(metrics.map((metric) => [metric, counts[metric]]));
-      response.data.push({ link_id: text, ...values });
-    }
-    return response;
-  }
-
-  /** Resolves the clicks to break down and their range; throws as {@link summary}. */
-  async function resolveLinkScope(
+  /** Runs rules over a link's clicks. Throws also `invalid_url`. */
+  async backtest(
     owner: AccountScope,
     id: Uuid | undefined,
-    query: AnalyticsQuery,
-  ) {
-    const { row, link, range, selection, link_id } = await resolveLink(owner, id, query);
-    const scope = linkScope(link, selection);
-    const complete = completeFrom(range, selection);
-    const rollup = rollupOf("clicks_15m", range, selection);
-    return { row, range, scope, link_id, complete, rollup };
-  }
+    { rules, ...query }: BacktestBody,
+  ): Promise<Backtest> {
+    const { range, row } = await resolveLinkClicks(deps, owner, id, query);
+    const tested = await backtestRules(deps.clickhouse, row.id, rules, range);
+    return { link_id: encodeId("link", row.id), ...incomplete(range), ...tested };
+  },
 
   /**
    * Resolves the single clicks that a query covers: of one `link` or of all, and of all classes
-   * unless a filter names some. Throws `not_found` and `invalid_request`.
+   * unless a filter names some.
    */
-  async function selectClicks(
+  async selectClicks(
     owner: AccountScope,
     linkId: string | undefined,
     query: AnalyticsQuery,
   ): Promise<{ scope: Condition; range: QueryRange; link: Uuid | undefined }> {
-    const classified = { ...query, class: query.class ?? EVERY_CLASS };
-    if (linkId !== undefined) {
-      const { row, scope, range } = await resolveLinkScope(
-        owner,
-        decodeId("link", linkId),
-        classified,
-      );
-      return { scope, range, link: row.id };
-    }
-    const [range, selection] = await Promise.all([
-      resolveAccountRange(owner, classified),
-      resolveSelection(links, owner, classified),
-    ]);
-    return { scope: accountClicks(owner, selection), range, link: undefined };
-  }
+    const link = linkId === undefined ? undefined : decodeId("link", linkId);
+    const subject = linkId === undefined ? "account" : { link };
+    const clicks = await resolveClicks(deps, owner, subject, ofEveryClass(query));
+    const { range, selection } = clicks;
+    const scope = subject === "account" ? accountClicks(owner, selection) : clicks.scope;
+    return { scope, range, link };
+  },
+});
 
-  async function resolveAccountScope(owner: AccountScope, query: AnalyticsQuery) {
-    const [range, selection] = await Promise.all([
-      resolveAccountRange(owner, query),
-      resolveSelection(links, owner, query),
-    ]);
-    const scope = accountScope(owner, range, selection);
-    const complete = completeFrom(range, selection);
-    const rollup = rollupOf("clicks_15m_of_account", range, selection);
-    return { range, scope, complete, rollup };
-  }
-
-  /**
-   * Returns totals, time series and the top values of each dimension, of a link or (`id` is null) of an account; throws as
-   * {@link summary}.
-   */
-  async function overview(
-    owner: AccountScope,
-    id: Uuid | null,
-    query: SummaryQuery,
-    { dimensions, limit }: { dimensions: readonly ColumnFilter[]; limit: number },
-  ) {
-    const selected =
-      id === null
-        ? await resolveAccountScope(owner, query)
-        : await resolveLinkScope(owner, id, query);
-    const [series, breakdowns] = await Promise.all([
-      id === null ? accountSummary(owner, { ...query, limit: 1 }) : summary(owner, id, query),
-      readTopValues(clickhouse, selected, dimensions, limit),
-    ]);
-    const { period, summary: totals, clicks_over_time } = series;
-    const complete = needsSingleClicks(dimensions) ? incomplete(selected.range) : {};
-    return { period, summary: totals, clicks_over_time, breakdowns, ...complete };
-  }
-
-  return {
-    summary,
-    account,
-    overview,
-    live,
-    bulk,
-    selectClicks,
-
-    /** Breaks down a link's clicks by location; throws as {@link summary}. */
-    async geo(owner: AccountScope, id: Uuid | undefined, query: GeoQuery): Promise<GeoResponse> {
-      const { scope, range, link_id, complete } = await resolveLinkScope(owner, id, query);
-      return { link_id, ...(await breakDownGeo(clickhouse, scope, range, query)), ...complete };
-    },
-
-    /** Breaks down a link's clicks by device, browser and system; throws as {@link summary}. */
-    async devices(
-      owner: AccountScope,
-      id: Uuid | undefined,
-      query: AnalyticsQuery,
-    ): Promise<DevicesResponse> {
-      const { scope, range, link_id, complete } = await resolveLinkScope(owner, id, query);
-      return { link_id, ...(await breakDownDevices(clickhouse, scope, range)), ...complete };
-    },
-
-    /** Counts a link's clicks by rule and arm; throws as {@link summary}. */
-    async targets(
-      owner: AccountScope,
-      id: Uuid | undefined,
-      query: AnalyticsQuery,
-    ): Promise<TargetsResponse> {
-      const { row, scope, range, link_id } = await resolveLinkScope(owner, id, query);
-      const data = await countTargets(clickhouse, row, scope, range);
-      return { link_id, data, ...incomplete(range) };
-    },
-
-    /** Runs rules over a link's clicks; throws as {@link summary}, and `invalid_url`. */
-    async backtest(
-      owner: AccountScope,
-      id: Uuid | undefined,
-      { rules, ...query }: BacktestBody,
-    ): Promise<Backtest> {
-      const { range, link_id, link } = await resolveLink(owner, id, query);
-      const tested = await backtestRules(clickhouse, link.id, rules, range);
-      return { link_id, ...incomplete(range), ...tested };
-    },
-
-    /** Breaks down a link's clicks by referrer; throws as {@link summary}. */
-    async referrers(
-      owner: AccountScope,
-      id: Uuid | undefined,
-      query: ReferrersQuery,
-    ): Promise<ReferrersResponse> {
-      const { scope, range, link_id, complete } = await resolveLinkScope(owner, id, query);
-      return {
-        link_id,
-        ...(await breakDownReferrers(clickhouse, scope, range, query.limit)),
-        ...complete,
-      };
-    },
-
-    /** Breaks down a link's clicks by one or two dimensions; throws as {@link summary}. */
-    async breakdown(
-      owner: AccountScope,
-      id: Uuid | undefined,
-      query: BreakdownQuery,
-    ): Promise<BreakdownResponse> {
-      const { link_id, ...selected } = await resolveLinkScope(owner, id, query);
-      const page = await exploreColumns(clickhouse, selected, query);
-      return { link_id, ...page, ...incomplete(selected.range) };
-    },
-
-    async accountBreakdown(
-      reader: Reader,
-      query: AccountBreakdownQuery,
-    ): Promise<AccountBreakdownResponse> {
-      const selected = await resolveAccountScope(reader, query);
-      const page = await exploreAccount(clickhouse, links, reader, selected, query);
-      const ids = page.data.flatMap(({ values }) => values["link"] ?? []);
-      const nameOf = await readLinkNames(links, reader, ids);
-      const data = page.data.map((row) => {
-        const id = row.values["link"];
-        return id === undefined ? row : { ...row, link: nameOf(id) };
-      });
-      return { ...page, data, ...incomplete(selected.range) };
-    },
-
-    /** Returns when people clicked a link; throws as {@link summary}. */
-    async times(
-      owner: AccountScope,
-      id: Uuid | undefined,
-      query: AnalyticsQuery,
-    ): Promise<TimesResponse> {
-      const { link_id, complete, ...selected } = await resolveLinkScope(owner, id, query);
-      return { link_id, ...(await exploreTimes(clickhouse, selected, query)), ...complete };
-    },
-
-    async accountTimes(owner: AccountScope, query: AnalyticsQuery): Promise<AccountTimesResponse> {
-      const { complete, ...selected } = await resolveAccountScope(owner, query);
-      return { ...(await exploreTimes(clickhouse, selected, query)), ...complete };
-    },
-
-    /** The same breakdowns for all links of an account; they throw `invalid_request`. */
-    async accountGeo(owner: AccountScope, query: GeoQuery): Promise<AccountGeoResponse> {
-      const { scope, range, complete } = await resolveAccountScope(owner, query);
-      return { ...(await breakDownGeo(clickhouse, scope, range, query)), ...complete };
-    },
-
-    async accountDevices(
-      owner: AccountScope,
-      query: AnalyticsQuery,
-    ): Promise<AccountDevicesResponse> {
-      const { scope, range, complete } = await resolveAccountScope(owner, query);
-      return { ...(await breakDownDevices(clickhouse, scope, range)), ...complete };
-    },
-
-    async accountReferrers(
-      owner: AccountScope,
-      query: ReferrersQuery,
-    ): Promise<AccountReferrersResponse> {
-      const { scope, range, complete } = await resolveAccountScope(owner, query);
-      return { ...(await breakDownReferrers(clickhouse, scope, range, query.limit)), ...complete };
-    },
-  };
-}
+/** Selects clicks of all classes, unless the query names some. */
+const ofEveryClass = <Query extends FilterQuery>(query: Query) => ({
+  ...query,
+  class: query.class ?? EVERY_CLASS,
+});

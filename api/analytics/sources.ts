@@ -3,12 +3,11 @@
  * aligned with them is read from raw clicks. After retention has deleted those, the range is
  * rounded to quarter hours.
  */
+import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import type { Condition } from "./filters.ts";
 import type { Range } from "./period.ts";
 
 const QUARTER_MS = 900_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 /**
  * Up to this many clicks in a range, distinct visitors are counted exactly; beyond, they are

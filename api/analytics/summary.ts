@@ -1,14 +1,13 @@
 /** Totals and time series of a range, and of the range that it is compared with. */
+import { DAY_MS } from "../../shared/durations.ts";
 import { resolveComparison } from "./comparison.ts";
 import type { Selection } from "./filters.ts";
 import type { SummaryQuery } from "./model.ts";
 import type { SummaryCounts } from "./queries.ts";
 import { hasRawClicks, type QueryRange, timeSource } from "./sources.ts";
 
-const DAY_MS = 86_400_000;
-
 /** A range, and the time of the query in Unix milliseconds. */
-type CurrentRange = QueryRange & { now: number };
+export type CurrentRange = QueryRange & { now: number };
 
 /** Counts the range of a query and the range that it is compared with; throws `invalid_request`. */
 export async function countSummary(

@@ -3,14 +3,13 @@
  * time zone.
  */
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import type { Condition } from "./filters.ts";
 import type { Offset } from "./period.ts";
 import { BUCKET_RANGE, clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 
 const DAYS = 7;
 const HOURS = 24;
-const HOUR = 3_600;
-const DAY = 86_400;
 const QUARTER_MS = 900_000;
 
 /** 1 January 1970 was a Thursday, three days after a Monday. */
@@ -74,7 +73,7 @@ const clampRange = ({ from, to }: Pick<QueryRange, "from" | "to">) => ({
 
 /** Local time is UTC plus the offset in force. */
 const selectCells = ({ rollup, condition }: TimesScope): string => `
-  SELECT toUInt32((intDiv(local, ${DAY}) + ${EPOCH_WEEKDAY}) % ${DAYS} * ${HOURS} + intDiv(local % ${DAY}, ${HOUR})) AS cell,
+  SELECT toUInt32((intDiv(local, ${DAY_SECONDS}) + ${EPOCH_WEEKDAY}) % ${DAYS} * ${HOURS} + intDiv(local % ${DAY_SECONDS}, ${HOUR_SECONDS})) AS cell,
          sum(weight) AS counted, min(at) AS first, max(at) AS last
     FROM (
       SELECT ${rollup === undefined ? "toUnixTimestamp64Milli(ts) AS at, 1 AS weight" : "toInt64(toUnixTimestamp(bucket)) * 1000 AS at, clicks AS weight"},

@@ -1,4 +1,5 @@
 /** Authorizes requests of an API key in PostgreSQL, and consumes them from the account's rate limits. */
+import { DAY_SECONDS } from "../../shared/durations.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { unavailable } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
@@ -89,7 +90,7 @@ function toWindows(row: AuthorizationRow, endpoint: EndpointLimit | null): Limit
     {
       name: "day",
       limit: row.day_allowed,
-      seconds: 86_400,
+      seconds: DAY_SECONDS,
       used: row.day_spent,
       resetsAt: row.day_resets_ms,
     },

@@ -16,7 +16,12 @@ const planOption = () =>
 
 export function addAccountCommands(program: Command, withDatabase: WithDatabase): void {
   const accounts = program.command("accounts").description("Customers and their plans");
+  addCreation(accounts, withDatabase);
+  addList(accounts, withDatabase);
+  addChanges(accounts, withDatabase);
+}
 
+function addCreation(accounts: Command, withDatabase: WithDatabase): void {
   accounts
     .command("create")
     .description("Create an account")
@@ -40,7 +45,9 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase)
         });
       }),
     );
+}
 
+function addList(accounts: Command, withDatabase: WithDatabase): void {
   accounts
     .command("list")
     .description("List all accounts")
@@ -54,7 +61,9 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase)
         );
       }),
     );
+}
 
+function addChanges(accounts: Command, withDatabase: WithDatabase): void {
   accounts
     .command("set-plan")
     .description("Change an account's plan; takes effect with its next request")

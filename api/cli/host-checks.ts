@@ -6,6 +6,7 @@ import { X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { DAY_MS } from "../../shared/durations.ts";
 import { PLACEHOLDER } from "../../shared/env.ts";
 import type { Check, Problem } from "../../shared/preflight.ts";
 import { parseEnvironment } from "./environment-files.ts";
@@ -14,8 +15,6 @@ import { checkNatsRoom } from "./nats-room-check.ts";
 
 /** Automatic renewal begins 30 days before expiry, so half of that remains only if it fails. */
 const EXPIRY_WARNING_DAYS = 15;
-
-const DAY_MS = 86_400_000;
 
 /** Kernel settings of redirectors; if two files have the same name, the later one applies. */
 const SYSCTL_FILES = ["/usr/lib/sysctl.d/60-shorthop.conf", "/etc/sysctl.d/60-shorthop.conf"];

@@ -21,13 +21,37 @@ type MirrorOptions = {
   json: boolean;
 };
 
+/** Connects to NATS and runs `work`. */
+type WithStreams = (work: (manager: JetStreamManager) => Promise<void>) => ReturnType<WithNats>;
+
 export function addRegionCommands(program: Command, withNats: WithNats): void {
   const region = program
     .command("region")
     .description("Several regions; NATS_URL is a server of one of them, with the user operator");
-  const withStreams = (work: (manager: JetStreamManager) => Promise<void>) =>
+  const withStreams: WithStreams = (work) =>
     withNats(async (nats) => work(await nats.jetstreamManager()));
+  addMirror(region, withStreams);
+  addSourceCommand(
+    region,
+    withStreams,
+    "collect",
+    "In the hub: take the clicks of a far region",
+    async (manager, name) => {
+      await collectClicks(manager, name);
+      return true;
+    },
+  );
+  addSourceCommand(
+    region,
+    withStreams,
+    "forget",
+    "In the hub: no longer take the clicks of a far region",
+    forgetRegion,
+  );
+  addCheck(region, withStreams);
+}
 
+function addMirror(region: Command, withStreams: WithStreams): void {
   region
     .command("mirror")
     .description("In a far region: create its mirror of LINKS, and its CLICKS")
@@ -55,17 +79,9 @@ export function addRegionCommands(program: Command, withNats: WithNats): void {
           print(json, { streams: [...streams.map(({ name }) => name), "CLICKS"] });
         }),
     );
+}
 
-  addSourceCommand(
-    "collect",
-    "In the hub: take the clicks of a far region",
-    async (manager, name) => {
-      await collectClicks(manager, name);
-      return true;
-    },
-  );
-  addSourceCommand("forget", "In the hub: no longer take the clicks of a far region", forgetRegion);
-
+function addCheck(region: Command, withStreams: WithStreams): void {
   region
     .command("check")
     .description("What this region takes from others, and how far behind it is")
@@ -83,25 +99,27 @@ export function addRegionCommands(program: Command, withNats: WithNats): void {
           );
       }),
     );
+}
 
-  /** Adds a command that takes the name of a region. */
-  function addSourceCommand(
-    name: string,
-    description: string,
-    work: (manager: JetStreamManager, region: string) => Promise<boolean>,
-  ): void {
-    region
-      .command(name)
-      .description(description)
-      .argument("<region>", "its `domain` in server.conf", parseDomain)
-      .option("--json", "print JSON", false)
-      .action((far: string, { json }: { json: boolean }) =>
-        withStreams(async (manager) => {
-          mustExist(await work(manager, far), "region");
-          print(json, { region: far });
-        }),
-      );
-  }
+/** Adds a command that takes the name of a region. */
+function addSourceCommand(
+  region: Command,
+  withStreams: WithStreams,
+  name: string,
+  description: string,
+  work: (manager: JetStreamManager, region: string) => Promise<boolean>,
+): void {
+  region
+    .command(name)
+    .description(description)
+    .argument("<region>", "its `domain` in server.conf", parseDomain)
+    .option("--json", "print JSON", false)
+    .action((far: string, { json }: { json: boolean }) =>
+      withStreams(async (manager) => {
+        mustExist(await work(manager, far), "region");
+        print(json, { region: far });
+      }),
+    );
 }
 
 /** Parses a name that is one token of a NATS subject. */

@@ -31,7 +31,14 @@ const roleOption = () =>
 
 export function addUserCommands(program: Command, withDatabase: WithDatabase): void {
   const users = program.command("users").description("Users of the dashboard");
+  addCreation(users, withDatabase);
+  addList(users, withDatabase);
+  addPassword(users, withDatabase);
+  addJoining(users, withDatabase);
+  addRemoval(users, withDatabase);
+}
 
+function addCreation(users: Command, withDatabase: WithDatabase): void {
   users
     .command("create")
     .description("Create a user; a generated password is printed only once")
@@ -55,7 +62,9 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
         print(options.json, { id: encodeId("user", id), email, ...shown });
       }),
     );
+}
 
+function addList(users: Command, withDatabase: WithDatabase): void {
   users
     .command("list")
     .description("List all users with their accounts")
@@ -73,7 +82,9 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
         );
       }),
     );
+}
 
+function addPassword(users: Command, withDatabase: WithDatabase): void {
   users
     .command("set-password")
     .description("Set a user's password and end all their sessions")
@@ -87,7 +98,9 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
         print(options.json, { email: options.email, ...shown });
       }),
     );
+}
 
+function addJoining(users: Command, withDatabase: WithDatabase): void {
   users
     .command("join")
     .description("Add a user to an account, or change their role")
@@ -114,7 +127,9 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
         });
       }),
     );
+}
 
+function addRemoval(users: Command, withDatabase: WithDatabase): void {
   users
     .command("remove")
     .description("Delete the users of an e-mail address; links and keys stay with the account")

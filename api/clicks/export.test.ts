@@ -110,6 +110,7 @@ test("reads one part ahead of its reader, and no more", async () => {
   const lines = exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE);
   await lines.next();
   await lines.return(undefined);
+  // No further part is read meanwhile.
   await Bun.sleep(10);
   expect(countParts()).toBe(2);
 });

@@ -5,6 +5,7 @@
 import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import { allOf, type Condition } from "../analytics/filters.ts";
@@ -53,7 +54,7 @@ export const clickCursor: z.ZodType<ClickCursor> = z.object({
 const SECOND_MS = 1_000;
 
 /** How far back to search for a page, step by step: most pages lie within the last hour or day. */
-const WINDOWS_MS = [3_600_000, 86_400_000, 8 * 86_400_000, Infinity];
+const WINDOWS_MS = [HOUR_MS, DAY_MS, 8 * DAY_MS, Infinity];
 
 /**
  * Returns up to `limit` clicks of a range, newest first, that come after `cursor` in this order.

@@ -6,7 +6,6 @@ import { addToOutbox } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
-import { toFeedSettings } from "./settings.ts";
 import {
   drawFreeVersion,
   drawVersion,
@@ -15,7 +14,20 @@ import {
   lockNoticedDomains,
   lockNoticedDomainsOf,
   lockNoticedHosts,
-} from "./sql.ts";
+} from "./notices-sql.ts";
+import { toFeedSettings } from "./settings.ts";
+
+/**
+ * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to
+ * another account.
+ */
+export const hasNotice = ({
+  verified_at,
+  settings,
+  case_sensitive,
+  switching,
+}: DomainRow): boolean =>
+  verified_at !== null && (settings !== null || !case_sensitive || switching);
 
 export type NoticeEntry = { message: DomainNotice; outboxId: number };
 

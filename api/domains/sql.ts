@@ -1,7 +1,6 @@
 /** SQL statements on domains. */
 import type { JSONValue } from "postgres";
 
-import type { DomainNotice } from "../../shared/contracts/feed-notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -10,7 +9,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 
 /** The columns of a {@link DomainRow}. */
-const COLUMNS = [
+export const COLUMNS = [
   "id",
   "account_id",
   "host",
@@ -184,29 +183,6 @@ export async function postponeProof(sql: Sql, id: Uuid): Promise<void> {
   await sql`update domains set checked_at = now() - interval '23 hours' where id = ${id}`;
 }
 
-/**
- * Finds a domain whose links must be published or withdrawn, and locks it for this process until
- * the transaction ends.
- */
-export async function lockRepublishing(
-  transaction: Transaction,
-): Promise<{ id: Uuid; verified: boolean } | undefined> {
-  const [row] = await transaction<{ id: Uuid; verified: boolean }[]>`
-    with republishing as materialized (
-      select id, verified_at is not null as verified from domains where republishing)
-    select id, verified from republishing
-     where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
-  return row;
-}
-
-/**
- * Records that the links are published or withdrawn, unless the domain has changed hands meanwhile.
- */
-export async function finishRepublishing(sql: Sql, id: Uuid, verified: boolean): Promise<void> {
-  await sql`
-    update domains set republishing = false where id = ${id} and (verified_at is not null) = ${verified}`;
-}
-
 /** Deletes a domain; one with links violates a foreign key. */
 export async function deleteDomain(sql: Sql | Transaction, id: Uuid): Promise<void> {
   await sql`delete from domains where id = ${id}`;
@@ -240,144 +216,4 @@ export async function updateDomain(
 }
 
 /** The value came from JSON, so it can be converted back. */
-const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));
-
-/** Draws a version for the notice of a domain. */
-export async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
-  const [row] = await transaction<[{ version: string }]>`
-    with drawn as (select next_link_version() as version)
-    , noted as (update domains set version = drawn.version from drawn where id = ${id})
-    select version from drawn`;
-  return Number(row.version);
-}
-
-/** As {@link drawVersion} for several domains, in their order. */
-export async function drawVersions(
-  transaction: Transaction,
-  ids: readonly Uuid[],
-): Promise<number[]> {
-  const rows = await transaction<{ id: Uuid; version: number }[]>`
-    update domains set version = next_link_version() where id = any (${[...ids]}::uuid[])
-    returning id, version::float8 as version`;
-  const byId = new Map(rows.map(({ id, version }) => [id, version]));
-  return ids.map((id) => byId.get(id) ?? 0);
-}
-
-/** Draws a version for the notice of a host that is no longer a domain. */
-export async function drawFreeVersion(transaction: Transaction): Promise<number> {
-  const [row] = await transaction<[{ version: number }]>`
-    select next_link_version()::float8 as version`;
-  return row.version;
-}
-
-/**
- * Locks the verified domains among the hosts that have a published notice; returns their hosts.
- * Other changes of these domains wait until the transaction ends.
- */
-export async function lockNoticedHosts(
-  transaction: Transaction,
-  hosts: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await transaction<{ host: string; noticed: boolean }[]>`
-    select host, version > 0 and verified_at is not null as noticed
-      from domains where host = any (${[...hosts]}::text[]) order by id for update`;
-  return new Set(rows.filter(({ noticed }) => noticed).map(({ host }) => host));
-}
-
-/** Adds a notice to the outbox, and returns the row's id. */
-export async function insertNotice(
-  transaction: Transaction,
-  notice: DomainNotice,
-): Promise<number> {
-  const [row] = await transaction<[{ id: string }]>`
-    insert into link_outbox (version, record)
-    values (${notice.version}, ${transaction.json(toJson(notice))}) returning id`;
-  return Number(row.id);
-}
-
-/** Locks the next verified domains that have a published notice, in id order. */
-export const lockNoticedDomains = async (
-  transaction: Transaction,
-  after: Uuid | null,
-  limit: number,
-): Promise<DomainRow[]> =>
-  await transaction<DomainRow[]>`
-    select ${transaction(COLUMNS)} from domains
-     where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
-     order by id limit ${limit} for update`;
-
-/** Locks an account's domains that have a notice, in both modes; a quota bounds their number. */
-export const lockNoticedDomainsOf = async (
-  transaction: Transaction,
-  accountId: Uuid,
-): Promise<DomainRow[]> =>
-  await transaction<DomainRow[]>`
-    select ${transaction(COLUMNS)} from domains
-     where account_id = ${accountId} and version > 0 and verified_at is not null
-     order by id for update`;
-
-/** Counts the links on a domain, up to `max` + 1. */
-export async function countLinks(transaction: Transaction, id: Uuid, max: number): Promise<number> {
-  const [row] = await transaction<[{ links: number }]>`
-    select count(*)::integer as links
-      from (select from links where domain_id = ${id} limit ${max + 1}) counted`;
-  return row.links;
-}
-
-/** Aliases of a domain that differ only in case, at most `limit` of them. */
-export async function findCollisions(
-  transaction: Transaction,
-  id: Uuid,
-  limit: number,
-): Promise<string[]> {
-  const rows = await transaction<{ alias: string }[]>`
-    select alias from links
-     where domain_id = ${id} and lower(alias) in (
-             select lower(alias) from links where domain_id = ${id} group by lower(alias) having count(*) > 1)
-     order by lower(alias), alias limit ${limit}`;
-  return rows.map(({ alias }) => alias);
-}
-
-/** Makes the aliases of a domain's links case-insensitive or case-sensitive. */
-export async function foldAliases(
-  transaction: Transaction,
-  id: Uuid,
-  folded: boolean,
-): Promise<void> {
-  // Updating thousands of rows with all their indexes takes longer than the statement timeout of a
-  // request.
-  await transaction`set local statement_timeout = '30s'`;
-  await transaction`
-    update links set folded = ${folded} where domain_id = ${id} and folded is distinct from ${folded}`;
-}
-
-/**
- * Whether any domain has links to publish, by the indexes `domains_switching` and
- * `domains_republishing`.
- */
-export async function hasUnpublished(sql: Sql): Promise<boolean> {
-  const [row] = await sql<[{ found: boolean }]>`
-    select exists (select from domains where switching) or exists (select from domains where republishing) as found`;
-  return row.found;
-}
-
-/**
- * Finds a switching domain and reserves it for this process until the transaction ends. Uses no row
- * lock, which would block the creation of links.
- */
-export async function lockSwitching(transaction: Transaction): Promise<Uuid | undefined> {
-  const [row] = await transaction<{ id: Uuid }[]>`
-    with switching as materialized (select id from domains where switching and verified_at is not null)
-    select id from switching where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
-  return row?.id;
-}
-
-/** Records that a domain has switched. */
-export async function finishSwitching(
-  transaction: Transaction,
-  id: Uuid,
-): Promise<DomainRow | undefined> {
-  const [row] = await transaction<DomainRow[]>`
-    update domains set switching = false where id = ${id} returning ${transaction(COLUMNS)}`;
-  return row;
-}
+export const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));

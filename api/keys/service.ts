@@ -20,7 +20,7 @@ import {
   revokeKey,
 } from "./sql.ts";
 
-export type NewApiKey = {
+type NewApiKey = {
   accountId: Uuid;
   name: string;
   mode: Mode;
@@ -39,112 +39,56 @@ const OPERATOR_LIST_MAX = 10_000;
 
 export type KeyService = ReturnType<typeof createKeyService>;
 
-export function createKeyService({ sql }: { sql: Sql }) {
-  /** For operators: creates a key for an account, without a quota; throws `not_found` when there is no such account. */
-  const createAny = (key: NewApiKey): Promise<CreatedKey> => add(sql, key, null);
+export const createKeyService = ({ sql }: { sql: Sql }) => ({
+  ...createCallerOperations(sql),
+  ...createOperatorOperations(sql),
 
-  /**
-   * Creates a key. It has no more scopes than its grantor, and does not outlive it. Throws
-   * `forbidden`, `invalid_request` and `quota_exceeded`.
-   */
-  async function create(grantor: Grantor, body: CreateKeyBody): Promise<CreatedKey> {
-    if ((body.type ?? grantor.mode) !== grantor.mode) {
-      throw new ApiError(
-        "forbidden",
-        `A ${grantor.mode} key can only create ${grantor.mode} keys.`,
-      );
-    }
-    requireScopes(grantor, body.scopes);
-    const key = {
-      accountId: grantor.accountId,
-      name: body.name,
-      mode: grantor.mode,
-      scopes: body.scopes,
-      expiresAt: futureInstant("expires_at", body.expires_at, new Date()),
-    };
-    return await sql.begin(async (sql) => {
-      await claimKey(sql, grantor);
-      return await add(sql, key, grantor.callerId);
-    });
-  }
+  /** Whether a key is still valid; live streams check it repeatedly. */
+  isAlive: ({ callerId }: { callerId: Uuid }): Promise<boolean> => isKeyAlive(sql, callerId),
+});
 
-  /** Finds a key of the caller's account and mode; throws `not_found`. */
-  async function get(grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
-    const row = id === undefined ? undefined : await findKey(sql, id);
-    if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode) throw notFound("key");
-    return row;
-  }
+/** What a caller does with the keys of an account. */
+const createCallerOperations = (sql: Sql) => ({
+  create: (grantor: Grantor, body: CreateKeyBody) => createKey(sql, grantor, body),
+  get: (grantor: Grantor, id: Uuid | undefined) => getKey(sql, grantor, id),
 
   /** Lists the keys of the caller's account and mode, newest first. */
-  const list = (grantor: Grantor, request: ListRequest): Promise<ListPart<KeyRow>> =>
+  list: (grantor: Grantor, request: ListRequest): Promise<ListPart<KeyRow>> =>
     readPart(
       request,
       (limit, start) => listKeys(sql, grantor, limit, start),
       () => countKeys(sql, grantor),
-    );
+    ),
 
   /** Revokes a key permanently, from the next request on. */
-  async function revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
-    const { id: found } = await get(grantor, id);
+  async revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
+    const { id: found } = await getKey(sql, grantor, id);
     await revokeKey(sql, found, 0);
-  }
+  },
 
   /**
    * Replaces a key by a new one with the same name and scopes, which does not outlive the caller.
    * The old key remains valid for `graceSeconds`. Throws `conflict` when another request replaces
    * it at the same time.
    */
-  async function rotate(
-    grantor: Grantor,
-    id: Uuid | undefined,
-    graceSeconds: number,
-  ): Promise<CreatedKey> {
-    const old = await get(grantor, id);
+  async rotate(grantor: Grantor, id: Uuid | undefined, graceSeconds: number): Promise<CreatedKey> {
+    const old = await getKey(sql, grantor, id);
     requireScopes(grantor, old.scopes);
-    return await replace(old, graceSeconds, grantor.callerId);
-  }
+    return await replaceKey(sql, old, graceSeconds, grantor.callerId);
+  },
+});
 
-  async function replace(
-    old: KeyRow,
-    graceSeconds: number,
-    grantorId: Uuid | null,
-  ): Promise<CreatedKey> {
-    if (old.revoked_at !== null) {
-      throw new ApiError("invalid_request", "The key has been revoked or rotated already.");
-    }
-    const key = {
-      accountId: old.account_id,
-      name: old.name,
-      mode: old.mode,
-      scopes: old.scopes,
-      expiresAt: old.expires_at,
-    };
-    return await sql.begin(async (sql) => {
-      const current = await lockKey(sql, old.id);
-      if (current?.revoked_at !== null) {
-        throw new ApiError(
-          "conflict",
-          "The key was revoked or rotated by another request just now.",
-        );
-      }
-      // Before the old key is revoked: it may be the caller, which must still be valid to grant.
-      const created = await add(sql, key, grantorId);
-      await revokeKey(sql, old.id, graceSeconds);
-      return created;
-    });
-  }
+/** What operators do with the keys of any account. */
+function createOperatorOperations(sql: Sql) {
+  /** Creates a key for an account, without a quota; throws `not_found` when there is no such account. */
+  const createAny = (key: NewApiKey): Promise<CreatedKey> => add(sql, key, null);
 
   return {
     createAny,
-    /** For operators: the first key of a new account, live and with every scope. */
+    /** Creates the first key of a new account, live and with every scope. */
     createFirst: (accountId: Uuid): Promise<CreatedKey> =>
       createAny({ accountId, name: "First key", mode: "live", scopes: SCOPES, expiresAt: null }),
-    create,
-    get,
-    list,
-    revoke,
-    rotate,
-    /** For operators: lists all keys of an account, of both modes. */
+    /** Lists all keys of an account, of both modes. */
     async listAll(accountId: Uuid): Promise<KeyRow[]> {
       const modes: Mode[] = ["live", "test"];
       const lists = await Promise.all(
@@ -152,17 +96,72 @@ export function createKeyService({ sql }: { sql: Sql }) {
       );
       return lists.flat();
     },
-    /** Whether a key is still valid; live streams check it repeatedly. */
-    isAlive: ({ callerId }: { callerId: Uuid }): Promise<boolean> => isKeyAlive(sql, callerId),
-    /** For operators: revokes a key of any account. Returns false when there is no such key. */
+    /** Revokes a key of any account. Returns false when there is no such key. */
     revokeAny: (id: Uuid): Promise<boolean> => revokeKey(sql, id, 0),
-    /** For operators: rotates a key of any account. Throws `not_found`. */
+    /** Rotates a key of any account. Throws `not_found`. */
     async rotateAny(id: Uuid, graceSeconds: number): Promise<CreatedKey> {
       const old = await findKey(sql, id);
       if (old === undefined) throw notFound("key");
-      return await replace(old, graceSeconds, null);
+      return await replaceKey(sql, old, graceSeconds, null);
     },
   };
+}
+
+/**
+ * Creates a key. It has no more scopes than its grantor, and does not outlive it. Throws
+ * `forbidden`, `invalid_request` and `quota_exceeded`.
+ */
+async function createKey(sql: Sql, grantor: Grantor, body: CreateKeyBody): Promise<CreatedKey> {
+  if ((body.type ?? grantor.mode) !== grantor.mode) {
+    throw new ApiError("forbidden", `A ${grantor.mode} key can only create ${grantor.mode} keys.`);
+  }
+  requireScopes(grantor, body.scopes);
+  const key = {
+    accountId: grantor.accountId,
+    name: body.name,
+    mode: grantor.mode,
+    scopes: body.scopes,
+    expiresAt: futureInstant("expires_at", body.expires_at, new Date()),
+  };
+  return await sql.begin(async (sql) => {
+    await claimKey(sql, grantor);
+    return await add(sql, key, grantor.callerId);
+  });
+}
+
+/** Finds a key of the caller's account and mode; throws `not_found`. */
+async function getKey(sql: Sql, grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
+  const row = id === undefined ? undefined : await findKey(sql, id);
+  if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode) throw notFound("key");
+  return row;
+}
+
+async function replaceKey(
+  sql: Sql,
+  old: KeyRow,
+  graceSeconds: number,
+  grantorId: Uuid | null,
+): Promise<CreatedKey> {
+  if (old.revoked_at !== null) {
+    throw new ApiError("invalid_request", "The key has been revoked or rotated already.");
+  }
+  const key = {
+    accountId: old.account_id,
+    name: old.name,
+    mode: old.mode,
+    scopes: old.scopes,
+    expiresAt: old.expires_at,
+  };
+  return await sql.begin(async (sql) => {
+    const current = await lockKey(sql, old.id);
+    if (current?.revoked_at !== null) {
+      throw new ApiError("conflict", "The key was revoked or rotated by another request just now.");
+    }
+    // Before the old key is revoked: it may be the caller, which must still be valid to grant.
+    const created = await add(sql, key, grantorId);
+    await revokeKey(sql, old.id, graceSeconds);
+    return created;
+  });
 }
 
 function requireScopes(grantor: Grantor, scopes: readonly string[]): void {

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 
 import type { Role } from "../../shared/contracts/users.ts";
+import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { User } from "../http/principal.ts";
@@ -26,162 +27,181 @@ import {
   setRole,
 } from "./sql.ts";
 
-const INVITATION_MS = 7 * 86_400_000;
+const INVITATION_MS = 7 * DAY_MS;
 
 type MemberServiceDeps = { sql: Sql; users: Pick<UserService, "findOrCreate" | "hasVerified"> };
 
 export type MemberService = ReturnType<typeof createMemberService>;
 
-export function createMemberService({ sql, users }: MemberServiceDeps) {
-  /** Finds the invitation of a token; throws `not_found` when there is no valid one. */
-  async function getInvitation(token: string): Promise<InvitationRow> {
-    const invitation = await findInvitation(sql, hashToken(token));
-    if (invitation === undefined) throw notFound("invitation");
-    return invitation;
-  }
+export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
+  ...createMemberships(sql),
+  ...createInvitations({ sql, users }),
+});
 
-  /**
-   * Makes a user a member and consumes the invitation; restores it if that fails. Consumes it
-   * first, so that it works for one user and one password: of two concurrent uses of a token one
-   * throws `not_found`.
-   */
-  async function consume(
-    invitation: InvitationRow,
-    token: string,
-    findUser: () => Promise<Uuid>,
-  ): Promise<void> {
-    const deleted = await deleteInvitation(sql, invitation.account_id, invitation.id);
-    if (!deleted) throw notFound("invitation");
-    try {
-      await join(invitation, await findUser());
-    } catch (error) {
-      await restoreInvitation(sql, invitation, hashToken(token));
-      throw error;
-    }
-  }
+/** The members of an account. */
+const createMemberships = (sql: Sql) => ({
+  findMembership: (accountId: Uuid, userId: Uuid) => findMembership(sql, accountId, userId),
 
-  async function join(invitation: InvitationRow, userId: Uuid): Promise<void> {
+  async listAccounts(userId: Uuid) {
+    const rows = await listAccountsOfUser(sql, userId);
+    return rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row }));
+  },
+
+  async list(accountId: Uuid) {
+    const [members, invitations] = await Promise.all([
+      listMembers(sql, accountId),
+      listInvitations(sql, accountId),
+    ]);
+    return { members, invitations };
+  },
+
+  /** For operators: throws `not_found` when there is no such account. */
+  async requireAccount(accountId: Uuid): Promise<void> {
+    if (!(await accountExists(sql, accountId))) throw notFound("account");
+  },
+
+  /** For operators: adds a user to an existing account, without an invitation. */
+  add: (accountId: Uuid, userId: Uuid, role: Role) => addMember(sql, accountId, userId, role),
+
+  /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
+  async changeRole(accountId: Uuid, userId: Uuid | undefined, role: Role): Promise<void> {
     await sql.begin(async (sql) => {
-      const owners = await lockOwners(sql, invitation.account_id);
-      // An invitation must not take an owner's role away.
-      if (owners.includes(userId)) return;
-      await addMember(sql, invitation.account_id, userId, invitation.role);
+      const owners = await lockOwners(sql, accountId);
+      if (role !== "owner") requireAnotherOwner(owners, userId);
+      const found = userId !== undefined && (await setRole(sql, accountId, userId, role));
+      if (!found) throw notFound("member");
     });
-  }
+  },
 
-  /**
-   * Whether the invited person must sign in to accept: as the verified user of the address, or as
-   * the account's member with that address. An unverified user of another account does not prove
-   * ownership of the address, so it blocks nobody.
-   */
-  const mustSignIn = async ({ account_id, email }: InvitationRow): Promise<boolean> =>
-    (await users.hasVerified(email)) || (await hasMember(sql, account_id, email));
+  /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
+  async remove(accountId: Uuid, userId: Uuid | undefined): Promise<void> {
+    await sql.begin(async (sql) => {
+      requireAnotherOwner(await lockOwners(sql, accountId), userId);
+      const found = userId !== undefined && (await removeMember(sql, accountId, userId));
+      if (!found) throw notFound("member");
+    });
+  },
+});
 
-  return {
-    findMembership: (accountId: Uuid, userId: Uuid) => findMembership(sql, accountId, userId),
+/** Invitations, from the account's side and from that of the invited person. */
+const createInvitations = (deps: MemberServiceDeps) => ({
+  /** Creates an invitation. Only this response contains its token; the database stores a hash. */
+  async invite(accountId: Uuid, email: string, role: Role) {
+    const token = randomBytes(32).toString("base64url");
+    const now = Date.now();
+    const row = {
+      id: newUuid(),
+      account_id: accountId,
+      email: email.toLowerCase(),
+      role,
+      created_at: new Date(now),
+      expires_at: new Date(now + INVITATION_MS),
+    };
+    await deps.sql.begin((sql) => insertInvitation(sql, { ...row, token_hash: hashToken(token) }));
+    return { row, token };
+  },
 
-    async listAccounts(userId: Uuid) {
-      const rows = await listAccountsOfUser(sql, userId);
-      return rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row }));
-    },
+  async withdraw(accountId: Uuid, id: Uuid | undefined): Promise<void> {
+    const found = id !== undefined && (await deleteInvitation(deps.sql, accountId, id));
+    if (!found) throw notFound("invitation");
+  },
 
-    async list(accountId: Uuid) {
-      const [members, invitations] = await Promise.all([
-        listMembers(sql, accountId),
-        listInvitations(sql, accountId),
-      ]);
-      return { members, invitations };
-    },
+  /** Describes the invitation to the holder of its token. */
+  async getOffer(token: string) {
+    const invitation = await getInvitation(deps.sql, token);
+    const { account_name, email, role } = invitation;
+    return { account_name, email, role, known: await mustSignIn(deps, invitation) };
+  },
 
-    /** For operators: throws `not_found` when there is no such account. */
-    async requireAccount(accountId: Uuid): Promise<void> {
-      if (!(await accountExists(sql, accountId))) throw notFound("account");
-    },
+  /** Accepts an invitation: see {@link acceptInvitation}. */
+  accept: (token: string, user: User | undefined, body: AcceptBody) =>
+    acceptInvitation(deps, token, user, body),
+});
 
-    /** For operators: adds a user to an existing account, without an invitation. */
-    add: (accountId: Uuid, userId: Uuid, role: Role) => addMember(sql, accountId, userId, role),
-
-    /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
-    async changeRole(accountId: Uuid, userId: Uuid | undefined, role: Role): Promise<void> {
-      await sql.begin(async (sql) => {
-        const owners = await lockOwners(sql, accountId);
-        if (role !== "owner") requireAnotherOwner(owners, userId);
-        const found = userId !== undefined && (await setRole(sql, accountId, userId, role));
-        if (!found) throw notFound("member");
-      });
-    },
-
-    /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
-    async remove(accountId: Uuid, userId: Uuid | undefined): Promise<void> {
-      await sql.begin(async (sql) => {
-        requireAnotherOwner(await lockOwners(sql, accountId), userId);
-        const found = userId !== undefined && (await removeMember(sql, accountId, userId));
-        if (!found) throw notFound("member");
-      });
-    },
-
-    /** Creates an invitation. Only this response contains its token; the database stores a hash. */
-    async invite(accountId: Uuid, email: string, role: Role) {
-      const token = randomBytes(32).toString("base64url");
-      const now = Date.now();
-      const row = {
-        id: newUuid(),
-        account_id: accountId,
-        email: email.toLowerCase(),
-        role,
-        created_at: new Date(now),
-        expires_at: new Date(now + INVITATION_MS),
-      };
-      await sql.begin((sql) => insertInvitation(sql, { ...row, token_hash: hashToken(token) }));
-      return { row, token };
-    },
-
-    async withdraw(accountId: Uuid, id: Uuid | undefined): Promise<void> {
-      const found = id !== undefined && (await deleteInvitation(sql, accountId, id));
-      if (!found) throw notFound("invitation");
-    },
-
-    /** Describes the invitation to the holder of its token. */
-    async getOffer(token: string) {
-      const invitation = await getInvitation(token);
-      const { account_name, email, role } = invitation;
-      return { account_name, email, role, known: await mustSignIn(invitation) };
-    },
-
-    /**
-     * Accepts the invitation for the signed-in user, or for a user with the name and password in
-     * the body: a new one, or an invited one with this password. Throws `forbidden` when the
-     * invitation is for another user.
-     */
-    async accept(token: string, user: User | undefined, body: AcceptBody) {
-      const invitation = await getInvitation(token);
-      const joined = {
-        accountId: encodeId("acct", invitation.account_id),
-        email: invitation.email,
-      };
-      if (user !== undefined) {
-        if (user.email !== invitation.email) {
-          throw new ApiError("forbidden", `The invitation is for ${invitation.email}.`);
-        }
-        await consume(invitation, token, () => Promise.resolve(user.id));
-        return joined;
-      }
-      const { name, password } = body;
-      if (name === undefined || password === undefined) {
-        throw new ApiError(
-          "invalid_request",
-          "Sign in to accept, or choose a name and a password.",
-        );
-      }
-      if (await mustSignIn(invitation)) {
-        throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
-      }
-      const { email } = invitation;
-      await consume(invitation, token, () => users.findOrCreate({ email, name, password }));
-      return joined;
-    },
+/**
+ * Accepts the invitation for the signed-in user, or for a user with the name and password in
+ * the body: a new one, or an invited one with this password. Throws `forbidden` when the
+ * invitation is for another user.
+ */
+async function acceptInvitation(
+  deps: MemberServiceDeps,
+  token: string,
+  user: User | undefined,
+  body: AcceptBody,
+) {
+  const invitation = await getInvitation(deps.sql, token);
+  const joined = {
+    accountId: encodeId("acct", invitation.account_id),
+    email: invitation.email,
   };
+  if (user !== undefined) {
+    if (user.email !== invitation.email) {
+      throw new ApiError("forbidden", `The invitation is for ${invitation.email}.`);
+    }
+    await consume(deps.sql, invitation, token, () => Promise.resolve(user.id));
+    return joined;
+  }
+  const { name, password } = body;
+  if (name === undefined || password === undefined) {
+    throw new ApiError("invalid_request", "Sign in to accept, or choose a name and a password.");
+  }
+  if (await mustSignIn(deps, invitation)) {
+    throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
+  }
+  const { email } = invitation;
+  await consume(deps.sql, invitation, token, () =>
+    deps.users.findOrCreate({ email, name, password }),
+  );
+  return joined;
 }
+
+/** Finds the invitation of a token; throws `not_found` when there is no valid one. */
+async function getInvitation(sql: Sql, token: string): Promise<InvitationRow> {
+  const invitation = await findInvitation(sql, hashToken(token));
+  if (invitation === undefined) throw notFound("invitation");
+  return invitation;
+}
+
+/**
+ * Makes a user a member and consumes the invitation; restores it if that fails. Consumes it
+ * first, so that it works for one user and one password: of two concurrent uses of a token one
+ * throws `not_found`.
+ */
+async function consume(
+  sql: Sql,
+  invitation: InvitationRow,
+  token: string,
+  findUser: () => Promise<Uuid>,
+): Promise<void> {
+  const deleted = await deleteInvitation(sql, invitation.account_id, invitation.id);
+  if (!deleted) throw notFound("invitation");
+  try {
+    await join(sql, invitation, await findUser());
+  } catch (error) {
+    await restoreInvitation(sql, invitation, hashToken(token));
+    throw error;
+  }
+}
+
+async function join(sql: Sql, invitation: InvitationRow, userId: Uuid): Promise<void> {
+  await sql.begin(async (sql) => {
+    const owners = await lockOwners(sql, invitation.account_id);
+    // An invitation must not take an owner's role away.
+    if (owners.includes(userId)) return;
+    await addMember(sql, invitation.account_id, userId, invitation.role);
+  });
+}
+
+/**
+ * Whether the invited person must sign in to accept: as the verified user of the address, or as
+ * the account's member with that address. An unverified user of another account does not prove
+ * ownership of the address, so it blocks nobody.
+ */
+const mustSignIn = async (
+  { sql, users }: MemberServiceDeps,
+  { account_id, email }: InvitationRow,
+): Promise<boolean> =>
+  (await users.hasVerified(email)) || (await hasMember(sql, account_id, email));
 
 function requireAnotherOwner(owners: readonly Uuid[], leaving: Uuid | undefined): void {
   if (owners.length > 1 || leaving === undefined || !owners.includes(leaving)) return;

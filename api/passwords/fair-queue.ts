@@ -71,17 +71,10 @@ export function createFairQueue(bounds: FairQueueBounds, full: () => Error): Fai
 
   /** Adds a job to a lane with `add`; settles as `work` does. */
   function enqueue<T>(work: () => Promise<T>, add: (job: Job) => void): Promise<T> {
-    return new Promise((resolve, reject) => {
-      // Also catches what `work` throws before it returns a promise.
-      add(async () => {
-        try {
-          resolve(await work());
-        } catch (error) {
-          reject(error);
-        }
-      });
-      startNext();
-    });
+    const { job, settled } = toJob(work);
+    add(job);
+    startNext();
+    return settled;
   }
 
   return {
@@ -101,5 +94,21 @@ export function createFairQueue(bounds: FairQueueBounds, full: () => Error): Fai
       });
     },
     waiting: () => urgent.length + fairWaiting,
+  };
+}
+
+/** A job that never fails, and a promise that settles as `work` does. */
+function toJob<T>(work: () => Promise<T>): { job: Job; settled: Promise<T> } {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  return {
+    // Also catches what `work` throws before it returns a promise.
+    async job() {
+      try {
+        resolve(await work());
+      } catch (error) {
+        reject(error);
+      }
+    },
+    settled: promise,
   };
 }

@@ -6,11 +6,12 @@ import { betterAuth } from "better-auth";
 import { PostgresJSDialect } from "kysely-postgres-js";
 
 import { PASSWORD_LENGTH } from "../../shared/contracts/users.ts";
+import { DAY_SECONDS } from "../../shared/durations.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 
 /** A session expires after a week without a request. */
-const SESSION_SECONDS = 7 * 86_400;
+const SESSION_SECONDS = 7 * DAY_SECONDS;
 
 /**
  * Maximum stored characters of a session's user agent, which names the device in the list of
@@ -19,9 +20,22 @@ const SESSION_SECONDS = 7 * 86_400;
 const USER_AGENT_LENGTH_MAX = 512;
 
 /** How often a session in use is extended, which writes it to the database. */
-const EXTENDED_EVERY_SECONDS = 86_400;
+const EXTENDED_EVERY_SECONDS = DAY_SECONDS;
 
 const times = { createdAt: "created_at", updatedAt: "updated_at" };
+
+/** The columns of the library's accounts, which are credentials here. */
+const CREDENTIAL_COLUMNS = {
+  userId: "user_id",
+  providerId: "provider_id",
+  accountId: "account_id",
+  accessToken: "access_token",
+  refreshToken: "refresh_token",
+  idToken: "id_token",
+  accessTokenExpiresAt: "access_token_expires_at",
+  refreshTokenExpiresAt: "refresh_token_expires_at",
+  ...times,
+};
 
 export type AuthLibrary = ReturnType<typeof openAuthLibrary>;
 
@@ -77,17 +91,7 @@ export const openAuthLibrary = (
     },
     account: {
       modelName: "credentials",
-      fields: {
-        userId: "user_id",
-        providerId: "provider_id",
-        accountId: "account_id",
-        accessToken: "access_token",
-        refreshToken: "refresh_token",
-        idToken: "id_token",
-        accessTokenExpiresAt: "access_token_expires_at",
-        refreshTokenExpiresAt: "refresh_token_expires_at",
-        ...times,
-      },
+      fields: CREDENTIAL_COLUMNS,
     },
     verification: {
       modelName: "verifications",

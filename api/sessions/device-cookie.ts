@@ -5,10 +5,12 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
+import { DAY_SECONDS } from "../../shared/durations.ts";
+
 const NAME = "shorthop.device";
 
 /** A browser is recognized for half a year after the user's last sign-in from it. */
-const VALID_SECONDS = 180 * 86_400;
+const VALID_SECONDS = 180 * DAY_SECONDS;
 
 const ID_BYTES = 16;
 

@@ -22,87 +22,76 @@ type SessionServiceDeps = {
 export type SessionService = ReturnType<typeof createSessionService>;
 
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
-export function createSessionService({
-  sql,
-  library,
-  attempts,
-  devices,
-  requireStrongPassword,
-}: SessionServiceDeps) {
+export const createSessionService = (deps: SessionServiceDeps) => ({
+  ...createSessions(deps),
+  ...createPasswordChecks(deps),
+});
+
+/** Sessions of signed-in users. */
+const createSessions = ({ sql, library }: SessionServiceDeps) => ({
+  /** Finds the session of a request's cookie; throws `unauthorized` when there is none. */
+  async find(headers: Headers): Promise<Session> {
+    const found = await translateErrors(
+      library.api.getSession({ headers, query: { disableRefresh: true } }),
+    );
+    if (found === null) throw notSignedIn();
+    return { id: found.session.id, user: toUser(found.user) };
+  },
+
+  /** Like `find`; extends a session that has not been extended for a day. */
+  async refresh(headers: Headers): Promise<{ session: Session; cookies: string[] }> {
+    const { response, headers: set } = await translateErrors(
+      library.api.getSession({ headers, returnHeaders: true }),
+    );
+    if (response === null) throw notSignedIn();
+    const session = { id: response.session.id, user: toUser(response.user) };
+    return { session, cookies: set.getSetCookie() };
+  },
+
+  async signOut(headers: Headers): Promise<string[]> {
+    const response = await translateErrors(library.api.signOut({ headers, returnHeaders: true }));
+    return response.headers.getSetCookie();
+  },
+
+  /** Ends every session of the user, including this one. */
+  async signOutEverywhere(headers: Headers): Promise<string[]> {
+    await translateErrors(library.api.revokeSessions({ headers }), notSignedIn);
+    const response = await translateErrors(library.api.signOut({ headers, returnHeaders: true }));
+    return response.headers.getSetCookie();
+  },
+
+  /** Lists where the user is signed in, the most recently seen first. */
+  async devices({ id, user }: Session) {
+    const rows = await listSessions(sql, user.id);
+    return rows.map((row) => ({ ...row, current: row.id === id }));
+  },
+
+  /** Whether the session is valid and its user may still use the account. */
+  isAlive: ({ callerId, accountId }: Pick<Principal, "callerId" | "accountId">): Promise<boolean> =>
+    isSessionAlive(sql, callerId, accountId),
+});
+
+/** What takes a password, and counts attempts. */
+function createPasswordChecks(deps: SessionServiceDeps) {
+  const { library, attempts, devices, requireStrongPassword } = deps;
+
   const toAttempt = ({ address, headers }: ClientInfo, email: string): Attempt => ({
     address,
     email,
     device: devices.find(headers, email),
   });
 
-  /** Finds the session of a request's cookie; throws `unauthorized` when there is none. */
-  async function find(headers: Headers): Promise<Session> {
-    const found = await translateErrors(
-      library.api.getSession({ headers, query: { disableRefresh: true } }),
-    );
-    if (found === null) throw notSignedIn();
-    return { id: found.session.id, user: toUser(found.user) };
-  }
-
-  /** The login names to try for an e-mail address: several invited users may share it. */
-  async function listLogins(email: string): Promise<string[]> {
-    const users = await listUsersOfAddress(sql, email);
-    // For an unknown address, the library takes as long as for a wrong password.
-    return users.length === 0 ? [email] : users.map(({ login }) => login);
-  }
-
-  /**
-   * Signs in as the first user with this password; throws the library's error when there is none.
-   */
-  async function signInOneOf(
-    [login = "", ...others]: string[],
-    password: string,
-    headers: Headers,
-  ) {
-    try {
-      const body = { email: login, password };
-      return await library.api.signInEmail({ body, headers, returnHeaders: true });
-    } catch (error) {
-      if (others.length === 0 || !isAPIError(error) || error.statusCode >= 500) throw error;
-      return await signInOneOf(others, password, headers);
-    }
-  }
-
   return {
-    find,
-
-    /** Like `find`; extends a session that has not been extended for a day. */
-    async refresh(headers: Headers): Promise<{ session: Session; cookies: string[] }> {
-      const { response, headers: set } = await translateErrors(
-        library.api.getSession({ headers, returnHeaders: true }),
-      );
-      if (response === null) throw notSignedIn();
-      const session = { id: response.session.id, user: toUser(response.user) };
-      return { session, cookies: set.getSetCookie() };
-    },
-
     /** Throws `unauthorized` for a wrong e-mail address or password, and `rate_limited`. */
     async signIn(email: string, password: string, client: ClientInfo): Promise<string[]> {
       const attempt = toAttempt(client, email);
       await attempts.consume(attempt);
       const { headers } = await translateErrors(
-        signInOneOf(await listLogins(email), password, client.headers),
+        signInOneOf(library, await listLogins(deps.sql, email), password, client.headers),
         () => new ApiError("unauthorized", "The e-mail address or the password is wrong."),
       );
       await attempts.refund(attempt);
       return [...headers.getSetCookie(), devices.issue(client.headers, email)];
-    },
-
-    async signOut(headers: Headers): Promise<string[]> {
-      const response = await translateErrors(library.api.signOut({ headers, returnHeaders: true }));
-      return response.headers.getSetCookie();
-    },
-
-    /** Ends every session of the user, including this one. */
-    async signOutEverywhere(headers: Headers): Promise<string[]> {
-      await translateErrors(library.api.revokeSessions({ headers }), notSignedIn);
-      const response = await translateErrors(library.api.signOut({ headers, returnHeaders: true }));
-      return response.headers.getSetCookie();
     },
 
     /** Changes the password, ends every other session, and continues this one under a new token. */
@@ -126,20 +115,32 @@ export function createSessionService({
       await attempts.refund(attempt);
       return headers.getSetCookie();
     },
-
-    /** Lists where the user is signed in, the most recently seen first. */
-    async devices({ id, user }: Session) {
-      const rows = await listSessions(sql, user.id);
-      return rows.map((row) => ({ ...row, current: row.id === id }));
-    },
-
-    /** Whether the session is valid and its user may still use the account. */
-    isAlive: ({
-      callerId,
-      accountId,
-    }: Pick<Principal, "callerId" | "accountId">): Promise<boolean> =>
-      isSessionAlive(sql, callerId, accountId),
   };
+}
+
+/** The login names to try for an e-mail address: several invited users may share it. */
+async function listLogins(sql: Sql, email: string): Promise<string[]> {
+  const users = await listUsersOfAddress(sql, email);
+  // For an unknown address, the library takes as long as for a wrong password.
+  return users.length === 0 ? [email] : users.map(({ login }) => login);
+}
+
+/**
+ * Signs in as the first user with this password; throws the library's error when there is none.
+ */
+async function signInOneOf(
+  library: AuthLibrary,
+  [login = "", ...others]: string[],
+  password: string,
+  headers: Headers,
+) {
+  try {
+    const body = { email: login, password };
+    return await library.api.signInEmail({ body, headers, returnHeaders: true });
+  } catch (error) {
+    if (others.length === 0 || !isAPIError(error) || error.statusCode >= 500) throw error;
+    return await signInOneOf(library, others, password, headers);
+  }
 }
 
 /** The client of a password attempt: its address, and the headers that the session stores. */

@@ -48,7 +48,7 @@ const FIGURES_MAX = 500;
 const READS = { running: 2, waiting: 32, waitMs: 5_000 };
 
 export function createSharedService(deps: SharedServiceDeps) {
-  const { sql, analytics, links, passwords, shortUrl } = deps;
+  const { sql, passwords } = deps;
   const limit = createConcurrencyLimit(READS, () =>
     unavailable(new Error("Too many shared statistics are being read.")),
   );
@@ -109,27 +109,29 @@ export function createSharedService(deps: SharedServiceDeps) {
     const key = `${share.id} ${share.updated_at.getTime()} ${query.period ?? ""}`;
     const known = cached.get(key);
     if (known !== undefined) return await known;
-    const reading = limit(() => readStatistics(share, query));
+    const reading = limit(() => readStatistics(deps, share, query));
     cached.set(key, reading);
     // After a failure, the next request reads again.
     reading.catch(() => cached.delete(key));
     return await reading;
   }
 
-  async function readStatistics(
-    share: OwnedShare,
-    { period }: SharedQuery,
-  ): Promise<SharedStatistics> {
-    const { link_id, name, timezone } = share;
-    const owner = { accountId: share.accountId, mode: share.mode };
-    const dimensions = COLUMN_FILTERS.filter((name) => share.breakdowns.includes(name));
-    const [link, overview] = await Promise.all([
-      link_id === null ? null : links.get(owner, link_id),
-      analytics.overview(owner, link_id, { period, timezone }, { dimensions, limit: ROWS_MAX }),
-    ]);
-    const short_url = link === null ? null : buildShortUrl(link, shortUrl);
-    return { name, short_url, timezone, ...overview };
-  }
-
   return { find, unlock, read };
+}
+
+async function readStatistics(
+  { analytics, links, shortUrl }: SharedServiceDeps,
+  share: OwnedShare,
+  { period }: SharedQuery,
+): Promise<SharedStatistics> {
+  const { link_id, name, timezone } = share;
+  const owner = { accountId: share.accountId, mode: share.mode };
+  const subject = link_id === null ? "account" : { link: link_id };
+  const dimensions = COLUMN_FILTERS.filter((name) => share.breakdowns.includes(name));
+  const [link, overview] = await Promise.all([
+    link_id === null ? null : links.get(owner, link_id),
+    analytics.overview(owner, subject, { period, timezone }, { dimensions, limit: ROWS_MAX }),
+  ]);
+  const short_url = link === null ? null : buildShortUrl(link, shortUrl);
+  return { name, short_url, timezone, ...overview };
 }

@@ -46,27 +46,6 @@ const DEFAULTS: ShareFields = {
 
 export function createShareService({ sql, links, passwords }: ShareServiceDeps) {
   /**
-   * Converts the fields of a request. Throws `invalid_request`, and `unavailable` when too many
-   * passwords wait.
-   */
-  async function prepareFields(
-    { accountId }: AccountScope,
-    { name, breakdowns, timezone, password, embed_origins, expires_at }: UpdateShareBody,
-  ): Promise<Partial<ShareFields>> {
-    const change: Partial<ShareFields> = {};
-    if (name !== undefined) change.name = name;
-    if (breakdowns !== undefined) change.breakdowns = breakdowns;
-    if (timezone !== undefined) change.timezone = parseZone(timezone);
-    if (embed_origins !== undefined) change.embed_origins = embed_origins;
-    if (expires_at !== undefined)
-      change.expires_at = futureInstant("expires_at", expires_at, new Date());
-    if (password !== undefined)
-      change.password_hash =
-        password === null ? null : await passwords.hashForLink(accountId, password);
-    return change;
-  }
-
-  /**
    * Shares the statistics of a link, or of all links without one. Only this function returns the
    * token. Throws `forbidden` to a caller who may not read the shared data, `not_found`,
    * `invalid_request` and `quota_exceeded`.
@@ -79,7 +58,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     requireReader(owner, link_id);
     const link =
       typeof link_id === "string" ? await links.get(owner, decodeId("link", link_id)) : null;
-    const fields = { ...DEFAULTS, ...(await prepareFields(owner, body)) };
+    const fields = { ...DEFAULTS, ...(await prepareFields(passwords, owner, body)) };
     const { token, hash: token_hash } = createToken();
     const share = { ...fields, id, link_id: link?.id ?? null, token_hash };
     try {
@@ -110,7 +89,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
   ): Promise<ShareRow> {
     const row = await get(owner, id);
     requireReader(owner, row.link_id);
-    const change = await prepareFields(owner, body);
+    const change = await prepareFields(passwords, owner, body);
     if (Object.keys(change).length === 0) return row;
     return requireShare(await updateShare(sql, owner, row.id, change));
   }
@@ -133,6 +112,28 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
         () => countShares(sql, owner),
       ),
   };
+}
+
+/**
+ * Converts the fields of a request. Throws `invalid_request`, and `unavailable` when too many
+ * passwords wait.
+ */
+async function prepareFields(
+  passwords: ShareServiceDeps["passwords"],
+  { accountId }: AccountScope,
+  { name, breakdowns, timezone, password, embed_origins, expires_at }: UpdateShareBody,
+): Promise<Partial<ShareFields>> {
+  const change: Partial<ShareFields> = {};
+  if (name !== undefined) change.name = name;
+  if (breakdowns !== undefined) change.breakdowns = breakdowns;
+  if (timezone !== undefined) change.timezone = parseZone(timezone);
+  if (embed_origins !== undefined) change.embed_origins = embed_origins;
+  if (expires_at !== undefined)
+    change.expires_at = futureInstant("expires_at", expires_at, new Date());
+  if (password !== undefined)
+    change.password_hash =
+      password === null ? null : await passwords.hashForLink(accountId, password);
+  return change;
 }
 
 /**

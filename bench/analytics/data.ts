@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import postgres from "postgres";
 
+import { DAY_MS } from "../../shared/durations.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { createAccount } from "../../test/harness/admin.ts";
 import { call, linkSchema } from "../../test/harness/api.ts";
@@ -16,7 +17,6 @@ const TAGGED_LINKS = 10_000;
 /** Ids of links are this and their rank by clicks. */
 const RANK_ID_PREFIX = "01900000-0000-7000-8000-";
 const DAYS = 90;
-const DAY_MS = 86_400_000;
 const MERGED_MS = 600_000;
 
 const UNLIMITED = {

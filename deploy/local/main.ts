@@ -40,6 +40,12 @@ const SAME_SIGNAL_MS = 500;
 /** How often the stack checks whether its parent process is still running. */
 const PARENT_POLL_MS = 1_000;
 
+type Options = { fresh: boolean; watch: boolean };
+
+type Config = ReturnType<typeof readConfig>;
+
+type Paths = Record<"processes" | "stack" | "secrets" | "postgres", string>;
+
 async function run(): Promise<void> {
   // Before anything is written, here or by a child: links, clicks and secrets are readable only by the user.
   process.umask(PRIVATE_UMASK);
@@ -48,8 +54,8 @@ async function run(): Promise<void> {
     .option("--fresh", "start empty: remove all stored data", false)
     .option("--watch", "reload processes and the dashboard when their code changes", false)
     .parse()
-    .opts<{ fresh: boolean; watch: boolean }>();
-  const config = loadConfig(configSchema, process.env);
+    .opts<Options>();
+  const config = readConfig();
   const dataDir = config.SHORTHOP_DATA_DIR;
   const paths = {
     processes: join(dataDir, "processes.json"),
@@ -58,6 +64,28 @@ async function run(): Promise<void> {
     postgres: join(dataDir, "postgres"),
   };
   const started = Date.now();
+  await takeDataDir(dataDir, paths);
+  if (options.fresh) removeData(dataDir, paths);
+  rmSync(paths.stack, { force: true });
+  makePrivate(dataDir, DATA_FOLDERS);
+
+  const secrets = loadSecrets(paths.secrets);
+  const stack = createStack(dataDir, paths);
+  stopOnSignals(stack);
+  try {
+    const info = await startStack({ config, options, paths, secrets, stack });
+    stack.onReady(info);
+    stack.logger.log(`Ready after ${seconds(Date.now() - started)}.`);
+    console.log(banner(info));
+  } catch (error) {
+    await stack.stop(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const readConfig = () => loadConfig(configSchema, process.env);
+
+/** Takes the data directory for this process and ends what an earlier start left running; exits if another one has it. */
+async function takeDataDir(dataDir: string, paths: Paths): Promise<void> {
   const orphans = readOrphans(paths.processes);
   if (orphans.supervisor !== undefined) {
     console.error(
@@ -74,20 +102,25 @@ async function run(): Promise<void> {
     console.log(`Ending ${orphan.name} (process ${orphan.pid}), left running by an earlier start.`);
     await endOrphan(orphan, ORPHAN_GRACE_MS);
   }
-  if (options.fresh) {
-    removeInstallation(paths.postgres);
-    // Downloaded programs are not data and stay.
-    for (const name of [...DATA_FOLDERS, "secrets.json"]) {
-      rmSync(join(dataDir, name), { recursive: true, force: true });
-    }
-  }
-  rmSync(paths.stack, { force: true });
-  makePrivate(dataDir, DATA_FOLDERS);
+}
 
+/** Removes all stored data. Downloaded programs are not data and stay. */
+function removeData(dataDir: string, paths: Paths): void {
+  removeInstallation(paths.postgres);
+  for (const name of [...DATA_FOLDERS, "secrets.json"]) {
+    rmSync(join(dataDir, name), { recursive: true, force: true });
+  }
+}
+
+type StackInfo = Omit<StackFile, "pids">;
+
+type Stack = ReturnType<typeof createStack>;
+
+/** Creates what supervises the processes of the stack, and stops them. */
+function createStack(dataDir: string, paths: Paths) {
   const colour = process.stdout.isTTY && process.env["NO_COLOR"] === undefined;
   const logger = createLogger({ logDir: join(dataDir, "logs"), colour });
   const processes = openProcessRegistry(paths.processes);
-  const secrets = loadSecrets(paths.secrets);
   const watchdog = startWatchdog();
   const supervisor = createSupervisor({
     logger,
@@ -96,12 +129,12 @@ async function run(): Promise<void> {
     onRestart: writeStackFile,
     onFatal: (reason) => void stop(reason),
   });
-  let stack: Omit<StackFile, "pids"> | undefined;
+  let info: StackInfo | undefined;
   let stopping = false;
 
   /** Writes the stack file when the stack is ready, and again whenever a restarted process has a new pid. */
   function writeStackFile(): void {
-    if (stack === undefined) return;
+    if (info === undefined) return;
     const pids = {
       api: supervisor.pidOf("api"),
       worker: supervisor.pidOf("worker"),
@@ -110,7 +143,7 @@ async function run(): Promise<void> {
       nats: supervisor.pidOf("nats"),
       clickhouse: supervisor.pidOf("clickhouse"),
     };
-    const file: StackFile = { ...stack, pids };
+    const file: StackFile = { ...info, pids };
     writePrivate(paths.stack, `${JSON.stringify(file, undefined, 2)}\n`);
   }
 
@@ -125,11 +158,26 @@ async function run(): Promise<void> {
     process.exit(code);
   }
 
+  return {
+    logger,
+    watchdog,
+    supervisor,
+    stop,
+    stopping: () => stopping,
+    onReady(ready: StackInfo): void {
+      info = ready;
+      writeStackFile();
+    },
+  };
+}
+
+/** Stops the stack on a signal, and when the parent process has ended. */
+function stopOnSignals({ stop, stopping }: Stack): void {
   let signalledAt = 0;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       // A second signal means: do not wait. The watchdog ends the remaining processes.
-      if (stopping && Date.now() - signalledAt > SAME_SIGNAL_MS) process.exit(1);
+      if (stopping() && Date.now() - signalledAt > SAME_SIGNAL_MS) process.exit(1);
       signalledAt = Date.now();
       void stop(signal, 0);
     });
@@ -138,78 +186,108 @@ async function run(): Promise<void> {
   setInterval(() => {
     if (process.ppid !== parent) void stop("the parent process has ended", 0);
   }, PARENT_POLL_MS).unref();
+}
 
-  try {
-    const dashboard = buildDashboard(watchdog);
-    const ports = choosePortsFor(config, logger);
-    const { urls, postgres, nats, clickhouse } = startServices({
-      config,
-      ports,
-      dataDir,
-      postgresHome: paths.postgres,
-      secrets,
-      supervisor,
-      logger,
-    });
-    const env = { ...process.env, DATABASE_URL: urls.database, CLICKHOUSE_URL: urls.clickhouse };
-    const output = { write: (line: string) => logger.logProcess("migrate", line.trimEnd()) };
-    const postgresSchema = postgres.then(() => migratePostgres(env, output));
-    const clickhouseSchema = Promise.all([postgresSchema, clickhouse]).then(() =>
-      migrateClickHouse(env, output),
-    );
-    const metrics = {
-      api: ports.API_METRICS_PORT.port,
-      redirector: ports.REDIRECTOR_METRICS_PORT.port,
-      worker: ports.WORKER_METRICS_PORT.port,
-    };
-    const services = appServices({
-      urls,
-      metrics,
-      dataDir,
-      logLevel: config.LOG_LEVEL,
-      secrets,
-      dashboardDir: dashboard.folder,
-      executable: config.SHORTHOP_EXECUTABLE,
-    });
-    const needs: Record<string, Promise<unknown>> = {
-      api: Promise.all([postgresSchema, nats, dashboard.built]),
-      worker: Promise.all([clickhouseSchema, nats]),
-      redirector: nats,
-    };
-    await Promise.all(
-      (options.watch ? withReload(services) : services).map(async (service) => {
-        await needs[service.name];
-        await supervisor.start(service);
-      }),
-    );
-    if (options.watch) watchCode({ supervisor, logger });
-    const { demoPassword } = secrets;
-    if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
-      secrets.demoKey = await createDemoKey(urls.database);
-      saveSecrets(paths.secrets, secrets);
-    }
-    if (!(await canSignIn(urls.dashboard, demoPassword)))
-      await ensureDemoUser(urls.database, DEMO_EMAIL, demoPassword);
-    stack = {
-      api_url: urls.api,
-      short_url: urls.short,
-      api_key: secrets.demoKey,
-      dashboard_url: urls.dashboard,
-      dashboard_email: DEMO_EMAIL,
-      dashboard_password: demoPassword,
-      api_metrics_url: metricsUrl(metrics.api),
-      redirector_metrics_url: metricsUrl(metrics.redirector),
-      worker_metrics_url: metricsUrl(metrics.worker),
-      database_url: urls.database,
-      nats_url: urls.nats,
-      clickhouse_url: urls.clickhouse,
-    };
-    writeStackFile();
-    logger.log(`Ready after ${seconds(Date.now() - started)}.`);
-    console.log(banner(stack));
-  } catch (error) {
-    await stop(error instanceof Error ? error.message : String(error));
+type Secrets = ReturnType<typeof loadSecrets>;
+
+type StackOptions = {
+  config: Config;
+  options: Options;
+  paths: Paths;
+  secrets: Secrets;
+  stack: Stack;
+};
+
+/** Starts the stores and the processes, and creates the demo account; returns where all of them are. */
+async function startStack({
+  config,
+  options,
+  paths,
+  secrets,
+  stack: { logger, supervisor, watchdog },
+}: StackOptions): Promise<StackInfo> {
+  const dataDir = config.SHORTHOP_DATA_DIR;
+  const dashboard = buildDashboard(watchdog);
+  const ports = choosePortsFor(config, logger);
+  const { urls, ...stores } = startServices({
+    config,
+    ports,
+    dataDir,
+    postgresHome: paths.postgres,
+    secrets,
+    supervisor,
+    logger,
+  });
+  const schemas = migrateStores(urls, stores, logger);
+  const metrics = {
+    api: ports.API_METRICS_PORT.port,
+    redirector: ports.REDIRECTOR_METRICS_PORT.port,
+    worker: ports.WORKER_METRICS_PORT.port,
+  };
+  const services = appServices({
+    urls,
+    metrics,
+    dataDir,
+    logLevel: config.LOG_LEVEL,
+    secrets,
+    dashboardDir: dashboard.folder,
+    executable: config.SHORTHOP_EXECUTABLE,
+  });
+  const needs: Record<string, Promise<unknown>> = {
+    api: Promise.all([schemas.postgres, stores.nats, dashboard.built]),
+    worker: Promise.all([schemas.clickhouse, stores.nats]),
+    redirector: stores.nats,
+  };
+  await Promise.all(
+    (options.watch ? withReload(services) : services).map(async (service) => {
+      await needs[service.name];
+      await supervisor.start(service);
+    }),
+  );
+  if (options.watch) watchCode({ supervisor, logger });
+  return {
+    api_url: urls.api,
+    short_url: urls.short,
+    api_key: await ensureDemo(urls, secrets, paths),
+    dashboard_url: urls.dashboard,
+    dashboard_email: DEMO_EMAIL,
+    dashboard_password: secrets.demoPassword,
+    api_metrics_url: metricsUrl(metrics.api),
+    redirector_metrics_url: metricsUrl(metrics.redirector),
+    worker_metrics_url: metricsUrl(metrics.worker),
+    database_url: urls.database,
+    nats_url: urls.nats,
+    clickhouse_url: urls.clickhouse,
+  };
+}
+
+type Services = ReturnType<typeof startServices>;
+
+/** Migrates each store once it runs; ClickHouse after PostgreSQL, which its migrations need. */
+function migrateStores(
+  urls: Services["urls"],
+  { postgres, clickhouse }: Pick<Services, "postgres" | "clickhouse">,
+  logger: Stack["logger"],
+) {
+  const env = { ...process.env, DATABASE_URL: urls.database, CLICKHOUSE_URL: urls.clickhouse };
+  const output = { write: (line: string) => logger.logProcess("migrate", line.trimEnd()) };
+  const postgresSchema = postgres.then(() => migratePostgres(env, output));
+  const clickhouseSchema = Promise.all([postgresSchema, clickhouse]).then(() =>
+    migrateClickHouse(env, output),
+  );
+  return { postgres: postgresSchema, clickhouse: clickhouseSchema };
+}
+
+/** Creates the demo account's key and user, unless they work; returns the key. */
+async function ensureDemo(urls: Services["urls"], secrets: Secrets, paths: Paths): Promise<string> {
+  if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
+    secrets.demoKey = await createDemoKey(urls.database);
+    saveSecrets(paths.secrets, secrets);
   }
+  const { demoKey, demoPassword } = secrets;
+  if (!(await canSignIn(urls.dashboard, demoPassword)))
+    await ensureDemoUser(urls.database, DEMO_EMAIL, demoPassword);
+  return demoKey;
 }
 
 /** Orders processes for stopping: databases last, so that the others can finish their work. */

@@ -58,16 +58,63 @@ const RESTART_DELAY_MS = { first: 500, max: 10_000 };
 
 type Running = { service: Service; child: ChildProcess; ended: Promise<string>; crashes: number[] };
 
-export function createSupervisor({
-  logger,
-  processes,
-  watchdog,
-  onRestart,
-  onFatal,
-}: SupervisorDeps): Supervisor {
+export function createSupervisor(deps: SupervisorDeps): Supervisor {
+  const { logger, onRestart } = deps;
+  const { running, stopping, launch } = createLauncher(deps);
+  let closed = false;
+
+  async function start(service: Service): Promise<void> {
+    // Another service has failed to start.
+    if (closed) return;
+    const started = Date.now();
+    logger.log(`Starting ${service.name} …`);
+    const { ended } = launch(service, []);
+    const failure = await Promise.race([
+      waitUntilReady(service),
+      ended.then((reason) => `it ended (${reason})`),
+    ]);
+    if (failure !== undefined) {
+      stopping.add(service.name);
+      const lines = formatLastLines(logger, service.name);
+      throw new Error(`${service.name} failed to start: ${failure}.\n${lines}`);
+    }
+    logger.log(`${service.name} is ready (${seconds(Date.now() - started)}).`);
+  }
+
+  async function stopOne(name: string, graceMs = STOP_GRACE_MS): Promise<void> {
+    stopping.add(name);
+    const entry = running.get(name);
+    if (entry === undefined || entry.child.exitCode !== null || entry.child.signalCode !== null)
+      return;
+    await endProcess(entry, graceMs, logger);
+  }
+
+  return {
+    start,
+    async reload(name) {
+      const service = running.get(name)?.service;
+      if (service === undefined || closed) return;
+      await stopOne(name, RELOAD_GRACE_MS);
+      // The whole stack may have been stopped in the meantime.
+      if (closed) return;
+      stopping.delete(name);
+      launch(service, []);
+      onRestart();
+    },
+    async stop(groups) {
+      closed = true;
+      // None of them may be restarted while the others stop.
+      for (const name of groups.flat()) stopping.add(name);
+      for (const names of groups) await Promise.all(names.map((name) => stopOne(name)));
+    },
+    pidOf: (name) => running.get(name)?.child.pid ?? null,
+  };
+}
+
+/** Keeps processes running: launches them, and restarts a crashed one. */
+function createLauncher({ logger, processes, watchdog, onRestart, onFatal }: SupervisorDeps) {
   const running = new Map<string, Running>();
   const stopping = new Set<string>();
-  let closed = false;
 
   function launch(service: Service, crashes: number[]): Running {
     const env = { ...service.env, ...watchdog.mark };
@@ -93,10 +140,7 @@ export function createSupervisor({
     const recent = [...crashes, Date.now()].filter((at) => at > Date.now() - CRASHES_WITHIN_MS);
     logger.log(`${service.name} ended (${reason}).`);
     if (recent.length >= CRASHES_MAX) {
-      const seconds = CRASHES_WITHIN_MS / 1_000;
-      onFatal(
-        `${service.name} ended ${recent.length} times within ${seconds} s.\n${formatLastLines(service.name)}`,
-      );
+      onFatal(describeCrashes(logger, service.name, recent.length));
       return;
     }
     const delay = Math.min(RESTART_DELAY_MS.first * 2 ** (recent.length - 1), RESTART_DELAY_MS.max);
@@ -107,65 +151,39 @@ export function createSupervisor({
     onRestart();
   }
 
-  async function start(service: Service): Promise<void> {
-    // Another service has failed to start.
-    if (closed) return;
-    const started = Date.now();
-    logger.log(`Starting ${service.name} …`);
-    const { ended } = launch(service, []);
-    const failure = await Promise.race([
-      waitUntilReady(service),
-      ended.then((reason) => `it ended (${reason})`),
-    ]);
-    if (failure !== undefined) {
-      stopping.add(service.name);
-      throw new Error(
-        `${service.name} failed to start: ${failure}.\n${formatLastLines(service.name)}`,
-      );
-    }
-    logger.log(`${service.name} is ready (${seconds(Date.now() - started)}).`);
-  }
-
-  async function stopOne(name: string, graceMs = STOP_GRACE_MS): Promise<void> {
-    stopping.add(name);
-    const entry = running.get(name);
-    if (entry === undefined || entry.child.exitCode !== null || entry.child.signalCode !== null)
-      return;
-    entry.child.kill(entry.service.stopSignal ?? "SIGTERM");
-    const force = setTimeout(() => {
-      if (graceMs === STOP_GRACE_MS) logger.log(`${name} did not stop in time; killing it.`);
-      entry.child.kill("SIGKILL");
-    }, graceMs);
-    await entry.ended;
-    clearTimeout(force);
-  }
-
-  const formatLastLines = (name: string): string =>
-    logger
-      .lastLines(name)
-      .map((line) => `    ${line}`)
-      .join("\n");
-
   return {
-    start,
-    async reload(name) {
-      const service = running.get(name)?.service;
-      if (service === undefined || closed) return;
-      await stopOne(name, RELOAD_GRACE_MS);
-      // The whole stack may have been stopped in the meantime.
-      if (closed) return;
-      stopping.delete(name);
-      launch(service, []);
-      onRestart();
-    },
-    async stop(groups) {
-      closed = true;
-      // None of them may be restarted while the others stop.
-      for (const name of groups.flat()) stopping.add(name);
-      for (const names of groups) await Promise.all(names.map((name) => stopOne(name)));
-    },
-    pidOf: (name) => running.get(name)?.child.pid ?? null,
+    running,
+    /** The services that are not restarted. */
+    stopping,
+    launch,
   };
+}
+
+/** Ends a process; kills it after the grace period. */
+async function endProcess(
+  { service, child, ended }: Running,
+  graceMs: number,
+  logger: Logger,
+): Promise<void> {
+  child.kill(service.stopSignal ?? "SIGTERM");
+  const force = setTimeout(() => {
+    if (graceMs === STOP_GRACE_MS) logger.log(`${service.name} did not stop in time; killing it.`);
+    child.kill("SIGKILL");
+  }, graceMs);
+  await ended;
+  clearTimeout(force);
+}
+
+/** The last lines that a process has logged, indented. */
+const formatLastLines = (logger: Logger, name: string): string =>
+  logger
+    .lastLines(name)
+    .map((line) => `    ${line}`)
+    .join("\n");
+
+function describeCrashes(logger: Logger, name: string, crashes: number): string {
+  const within = CRASHES_WITHIN_MS / 1_000;
+  return `${name} ended ${crashes} times within ${within} s.\n${formatLastLines(logger, name)}`;
 }
 
 export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;

@@ -106,6 +106,7 @@ test("what is left is stored when the redirector stops", async () => {
   const started = await start(() => true);
   await eventually(async () => {
     started.reporter.countUnknownAlias("go.example.com", "sale");
+    // Spaces what is counted.
     await Bun.sleep(50);
     expect(started.arrived.length).toBeGreaterThan(0);
   }, TIMEOUT_MS);

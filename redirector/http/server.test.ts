@@ -277,6 +277,7 @@ describe("a connection", () => {
     socket.pause();
     const count = 200;
     socket.write(get("/large-paused").repeat(count) + LAST);
+    // The server reads no further meanwhile.
     await Bun.sleep(200);
     expect(countPausedRequests()).toBeLessThan(count);
     let bytes = 0;

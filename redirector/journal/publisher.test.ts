@@ -168,6 +168,7 @@ describe("the publisher", () => {
     const { publisher, counts } = start();
     const segment = writeSealed(0);
     publisher.add(segment);
+    // Nothing is delivered meanwhile.
     await Bun.sleep(300);
     expect([counts.delivered, existsSync(segment.path)]).toEqual([0, true]);
     await streams.update(CLICKS_STREAM, { max_bytes: STREAM_BYTES_MAX });

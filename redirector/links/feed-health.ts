@@ -34,19 +34,8 @@ export function createFeedHealth(now = () => performance.now()) {
 
   const ageSeconds = (): number => (now() - confirmedAt) / 1_000;
 
-  /**
-   * Names the streams of a divided feed for which a condition holds; an empty text when there is
-   * only one stream.
-   */
-  function nameStreams(isSo: (stream: FeedState) => boolean): string {
-    const named = Object.entries(feed.streams ?? {}).filter(([, stream]) => isSo(stream));
-    return named.length === 0 ? "" : ` of ${named.map(([name]) => name).join(", ")}`;
-  }
-
-  const nameLacking = (): string => nameStreams(({ complete }) => !complete);
-
   const state = (): string => {
-    if (!feed.complete) return `the store lacks links${nameLacking()}`;
+    if (!feed.complete) return `the store lacks links${nameLacking(feed)}`;
     return wasCurrent ? "ok" : "not connected yet";
   };
 
@@ -107,13 +96,24 @@ export function createFeedHealth(now = () => performance.now()) {
     /** Why links may be outdated; undefined when they are current. */
     warning(): string | undefined {
       if (!feed.complete)
-        return `the store of this host lacks links${nameLacking()}; it is being filled, and links that it does not have yet answer 503`;
+        return `the store of this host lacks links${nameLacking(feed)}; it is being filled, and links that it does not have yet answer 503`;
       if (feed.lacks > 0)
         return `the store of this host has ${feed.lacks} links fewer than PostgreSQL, also after reading the feed again`;
       const age = Math.round(ageSeconds());
       if (wasCurrent && age < AGE_WARNING_SECONDS) return undefined;
-      const oldest = nameStreams(({ confirmed_at }) => confirmed_at === feed.confirmed_at);
+      const oldest = nameStreams(feed, ({ confirmed_at }) => confirmed_at === feed.confirmed_at);
       return `${state()}; last confirmed ${age} s ago${oldest && `, by the heartbeat${oldest}`}`;
     },
   };
 }
+
+/**
+ * Names the streams of a divided feed for which a condition holds; an empty text when there is
+ * only one stream.
+ */
+function nameStreams({ streams = {} }: HostFeed, isSo: (stream: FeedState) => boolean): string {
+  const named = Object.entries(streams).filter(([, stream]) => isSo(stream));
+  return named.length === 0 ? "" : ` of ${named.map(([name]) => name).join(", ")}`;
+}
+
+const nameLacking = (feed: HostFeed): string => nameStreams(feed, ({ complete }) => !complete);

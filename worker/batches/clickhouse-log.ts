@@ -82,25 +82,7 @@ export function createBatchLog(client: ClickHouseClient): BatchLog {
       return row === undefined ? undefined : claimRow.parse(row);
     },
 
-    async readClaimSight() {
-      const [row] = await queryRows<unknown>(
-        client,
-        `SELECT epoch, owner, count() AS entries, countIf(at <= now64(3)) AS past,
-                dateDiff('millisecond', maxIf(at, at <= now64(3)), now64(3)) AS age,
-                dateDiff('millisecond', now64(3), max(at)) AS ahead
-           FROM batches
-          WHERE kind = 'claim' AND (epoch, owner) IN (
-                  SELECT epoch, owner FROM batches WHERE kind = 'claim' ORDER BY epoch DESC, owner DESC LIMIT 1)
-          GROUP BY epoch, owner`,
-      );
-      if (row === undefined) return undefined;
-      const { epoch, owner, entries, past, age, ahead } = sightRow.parse(row);
-      return {
-        key: `${epoch} ${owner} ${entries}`,
-        ageMs: past === 0 ? undefined : age,
-        aheadMs: Math.max(0, ahead),
-      };
-    },
+    readClaimSight: () => readClaimSight(client),
 
     append: ({ epoch, owner }, entry) => append({ epoch, owner, ...toColumns(entry) }),
 
@@ -115,38 +97,61 @@ export function createBatchLog(client: ClickHouseClient): BatchLog {
         position: formatPosition(position),
       }),
 
-    async read() {
-      const [row] = await queryRows<unknown>(
-        client,
-        `SELECT epoch, owner, number FROM batches WHERE kind = 'checkpoint'
-          ORDER BY epoch DESC, owner DESC, number DESC LIMIT 1`,
-      );
-      if (row === undefined) return undefined;
-      const { number, ...claim } = checkpointRow.parse(row);
-      const parameters = { ...claim, number };
-      const [content] = await queryRows<unknown>(
-        client,
-        `SELECT segments, open, position FROM batches
-          WHERE kind = 'checkpoint' AND ${OF_OWNER} AND number = {number: UInt64} LIMIT 1`,
-        parameters,
-      );
-      const { segments, open, position } = contentRow.parse(content);
-      const entries = await queryRows<unknown>(
-        client,
-        `SELECT kind, number, token, segments, sequences, first_click, last_click, position FROM batches
-          WHERE kind IN ('manifest', 'settled') AND ${OF_OWNER} AND number > {number: UInt64}`,
-        parameters,
-      );
-      return {
-        checkpoint: {
-          number,
-          segments,
-          open: z.array(manifestSchema).parse(JSON.parse(open)),
-          position,
-        },
-        entries: entries.map((entry) => toEntry(entryRow.parse(entry))),
-      };
+    read: () => readLog(client),
+  };
+}
+
+async function readClaimSight(client: ClickHouseClient): ReturnType<BatchLog["readClaimSight"]> {
+  const [row] = await queryRows<unknown>(
+    client,
+    `SELECT epoch, owner, count() AS entries, countIf(at <= now64(3)) AS past,
+            dateDiff('millisecond', maxIf(at, at <= now64(3)), now64(3)) AS age,
+            dateDiff('millisecond', now64(3), max(at)) AS ahead
+       FROM batches
+      WHERE kind = 'claim' AND (epoch, owner) IN (
+              SELECT epoch, owner FROM batches WHERE kind = 'claim' ORDER BY epoch DESC, owner DESC LIMIT 1)
+      GROUP BY epoch, owner`,
+  );
+  if (row === undefined) return undefined;
+  const { epoch, owner, entries, past, age, ahead } = sightRow.parse(row);
+  return {
+    key: `${epoch} ${owner} ${entries}`,
+    ageMs: past === 0 ? undefined : age,
+    aheadMs: Math.max(0, ahead),
+  };
+}
+
+/** Reads the newest checkpoint, and the entries after it. */
+async function readLog(client: ClickHouseClient): ReturnType<BatchLog["read"]> {
+  const [row] = await queryRows<unknown>(
+    client,
+    `SELECT epoch, owner, number FROM batches WHERE kind = 'checkpoint'
+      ORDER BY epoch DESC, owner DESC, number DESC LIMIT 1`,
+  );
+  if (row === undefined) return undefined;
+  const { number, ...claim } = checkpointRow.parse(row);
+  const parameters = { ...claim, number };
+  const [content] = await queryRows<unknown>(
+    client,
+    `SELECT segments, open, position FROM batches
+      WHERE kind = 'checkpoint' AND ${OF_OWNER} AND number = {number: UInt64} LIMIT 1`,
+    parameters,
+  );
+  const { segments, open, position } = contentRow.parse(content);
+  const entries = await queryRows<unknown>(
+    client,
+    `SELECT kind, number, token, segments, sequences, first_click, last_click, position FROM batches
+      WHERE kind IN ('manifest', 'settled') AND ${OF_OWNER} AND number > {number: UInt64}`,
+    parameters,
+  );
+  return {
+    checkpoint: {
+      number,
+      segments,
+      open: z.array(manifestSchema).parse(JSON.parse(open)),
+      position,
     },
+    entries: entries.map((entry) => toEntry(entryRow.parse(entry))),
   };
 }
 

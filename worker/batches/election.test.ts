@@ -92,6 +92,7 @@ test("a claim is renewed while an owner does something long, and not after", asy
   };
   expect(await renewWhile(log, claim, work, RENEW_MS)).toBe("done");
   const renewed = claims;
+  // Nothing is renewed meanwhile.
   await Bun.sleep(20 * RENEW_MS);
   expect(claims).toBe(renewed);
 });

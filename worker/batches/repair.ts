@@ -87,46 +87,14 @@ export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps):
     onRebuilt(differences);
   }
 
-  /** Works on the suspected differences for a while. */
-  async function repairSuspected(confirm: () => Promise<void>): Promise<void> {
-    const end = performance.now() + SLICE_MS;
-    for (let job = suspected[0]; job !== undefined; job = suspected[0]) {
-      for (let bucket = job.buckets[0]; bucket !== undefined; bucket = job.buckets[0]) {
-        await confirm();
-        const differences = await compareAgain(clickhouse, bucket);
-        if (differences.length > 0) {
-          await confirm();
-          await rebuild(differences);
-          job.rebuilt.push(...differences);
-        }
-        job.buckets.shift();
-        if (performance.now() >= end) break;
-      }
-      if (job.buckets.length > 0) return;
-      suspected.shift();
-      job.done(job.rebuilt);
-    }
-  }
-
-  async function repairWaiting(
-    confirm: () => Promise<void>,
-    isBetweenInserts: boolean,
-  ): Promise<void> {
-    const lock = await takeRepairLock(sql);
-    const confirmBoth = async (): Promise<void> => {
-      await confirm();
-      lock.confirm();
-    };
-    try {
+  const repairWaiting = (confirm: () => Promise<void>, isBetweenInserts: boolean): Promise<void> =>
+    withRepairLock(sql, confirm, async (confirmBoth) => {
       for (let span = waiting[0]; span !== undefined; span = waiting[0]) {
         await repairSpan(span, confirmBoth);
         waiting.shift();
       }
-      if (isBetweenInserts) await repairSuspected(confirmBoth);
-    } finally {
-      lock.release();
-    }
-  }
+      if (isBetweenInserts) await repairSuspected(clickhouse, suspected, confirmBoth, rebuild);
+    });
 
   return {
     async repair(confirm, span) {
@@ -159,4 +127,47 @@ export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps):
     },
     rebuilt: () => rebuilt,
   };
+}
+
+/** Calls `work` with PostgreSQL's lock and a function that confirms it, besides calling `confirm`. */
+async function withRepairLock(
+  sql: postgres.Sql,
+  confirm: () => Promise<void>,
+  work: (confirmBoth: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const lock = await takeRepairLock(sql);
+  try {
+    await work(async () => {
+      await confirm();
+      lock.confirm();
+    });
+  } finally {
+    lock.release();
+  }
+}
+
+/** Works on the suspected differences for a while, and removes those that are done. */
+async function repairSuspected(
+  clickhouse: ClickHouse,
+  suspected: Comparison[],
+  confirm: () => Promise<void>,
+  rebuild: (differences: readonly Difference[]) => Promise<void>,
+): Promise<void> {
+  const end = performance.now() + SLICE_MS;
+  for (let job = suspected[0]; job !== undefined; job = suspected[0]) {
+    for (let bucket = job.buckets[0]; bucket !== undefined; bucket = job.buckets[0]) {
+      await confirm();
+      const differences = await compareAgain(clickhouse, bucket);
+      if (differences.length > 0) {
+        await confirm();
+        await rebuild(differences);
+        job.rebuilt.push(...differences);
+      }
+      job.buckets.shift();
+      if (performance.now() >= end) break;
+    }
+    if (job.buckets.length > 0) return;
+    suspected.shift();
+    job.done(job.rebuilt);
+  }
 }

@@ -74,8 +74,7 @@ const reportOf = (domain: string) => ({
 test("a report that is stored is acknowledged by its id, one that failed is not", async () => {
   const report = reportOf("go.example.com");
   isUp = false;
-  expect(send(report, NO_ACK_MS)).rejects.toThrow("TIMEOUT");
-  await Bun.sleep(NO_ACK_MS);
+  expect(await send(report, NO_ACK_MS).catch(String)).toContain("TIMEOUT");
   isUp = true;
   expect(await send(report)).toBe(report.id);
   expect(stored).toContainEqual(report);
@@ -88,8 +87,7 @@ test("a report that can never be stored is acknowledged, so that others follow, 
   expect(await send({ ...reportOf("a"), id: report.id, links: [{ reason: "other" }] })).toBe(
     report.id,
   );
-  expect(send("nonsense", NO_ACK_MS)).rejects.toThrow("TIMEOUT");
-  await Bun.sleep(NO_ACK_MS);
+  expect(await send("nonsense", NO_ACK_MS).catch(String)).toContain("TIMEOUT");
   expect(outcomes().rejected).toBe(rejected + 3);
 });
 

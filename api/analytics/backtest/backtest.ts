@@ -1,6 +1,7 @@
 /** Runs rules over a link's stored clicks. */
 import { type ClickChunks, queryManyRows } from "../../../shared/clicks/query.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
+import { MINUTE_MS } from "../../../shared/durations.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import { ApiError } from "../../http/errors.ts";
 import { percentageOf } from "../breakdowns.ts";
@@ -16,8 +17,6 @@ const CLICKS_MAX = 50_000;
  * maximum of rules.
  */
 const TURN_MS = 5;
-
-const MINUTE_MS = 60_000;
 
 type Rules = BacktestBody["rules"];
 

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { JetStreamManager, NatsConnection } from "nats";
 
 import { type LinksStream, UNDIVIDED } from "../../../shared/contracts/links-streams.ts";
+import { DAY_MS } from "../../../shared/durations.ts";
 import { type Images, positionsOf } from "../../../shared/links-store/images.ts";
 import type { Log } from "../../../shared/log.ts";
 import { readEpochs } from "../../feed/position.ts";
@@ -17,8 +18,6 @@ import { lockImages } from "./sql.ts";
 
 /** How often each API process checks whether an image is due. */
 const INTERVAL_MS = 60_000;
-
-const DAY_MS = 86_400_000;
 
 /** Pause after an image could not be written. */
 const RETRY_MS = 600_000;
@@ -92,25 +91,16 @@ export function startImages({
     return Date.now() - newest.madeAt.getTime() >= (isUsable ? DAY_MS : AFTER_FILLING_MS);
   }
 
+  const isStopped = () => stopped;
+
   /** Writes an image, unless another process is writing one or has just done so. */
   const make = (manager: JetStreamManager): Promise<void> =>
     sql.begin(async (lock) => {
       if (!(await lockImages(lock)) || !(await isDue())) return;
-      mkdirSync(images.workDir, { recursive: true, mode: 0o750 });
-      removeLeftovers(images.workDir);
-      const path = join(images.workDir, `${WORK_PREFIX}${process.pid}`);
-      try {
-        const built = await buildImage({ sql, manager, streams, isStopped: () => stopped }, path);
-        if (built === undefined) return;
-        const { links, ...position } = built;
-        const name = await images.add(path, position);
-        log.info({ image: name, links }, "links_image_made");
-        const [newest, ...older] = await images.list();
-        madeAt = newest?.madeAt.getTime();
-        for (const image of older.slice(KEPT - 1)) await images.remove(image.name);
-      } finally {
-        rmSync(path, { force: true });
-      }
+      if (!(await writeImage({ sql, manager, streams, images, isStopped, log }))) return;
+      const [newest, ...older] = await images.list();
+      madeAt = newest?.madeAt.getTime();
+      for (const image of older.slice(KEPT - 1)) await images.remove(image.name);
     });
 
   async function run(): Promise<void> {
@@ -149,6 +139,29 @@ export function startImages({
       await running;
     },
   };
+}
+
+type WritingDeps = Pick<ImagesJobDeps, "sql" | "images" | "log"> & {
+  manager: JetStreamManager;
+  streams: readonly LinksStream[];
+  isStopped: () => boolean;
+};
+
+/** Writes an image; false when the job was stopped meanwhile. */
+async function writeImage({ images, log, ...building }: WritingDeps): Promise<boolean> {
+  mkdirSync(images.workDir, { recursive: true, mode: 0o750 });
+  removeLeftovers(images.workDir);
+  const path = join(images.workDir, `${WORK_PREFIX}${process.pid}`);
+  try {
+    const built = await buildImage(building, path);
+    if (built === undefined) return false;
+    const { links, ...position } = built;
+    const name = await images.add(path, position);
+    log.info({ image: name, links }, "links_image_made");
+    return true;
+  } finally {
+    rmSync(path, { force: true });
+  }
 }
 
 function removeLeftovers(dir: string): void {

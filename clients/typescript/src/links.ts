@@ -7,7 +7,13 @@ import type { Body, ListedLink, PageBody, Query, ResponseBody } from "./types.ts
 type ListQuery = Query<"listLinks">;
 
 /** Creates the functions for links. */
-export const createLinks = ({ send, json, get, create, remove, list }: Calls) => ({
+export const createLinks = (calls: Calls) => ({
+  ...createLinkCalls(calls),
+  ...createBulkCalls(calls),
+  ...createLinkQueries(calls),
+});
+
+const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   /**
    * Creates a link, which redirects as soon as the call returns. Returns every setting that is on, and with
    * `include: "settings"` all other fields as well.
@@ -20,31 +26,6 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
     link: Body<"createLink">,
     { include, ...options }: CallOptions & Query<"createLink"> = {},
   ) => create<ResponseBody<"createLink">>("/v1/links", link, options, { include }),
-  /**
-   * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests of up to 100 links
-   * (10 with a password), one after another.
-   *
-   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result. Links of
-   * earlier requests exist then: call again with the same `idempotencyKey` and links to continue.
-   * @example
-   * const { data } = await shorthop.links.createMany([{ url: "https://example.com/a" }]);
-   * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
-   */
-  createMany: async (
-    links: Body<"createLinks">["links"],
-    { include, ...options }: CallOptions & Query<"createLinks"> = {},
-  ): Promise<ResponseBody<"createLinks">> => {
-    const key = options.idempotencyKey ?? crypto.randomUUID();
-    const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
-    return await inChunks(chunks, (chunk, i) =>
-      create<ResponseBody<"createLinks">>(
-        "/v1/links/bulk",
-        { links: chunk },
-        { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
-        { include },
-      ),
-    );
-  },
   /**
    * Returns one link; with `include: "settings"` also its UTM parameters and `forward_query`.
    *
@@ -116,6 +97,61 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
       signal,
     }),
   /**
+   * Creates the link with your own id of it, or changes the given fields of it.
+   *
+   * @throws ShorthopError `invalid_url`, `alias_taken`, `invalid_request`, `rate_limited`.
+   * @example
+   * await shorthop.links.upsert("order-4711", { url: "https://example.com/orders/4711" });
+   */
+  upsert: async (
+    externalId: string,
+    link: Body<"upsertLink">,
+    { signal, include }: CallOptions & Query<"upsertLink"> = {},
+  ) =>
+    json<ResponseBody<"upsertLink">>({
+      method: "PUT",
+      path: path`/v1/links/external/${externalId}`,
+      query: { include },
+      body: link,
+      signal,
+    }),
+  /**
+   * Deletes a link permanently.
+   *
+   * @throws ShorthopError `not_found`, also on a retry after the first response was lost; `precondition_failed`.
+   * @example
+   * await shorthop.links.delete(link.id);
+   */
+  delete: async (id: string, options?: ChangeOptions) => remove(path`/v1/links/${id}`, options),
+});
+
+const createBulkCalls = ({ json, create }: Calls) => ({
+  /**
+   * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests of up to 100 links
+   * (10 with a password), one after another.
+   *
+   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result. Links of
+   * earlier requests exist then: call again with the same `idempotencyKey` and links to continue.
+   * @example
+   * const { data } = await shorthop.links.createMany([{ url: "https://example.com/a" }]);
+   * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
+   */
+  createMany: async (
+    links: Body<"createLinks">["links"],
+    { include, ...options }: CallOptions & Query<"createLinks"> = {},
+  ): Promise<ResponseBody<"createLinks">> => {
+    const key = options.idempotencyKey ?? crypto.randomUUID();
+    const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
+    return await inChunks(chunks, (chunk, i) =>
+      create<ResponseBody<"createLinks">>(
+        "/v1/links/bulk",
+        { links: chunk },
+        { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
+        { include },
+      ),
+    );
+  },
+  /**
    * Changes any number of links, each on its own, in requests of up to 100 links (10 with a password).
    *
    * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result.
@@ -136,25 +172,6 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
       }),
     ),
   /**
-   * Creates the link with your own id of it, or changes the given fields of it.
-   *
-   * @throws ShorthopError `invalid_url`, `alias_taken`, `invalid_request`, `rate_limited`.
-   * @example
-   * await shorthop.links.upsert("order-4711", { url: "https://example.com/orders/4711" });
-   */
-  upsert: async (
-    externalId: string,
-    link: Body<"upsertLink">,
-    { signal, include }: CallOptions & Query<"upsertLink"> = {},
-  ) =>
-    json<ResponseBody<"upsertLink">>({
-      method: "PUT",
-      path: path`/v1/links/external/${externalId}`,
-      query: { include },
-      body: link,
-      signal,
-    }),
-  /**
    * Deletes any number of links permanently, each on its own, in requests of up to 100 links.
    *
    * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result.
@@ -170,14 +187,9 @@ export const createLinks = ({ send, json, get, create, remove, list }: Calls) =>
         signal,
       }),
     ),
-  /**
-   * Deletes a link permanently.
-   *
-   * @throws ShorthopError `not_found`, also on a retry after the first response was lost; `precondition_failed`.
-   * @example
-   * await shorthop.links.delete(link.id);
-   */
-  delete: async (id: string, options?: ChangeOptions) => remove(path`/v1/links/${id}`, options),
+});
+
+const createLinkQueries = ({ send, json }: Calls) => ({
   /**
    * Explains where a request for a link would lead, and why.
    *

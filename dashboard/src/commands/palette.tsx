@@ -1,6 +1,6 @@
 /** The palette: searches pages, actions and links, and opens them with Enter. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
@@ -72,27 +72,48 @@ export function Palette({ onClose }: { onClose: () => void }) {
           onKeyDown={onKeyDown}
         />
       </form>
-      <ul ref={list} id={listId} role="listbox" aria-label="Found" className="palette-list">
-        {items.map((item, i) => (
-          <li
-            key={item.id}
-            id={`${listId}-${i}`}
-            role="option"
-            aria-selected={i === current}
-            onMouseMove={() => i !== current && setActive(i)}
-            onClick={() => select(item)}
-          >
-            <span className="palette-name">{item.name}</span>
-            <span className="palette-detail">{item.detail ?? item.group}</span>
-          </li>
-        ))}
-      </ul>
+      <ItemList
+        ref={list}
+        id={listId}
+        items={items}
+        current={current}
+        onActive={setActive}
+        onSelect={select}
+      />
       <p className="hint palette-state" role="status">
         {describeState(items.length, links)}
       </p>
     </Dialog>
   );
 }
+
+type ItemListProps = {
+  ref: RefObject<HTMLUListElement | null>;
+  id: string;
+  items: readonly PaletteItem[];
+  /** The index of the active item. */
+  current: number;
+  onActive: (index: number) => void;
+  onSelect: (item: PaletteItem) => void;
+};
+
+const ItemList = ({ ref, id, items, current, onActive, onSelect }: ItemListProps) => (
+  <ul ref={ref} id={id} role="listbox" aria-label="Found" className="palette-list">
+    {items.map((item, i) => (
+      <li
+        key={item.id}
+        id={`${id}-${i}`}
+        role="option"
+        aria-selected={i === current}
+        onMouseMove={() => i !== current && onActive(i)}
+        onClick={() => onSelect(item)}
+      >
+        <span className="palette-name">{item.name}</span>
+        <span className="palette-detail">{item.detail ?? item.group}</span>
+      </li>
+    ))}
+  </ul>
+);
 
 type LinkItems = { items: PaletteItem[]; loading: boolean; error: unknown };
 

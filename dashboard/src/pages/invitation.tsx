@@ -1,6 +1,6 @@
 /** The page that an invitation link opens. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 
@@ -58,12 +58,42 @@ type AcceptFormProps = {
 };
 
 function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
+  const accept = useAccept(path, invitation.email);
+  const intro = (
+    <p>
+      You have been invited to <strong>{invitation.account_name}</strong> as {invitation.role}.
+    </p>
+  );
+  const alert = accept.error !== null && <Alert>{getErrorMessage(accept.error)}</Alert>;
+
+  return session === null ? (
+    <NewUserForm
+      email={invitation.email}
+      loading={accept.isPending}
+      intro={intro}
+      alert={alert}
+      onSubmit={(values) => accept.mutate(values)}
+      onSignIn={onSignIn}
+    />
+  ) : (
+    <>
+      {intro}
+      {alert}
+      <SignedInChoice
+        email={invitation.email}
+        session={session}
+        loading={accept.isPending}
+        onJoin={() => accept.mutate(undefined)}
+      />
+    </>
+  );
+}
+
+/** Accepts an invitation as the signed-in user, or as a new one with these values. */
+function useAccept(path: string, email: string) {
   const queryClient = useQueryClient();
-  const signOut = useSignOut();
   const [, navigate] = useLocation();
-  const form = useForm<Values>({ mode: "onTouched", defaultValues: { name: "", password: "" } });
-  const { errors } = form.formState;
-  const accept = useMutation({
+  return useMutation({
     async mutationFn(values: Values | undefined) {
       const { account_id } = await getJson<{ account_id: string }>(`${path}/accept`, {
         method: "POST",
@@ -73,7 +103,7 @@ function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
         const { password } = values;
         await send("/auth/sign-in", {
           method: "POST",
-          body: { email: invitation.email, password },
+          body: { email, password },
         });
       }
       await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
@@ -81,47 +111,54 @@ function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
     },
     onSuccess: (account) => navigate(`/${account}/live/links`, { replace: true }),
   });
-  const intro = (
-    <p>
-      You have been invited to <strong>{invitation.account_name}</strong> as {invitation.role}.
-    </p>
-  );
-  const alert = accept.error !== null && <Alert>{getErrorMessage(accept.error)}</Alert>;
+}
 
-  if (session !== null) {
-    const isInvited = session.user.email === invitation.email;
+type SignedInChoiceProps = {
+  email: string;
+  session: Session;
+  loading: boolean;
+  onJoin: () => void;
+};
+
+function SignedInChoice({ email, session, loading, onJoin }: SignedInChoiceProps) {
+  const signOut = useSignOut();
+  if (session.user.email === email) {
     return (
-      <>
-        {intro}
-        {alert}
-        {isInvited ? (
-          <Button
-            variant="primary"
-            loading={accept.isPending}
-            onClick={() => accept.mutate(undefined)}
-          >
-            Join as {session.user.email}
-          </Button>
-        ) : (
-          <>
-            <p>
-              This invitation is for {invitation.email}, but you are signed in as{" "}
-              {session.user.email}.
-            </p>
-            <Button onClick={() => void signOut()}>Sign out</Button>
-          </>
-        )}
-      </>
+      <Button variant="primary" loading={loading} onClick={onJoin}>
+        Join as {session.user.email}
+      </Button>
     );
   }
+  return (
+    <>
+      <p>
+        This invitation is for {email}, but you are signed in as {session.user.email}.
+      </p>
+      <Button onClick={() => void signOut()}>Sign out</Button>
+    </>
+  );
+}
+
+type NewUserFormProps = {
+  email: string;
+  loading: boolean;
+  intro: ReactNode;
+  alert: ReactNode;
+  onSubmit: (values: Values) => void;
+  onSignIn: () => void;
+};
+
+function NewUserForm({ email, loading, intro, alert, onSubmit, onSignIn }: NewUserFormProps) {
+  const form = useForm<Values>({ mode: "onTouched", defaultValues: { name: "", password: "" } });
+  const { errors } = form.formState;
   return (
     <form
       className="stack"
       noValidate
-      onSubmit={(event) => void form.handleSubmit((values) => accept.mutate(values))(event)}
+      onSubmit={(event) => void form.handleSubmit((values) => onSubmit(values))(event)}
     >
       {intro}
-      <TextField label="E-mail address" value={invitation.email} readOnly autoComplete="username" />
+      <TextField label="E-mail address" value={email} readOnly autoComplete="username" />
       <TextField
         label="Your name"
         autoComplete="name"
@@ -136,7 +173,7 @@ function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
         {...form.register("password", { validate: validateWith(newPassword) })}
       />
       {alert}
-      <Button type="submit" variant="primary" loading={accept.isPending}>
+      <Button type="submit" variant="primary" loading={loading}>
         Join
       </Button>
       <Button onClick={onSignIn}>I have a password already</Button>

@@ -21,10 +21,6 @@ export function PeriodBar({
   const [, setParams] = useSearchState();
   const [opened, setOpened] = useState(false);
   const custom = opened || range.period === "custom";
-  const zones = useMemo(() => {
-    const supported = Intl.supportedValuesOf("timeZone");
-    return [...new Set(["UTC", range.timezone, ...supported])];
-  }, [range.timezone]);
   const show = (period: string): void => {
     setOpened(false);
     setParams({ period, start: undefined, end: undefined });
@@ -46,29 +42,8 @@ export function PeriodBar({
           Custom
         </button>
       </div>
-      <select
-        aria-label="Calendar period"
-        value={!custom && isCalendarPeriod(range.period) ? range.period : ""}
-        onChange={(event) => show(event.target.value)}
-      >
-        <option value="" disabled>
-          Calendar
-        </option>
-        {Object.entries(CALENDAR_NAMES).map(([name, label]) => (
-          <option key={name} value={name}>
-            {label}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label="Time zone"
-        value={range.timezone}
-        onChange={(event) => setParams({ timezone: event.target.value })}
-      >
-        {zones.map((zone) => (
-          <option key={zone}>{zone}</option>
-        ))}
-      </select>
+      <CalendarSelect value={custom ? "" : range.period} onChange={show} />
+      <TimeZoneSelect value={range.timezone} onChange={(timezone) => setParams({ timezone })} />
       {comparable && range.period !== "all" && (
         <select
           aria-label="Compare with"
@@ -85,6 +60,40 @@ export function PeriodBar({
       {children}
       {custom && <CustomDates key={`${range.start} ${range.end}`} range={range} />}
     </div>
+  );
+}
+
+type SelectProps = { value: string; onChange: (value: string) => void };
+
+/** Selects a period of the calendar; shows none for another period. */
+const CalendarSelect = ({ value, onChange }: SelectProps) => (
+  <select
+    aria-label="Calendar period"
+    value={isCalendarPeriod(value) ? value : ""}
+    onChange={(event) => onChange(event.target.value)}
+  >
+    <option value="" disabled>
+      Calendar
+    </option>
+    {Object.entries(CALENDAR_NAMES).map(([name, label]) => (
+      <option key={name} value={name}>
+        {label}
+      </option>
+    ))}
+  </select>
+);
+
+function TimeZoneSelect({ value, onChange }: SelectProps) {
+  const zones = useMemo(() => {
+    const supported = Intl.supportedValuesOf("timeZone");
+    return [...new Set(["UTC", value, ...supported])];
+  }, [value]);
+  return (
+    <select aria-label="Time zone" value={value} onChange={(event) => onChange(event.target.value)}>
+      {zones.map((zone) => (
+        <option key={zone}>{zone}</option>
+      ))}
+    </select>
   );
 }
 

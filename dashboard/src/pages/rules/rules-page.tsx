@@ -49,38 +49,9 @@ export function RulesPage({ id }: { id: string }) {
 }
 
 function RulesEditor({ link }: { link: FullLink }) {
-  const { scope } = useAccountContext();
   const canWrite = useCanWrite();
-  const [initial, setInitial] = useState(() => toDraft(link));
-  const [draft, setDraft] = useState<Draft>(initial);
-  const [tried, setTried] = useState(false);
-  const read = readDraft(draft);
-  const errors = tried && "errors" in read ? read.errors : {};
-  const targets = useQuery({
-    queryKey: ["targets", scope, link.id],
-    queryFn: ({ signal }) => getClient(scope).analytics.targets(link.id, {}, { signal }),
-  });
-  const countsOf = findTargetCounts(targets.data?.data ?? []);
-  const save = useApiMutation(
-    (body: RulesChange) =>
-      getJson<FullLink>(`${getBasePath(scope)}/v1/links/${link.id}`, { method: "PATCH", body }),
-    {
-      invalidate: [
-        ["link", scope],
-        ["targets", scope],
-      ],
-      successMessage: "The rules have been saved.",
-      onSuccess: (saved) => restart(toDraft(saved)),
-    },
-  );
-  /** Restarts from the saved state. */
-  const restart = (saved: Draft) => {
-    setInitial(saved);
-    setDraft(saved);
-    setTried(false);
-  };
-  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
-  const dirty = draft !== initial;
+  const { draft, errors, dirty, save, change, discard, submit } = useRulesDraft(link);
+  const countsOf = useTargetCounts(link.id);
   const { confirmation } = useUnsavedGuard(() => canWrite && dirty);
   return (
     <div className="rules-page">
@@ -112,11 +83,8 @@ function RulesEditor({ link }: { link: FullLink }) {
                 : save.error !== null && getErrorMessage(save.error)
             }
             saving={save.isPending}
-            onDiscard={() => restart(initial)}
-            onSave={() => {
-              setTried(true);
-              if ("change" in read) save.mutate(read.change);
-            }}
+            onDiscard={discard}
+            onSave={submit}
           />
         )}
       </fieldset>
@@ -124,6 +92,55 @@ function RulesEditor({ link }: { link: FullLink }) {
       {confirmation}
     </div>
   );
+}
+
+/** Edits the rules and the split of a link, from its saved state. */
+function useRulesDraft(link: FullLink) {
+  const { scope } = useAccountContext();
+  const [initial, setInitial] = useState(() => toDraft(link));
+  const [draft, setDraft] = useState<Draft>(initial);
+  const [tried, setTried] = useState(false);
+  const read = readDraft(draft);
+  const save = useApiMutation(
+    (body: RulesChange) =>
+      getJson<FullLink>(`${getBasePath(scope)}/v1/links/${link.id}`, { method: "PATCH", body }),
+    {
+      invalidate: [
+        ["link", scope],
+        ["targets", scope],
+      ],
+      successMessage: "The rules have been saved.",
+      onSuccess: (saved) => restart(toDraft(saved)),
+    },
+  );
+  /** Restarts from the saved state. */
+  const restart = (saved: Draft) => {
+    setInitial(saved);
+    setDraft(saved);
+    setTried(false);
+  };
+  return {
+    draft,
+    errors: tried && "errors" in read ? read.errors : {},
+    dirty: draft !== initial,
+    save,
+    change: (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part })),
+    discard: () => restart(initial),
+    submit() {
+      setTried(true);
+      if ("change" in read) save.mutate(read.change);
+    },
+  };
+}
+
+/** Reads the clicks of the link by rule and arm. */
+function useTargetCounts(linkId: string) {
+  const { scope } = useAccountContext();
+  const targets = useQuery({
+    queryKey: ["targets", scope, linkId],
+    queryFn: ({ signal }) => getClient(scope).analytics.targets(linkId, {}, { signal }),
+  });
+  return findTargetCounts(targets.data?.data ?? []);
 }
 
 type SaveBarProps = {

@@ -1,5 +1,5 @@
 /** The form of a new share: its content and its access. */
-import { useForm } from "react-hook-form";
+import { useForm, type UseFormReturn } from "react-hook-form";
 
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import {
@@ -62,7 +62,6 @@ export function NewShareDialog({
       embed_origins: "",
     },
   });
-  const { errors } = form.formState;
   const create = useApiMutation(
     ({ name, breakdowns, password, expires_at, embed_origins }: Values) =>
       getClient(scope).shares.create({
@@ -85,58 +84,78 @@ export function NewShareDialog({
         loading={create.isPending}
         error={create.error}
       >
-        <TextField
-          label="Name"
-          hint="The title of the page that readers see; may be left empty."
-          error={errors.name?.message}
-          {...form.register("name", { validate: optional(validateWith(shareName)) })}
-        />
-        <fieldset>
-          <legend>Readers see clicks, and clicks by</legend>
-          <div className="columns">
-            {BREAKDOWNS.map((name) => (
-              <CheckField
-                key={name}
-                label={FILTER_LABELS[name]}
-                value={name}
-                {...form.register("breakdowns", { validate: validateWith(shareBreakdowns) })}
-              />
-            ))}
-          </div>
-          {errors.breakdowns !== undefined && (
-            <small className="field-error" role="alert">
-              Choose up to eight
-            </small>
-          )}
-        </fieldset>
-        <TextField
-          label="Password"
-          type="password"
-          autoComplete="new-password"
-          hint="Leave empty for everybody who has the URL."
-          error={errors.password?.message}
-          {...form.register("password", { validate: optional(validateWith(sharePassword)) })}
-        />
-        <TextField
-          label="Expires"
-          type="datetime-local"
-          hint="Leave empty for a share that works until it is revoked."
-          {...form.register("expires_at")}
-        />
-        <Disclosure title="Embedding" hasError={errors.embed_origins !== undefined}>
-          <TextField
-            label="Sites that may embed the page"
-            placeholder="https://www.example.com"
-            hint="Origins, separated by spaces. Other sites cannot show the page in a frame."
-            error={errors.embed_origins?.message}
-            {...form.register("embed_origins", {
-              validate: (text) =>
-                splitOrigins(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
-            })}
-          />
-        </Disclosure>
+        <ContentFields form={form} />
+        <AccessFields form={form} />
       </DialogForm>
     </Dialog>
+  );
+}
+
+type FieldsProps = { form: UseFormReturn<Values> };
+
+function ContentFields({ form: { register, formState } }: FieldsProps) {
+  const { errors } = formState;
+  return (
+    <>
+      <TextField
+        label="Name"
+        hint="The title of the page that readers see; may be left empty."
+        error={errors.name?.message}
+        {...register("name", { validate: optional(validateWith(shareName)) })}
+      />
+      <fieldset>
+        <legend>Readers see clicks, and clicks by</legend>
+        <div className="columns">
+          {BREAKDOWNS.map((name) => (
+            <CheckField
+              key={name}
+              label={FILTER_LABELS[name]}
+              value={name}
+              {...register("breakdowns", { validate: validateWith(shareBreakdowns) })}
+            />
+          ))}
+        </div>
+        {errors.breakdowns !== undefined && (
+          <small className="field-error" role="alert">
+            Choose up to eight
+          </small>
+        )}
+      </fieldset>
+    </>
+  );
+}
+
+function AccessFields({ form: { register, formState } }: FieldsProps) {
+  const { errors } = formState;
+  return (
+    <>
+      <TextField
+        label="Password"
+        type="password"
+        autoComplete="new-password"
+        hint="Leave empty for everybody who has the URL."
+        error={errors.password?.message}
+        {...register("password", { validate: optional(validateWith(sharePassword)) })}
+      />
+      <TextField
+        label="Expires"
+        type="datetime-local"
+        hint="Leave empty for a share that works until it is revoked."
+        {...register("expires_at")}
+      />
+      <Disclosure title="Embedding" hasError={errors.embed_origins !== undefined}>
+        <TextField
+          label="Sites that may embed the page"
+          placeholder="https://www.example.com"
+          hint="Origins, separated by spaces. Other sites cannot show the page in a frame."
+          error={errors.embed_origins?.message}
+          {...register("embed_origins", {
+            validate: (text) =>
+              splitOrigins(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
+          })}
+        />
+      </Disclosure>
+    </>
   );
 }
 

@@ -1,0 +1,111 @@
+/** Proofs that an account owns a domain: the TXT records of verified domains and of those to verify. */
+import { DAY_MS } from "../../shared/durations.ts";
+import type { LinkPublisher } from "../feed/link-publisher.ts";
+import { ApiError } from "../http/errors.ts";
+import { isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
+import type { ReadTxt } from "./dns.ts";
+import { type DomainRow, verificationName } from "./model.ts";
+import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
+import {
+  claimDueProofs,
+  lockVerified,
+  markReleased,
+  markVerified,
+  postponeProof,
+  recordProof,
+} from "./sql.ts";
+
+/**
+ * How long a verified domain's proof may be missing before another account's proof can take it
+ * over.
+ */
+const GRACE_MS = 7 * DAY_MS;
+
+export type VerificationDeps = {
+  sql: Sql;
+  readTxt: ReadTxt;
+  feed: Pick<LinkPublisher, "publish">;
+};
+
+/**
+ * Looks up the TXT record and marks the domain as verified if it matches. A verified domain stays
+ * verified. Throws `domain_taken`, and `unavailable` when DNS fails.
+ */
+export async function verifyDomain(
+  { sql, readTxt, feed }: VerificationDeps,
+  row: DomainRow,
+): Promise<{ row: DomainRow; problem: string | null }> {
+  if (row.verified_at !== null) return { row, problem: null };
+  const name = verificationName(row.host);
+  const records = await readTxt(name);
+  if (!records.includes(row.verification_value)) {
+    const problem =
+      records.length === 0
+        ? `There is no TXT record at ${name} yet.`
+        : `The TXT record at ${name} has another value.`;
+    return { row, problem };
+  }
+  try {
+    const { verified, entry } = await sql.begin((transaction) => take(transaction, row, records));
+    if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+    return { row: verified, problem: null };
+  } catch (error) {
+    throw isUniqueViolation(error, "domains_verified_host") ? domainTaken(row.host) : error;
+  }
+}
+
+/**
+ * Marks a domain as verified. Takes it from an account whose proof is stale and missing from the
+ * records.
+ */
+async function take(transaction: Transaction, row: DomainRow, records: readonly string[]) {
+  const holder = await lockVerified(transaction, row.host);
+  const isDisplaced =
+    holder !== undefined &&
+    holder.id !== row.id &&
+    isStale(holder.missing_since) &&
+    !records.includes(holder.verification_value);
+  if (isDisplaced) await markReleased(transaction, holder.id);
+  const verified = (await markVerified(transaction, row.id)) ?? row;
+  // Publishes a notice if the previous account had settings, or this account has earlier ones.
+  const isChanged = isDisplaced || hasNotice(verified);
+  const entry = isChanged ? await enqueueNotice(transaction, verified) : undefined;
+  return { verified, entry };
+}
+
+/**
+ * Takes a host from the account that has verified it, on an operator's command. Its links are
+ * withdrawn, and any account may verify it. Returns false if no account had it.
+ */
+export async function releaseHost({ sql, feed }: VerificationDeps, host: string): Promise<boolean> {
+  const entry = await sql.begin(async (transaction) => {
+    const holder = await lockVerified(transaction, host);
+    if (holder === undefined) return undefined;
+    await markReleased(transaction, holder.id);
+    return await enqueueRemoval(transaction, holder);
+  });
+  if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+  return entry !== undefined;
+}
+
+/** Looks up the proofs that are due: see `proof-checks.ts`. Returns how many were due. */
+export async function checkProofs(
+  { sql, readTxt }: VerificationDeps,
+  limit: number,
+): Promise<number> {
+  const due = await claimDueProofs(sql, limit);
+  for (const { id, host, verification_value } of due) {
+    const records = await readTxt(verificationName(host)).catch(() => undefined);
+    // A failed DNS query does not prove that the record is absent.
+    if (records === undefined) await postponeProof(sql, id);
+    else await recordProof(sql, id, records.includes(verification_value));
+  }
+  return due.length;
+}
+
+/** Whether a proof has been missing for longer than the grace period. */
+export const isStale = (missingSince: Date | null): boolean =>
+  missingSince !== null && Date.now() - missingSince.getTime() > GRACE_MS;
+
+export const domainTaken = (host: string): ApiError =>
+  new ApiError("domain_taken", `${host} has been verified by an account already.`);

@@ -1,0 +1,114 @@
+/** The operations of the API, wired to the stores and to each other. */
+import { ownHosts } from "../shared/hosts.ts";
+import type { Lifecycle } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import type { Nats } from "../shared/nats.ts";
+import { createClickPoller } from "./analytics/click-poller.ts";
+import { createFailureService } from "./analytics/failures/service.ts";
+import { createLiveRowReader } from "./analytics/live-rows.ts";
+import { createLiveClicks } from "./analytics/live.ts";
+import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
+import type { countReads } from "./clickhouse.ts";
+import { createClicksService } from "./clicks/service.ts";
+import type { Config } from "./config.ts";
+import { createTxtReader } from "./domains/dns.ts";
+import { startProofChecks } from "./domains/proof-checks.ts";
+import { createDomainService } from "./domains/service.ts";
+import type { LinkPublisher } from "./feed/link-publisher.ts";
+import { createSpentClicksReader } from "./feed/spent-clicks.ts";
+import { createKeyService } from "./keys/service.ts";
+import { createStreamLeases } from "./limits/stream-leases.ts";
+import { startRepublishing } from "./links/republish/job.ts";
+import { createLinkService } from "./links/service.ts";
+import { requireDestination } from "./links/validation.ts";
+import { createPasswordHashing } from "./passwords/hashing.ts";
+import type { Sql } from "./postgres.ts";
+import { createSharedService } from "./shares/reading.ts";
+import { createShareService } from "./shares/service.ts";
+
+type ServicesDeps = {
+  config: Config;
+  sql: Sql;
+  /** ClickHouse, whose reads are counted. */
+  clickhouse: ReturnType<typeof countReads>;
+  nats: Nats;
+  feed: LinkPublisher;
+  lifecycle: Lifecycle;
+  log: Log;
+};
+
+/** Creates the operations, and stops their work in the background with the process. */
+export function createServices(deps: ServicesDeps) {
+  const { config, sql, clickhouse, lifecycle, log } = deps;
+  const shortUrl = new URL(config.SHORT_URL);
+  const passwords = createPasswordHashing();
+  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords);
+  const keys = createKeyService({ sql });
+  const leases = createStreamLeases({ sql, log });
+  lifecycle.onStop("stream leases", leases.stop);
+  const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse), log });
+  const live = createLiveClicks({ poller, leases });
+  const analyticsFor = (isAlive: IsAlive) =>
+    createAnalyticsService({
+      clickhouse,
+      links,
+      live,
+      isAlive,
+      clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
+    });
+  const analytics = analyticsFor(keys.isAlive);
+  return {
+    /** Host names of the service's own short domain. */
+    hosts,
+    poller,
+    live,
+    /** The analytics of callers with an API key. */
+    analytics,
+    /** What the API and the dashboard have in common. */
+    common: {
+      links,
+      domains,
+      keys,
+      passwords,
+      analyticsFor,
+      failures: createFailureService({ clickhouse, links, domains }),
+      clicks: createClicksService({ clickhouse, analytics }),
+      shares: createShareService({ sql, links, passwords }),
+      shared: createSharedService({ sql, analytics, links, passwords, shortUrl: shortUrl.origin }),
+      shortUrl: shortUrl.origin,
+    },
+  };
+}
+
+/** Links and domains need each other: a domain's settings have destinations, which links validate. */
+function createLinkServices(
+  { config, sql, nats, feed, lifecycle, log }: ServicesDeps,
+  shortUrl: URL,
+  passwords: ReturnType<typeof createPasswordHashing>,
+) {
+  const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
+  const destinationRules = {
+    allowPrivate: config.ALLOW_PRIVATE_TARGETS,
+    shortUrl,
+    ownHosts: hosts,
+  };
+  const domains = createDomainService({
+    sql,
+    feed,
+    readTxt: createTxtReader(config.DNS_SERVERS),
+    ownHosts: hosts,
+    checkDestination: async (url) =>
+      (await requireDestination(url, { destinationRules, domains })).original,
+  });
+  const links = createLinkService({
+    sql,
+    feed,
+    domains,
+    destinationRules,
+    passwords,
+    readSpentClicks: createSpentClicksReader(nats, log),
+  });
+  lifecycle.onStop("proof checks", startProofChecks(domains, log));
+  lifecycle.onStop("republishing", startRepublishing({ sql, feed, domains, log }));
+  return { links, domains, hosts };
+}
