@@ -44,8 +44,9 @@ export const CLICKHOUSE_RIGHTS: readonly ClickHouseRight[] = [
     why: "workers store clicks and repair rollups; the owner restores backups",
   },
   {
-    what: "queries of more than 10 s and 2 GiB",
+    what: "queries of more than 10 s and 2 GiB, and those that lift such limits",
     statements: [
+      "SELECT 1 SETTINGS readonly = 0",
       "SELECT 1 SETTINGS max_execution_time = 3600",
       "SELECT 1 SETTINGS max_execution_time = 0",
       "SELECT 1 SETTINGS max_memory_usage = 0",

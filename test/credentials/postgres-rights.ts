@@ -156,6 +156,10 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
       "set role postgres",
       "set role pg_read_all_data",
       "set role pg_execute_server_program",
+      "set role pg_read_server_files",
+      "set role pg_write_server_files",
+      "set role pg_monitor",
+      "set role pg_signal_backend",
       "set session authorization postgres",
       "create role mine",
       "alter role shorthop_worker superuser",
@@ -170,6 +174,7 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
     what: "read and write files of the server, and run programs",
     statements: [
       "copy (select 1) to program 'true'",
+      "copy link_counters from '/etc/passwd'",
       "copy (select 1) to '/tmp/of-a-test-of-credentials'",
       ...select("pg_read_file('PG_VERSION')", "pg_ls_dir('.')", "lo_import('/etc/passwd')"),
     ],

@@ -23,8 +23,8 @@ export type Attempt = { tried: string; refused: boolean };
  * Tries every row of a table as a user; returns what the server refused although the row allows it, and what it allowed
  * although the row does not.
  */
-export async function findDeviations<User extends string, Row extends Right<User>>(
-  user: User,
+export async function findDeviations<Row extends Right<string>>(
+  user: Row["may"][number],
   rows: readonly Row[],
   attempt: (row: Row) => Promise<readonly Attempt[]>,
 ): Promise<string[]> {

@@ -19,6 +19,11 @@ const SHIPPED = readFileSync(join(import.meta.dir, "../../deploy/clickhouse/user
 /** ACCESS_DENIED, READONLY, SETTING_CONSTRAINT_VIOLATION */
 const REFUSED = /Code: (?:497|164|452)\b/;
 
+const READONLY = "<readonly>2</readonly>";
+
+/** What of a user's profile is tried: all of it, or grants without `readonly`, which refuses the same at first. */
+type Profile = "whole" | "not readonly";
+
 /** The text within an element, which is indented by so many spaces. */
 function within(element: string, indent: number): string {
   const space = " ".repeat(indent);
@@ -28,15 +33,20 @@ function within(element: string, indent: number): string {
   return text;
 }
 
-/** Writes a configuration in which the library's user is one of the shipped; returns the arguments that load it. */
-function configure(dir: string, user: ClickHouseUser): string[] {
+/**
+ * Writes a configuration in which the library's user is one of the shipped, with all settings of its profile or without
+ * `readonly`; returns the arguments that load it.
+ */
+function configure(dir: string, user: ClickHouseUser, profile: Profile): string[] {
   mkdirSync(dir, { recursive: true });
+  const profiles =
+    profile === "whole" ? within("profiles", 2) : within("profiles", 2).replace(READONLY, "");
   const settings = within(user, 4).replace(/<password_sha256_hex .*?\/>/, "<password></password>");
   const users = join(dir, "users.xml");
   writeFileSync(
     users,
     `<clickhouse>
-  <profiles><default/>${within("profiles", 2)}</profiles>
+  <profiles><default/>${profiles}</profiles>
   <quotas><default/></quotas>
   <users><default>${settings}</default></users>
 </clickhouse>
@@ -102,9 +112,10 @@ export async function tryClickHouse(
   dir: string,
   user: ClickHouseUser,
   rows: readonly ClickHouseRight[],
+  profile: Profile = "whole",
 ): Promise<(row: ClickHouseRight) => Promise<Attempt[]>> {
   const attempts = new Map<ClickHouseRight, Attempt[]>();
-  await withEngine(dir, configure(join(dir, user), user), async (engine) => {
+  await withEngine(dir, configure(join(dir, user), user, profile), async (engine) => {
     for (const row of rows) {
       const ofRow: Attempt[] = [];
       for (const tried of row.statements)

@@ -115,6 +115,17 @@ describe("in ClickHouse", () => {
       expect(await findDeviations(user, CLICKHOUSE_RIGHTS, attempt)).toEqual([]);
     },
   );
+
+  test("the grants of api alone refuse what its profile also does, but for its limits", async () => {
+    const own = join(dir, "clickhouse");
+    await prepareClickHouse(own);
+    const rows = CLICKHOUSE_RIGHTS.filter(({ statements }) =>
+      statements.every((statement) => !statement.includes(" SETTINGS readonly ")),
+    );
+    expect(rows).toHaveLength(CLICKHOUSE_RIGHTS.length - 1);
+    const attempt = await tryClickHouse(own, "api", rows, "not readonly");
+    expect(await findDeviations("api", rows, attempt)).toEqual([]);
+  });
 });
 
 /** Permissions of a file, in octal. */
