@@ -47,6 +47,16 @@ export async function usePostgres<T>(
   }
 }
 
+/** Tables that only migrations write: `deploy/postgres/grants.sql`. */
+const READ_ONLY_TABLES = [
+  "schema_migrations",
+  "plans",
+  "endpoint_limits",
+  "suspension_rule",
+  "quotas",
+  "plan_quotas",
+];
+
 /**
  * Throws an error that names the missing rights when the API lacks a right on one of its tables or
  * sequences.
@@ -56,12 +66,13 @@ export async function requirePrivileges(sql: Sql): Promise<void> {
     select relname as name,
            case relkind
              when 'S' then has_sequence_privilege(oid, 'USAGE')
-             else has_table_privilege(oid, 'SELECT') and has_table_privilege(oid, 'INSERT')
-              and has_table_privilege(oid, 'UPDATE') and has_table_privilege(oid, 'DELETE')
+             else has_table_privilege(oid, 'SELECT')
+              and (relname = any (${READ_ONLY_TABLES}::text[])
+                   or has_table_privilege(oid, 'INSERT') and has_table_privilege(oid, 'UPDATE')
+                      and has_table_privilege(oid, 'DELETE'))
            end as permitted
       from pg_class
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'S')
-       and relname <> 'schema_migrations'
      order by relname`;
   if (rows.length === 0) throw new Error("has no schema");
   const missing = rows.filter(({ permitted }) => !permitted).map(({ name }) => name);

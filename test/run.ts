@@ -46,6 +46,7 @@ const UNIT_PATHS = [
   "deploy",
   "test/architecture.test.ts",
   "test/chaos",
+  "test/credentials",
   "test/hostile",
   "test/http-corpus",
   "test/runner",

@@ -81,18 +81,29 @@ const environment = (url: string) => ({
 const workerConfig = (url: string) => loadConfig(workerSchema, environment(url));
 const apiConfig = (url: string) => loadConfig(apiSchema, environment(url));
 
+async function expectOk(checks: readonly Check[]): Promise<void> {
+  for (const finding of await examine(checks)) expect(finding).toMatchObject({ status: "ok" });
+}
+
 test("the shipped grants suffice to migrate, store and read, and a missing one is named", async () => {
-  await withGrants(grantsOf("worker"), async (url) => {
+  await withGrants(grantsOf("owner"), async (url) => {
     const config = workerConfig(url);
     const [, before] = await examine(migrateChecks.required(config));
     expect(before).toMatchObject({ status: "failed", mend: "Run shorthop migrate." });
     await migrate(url);
-    for (const checks of [
-      migrateChecks.required(config),
-      workerChecks.required(config),
-      workerChecks.thorough?.(config) ?? [],
-    ])
-      for (const finding of await examine(checks)) expect(finding).toMatchObject({ status: "ok" });
+    await expectOk(migrateChecks.required(config));
+  });
+  await withGrants(grantsOf("worker"), async (url) => {
+    const config = workerConfig(url);
+    await expectOk(workerChecks.required(config));
+    await expectOk(workerChecks.thorough?.(config) ?? []);
+    const client = openClickHouse(url);
+    await requestRepair(client, { from: 0, to: 1 });
+    expect(await readRequests(client)).toHaveLength(2);
+    await client.close();
+    const [migrating] = await examine(migrateChecks.required(config));
+    expect(migrating).toMatchObject({ status: "failed" });
+    expect(migrating?.detail).toStartWith("lacks CREATE TABLE");
   });
   await withGrants(grantsOf("api"), async (url) => {
     const [api] = await examine(apiChecks.required(apiConfig(url)));

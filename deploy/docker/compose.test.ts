@@ -1,5 +1,6 @@
-/** Goal: each process of the compose file has the credentials that are meant for it, and waits for its rights. */
+/** Goal: each process of the compose file has the credentials that are meant for it and no others, and waits for its rights. */
 import { expect, test } from "bun:test";
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -8,6 +9,8 @@ const composeSchema = z.object({
   services: z.record(
     z.string(),
     z.object({
+      command: z.array(z.string()).optional(),
+      entrypoint: z.array(z.string()).optional(),
       environment: z.record(z.string(), z.string()).default({}),
       depends_on: z.union([z.array(z.string()), z.record(z.string(), z.unknown())]).optional(),
     }),
@@ -17,15 +20,61 @@ const composeSchema = z.object({
 const text = await Bun.file(join(import.meta.dir, "compose.yaml")).text();
 const { services } = composeSchema.parse(Bun.YAML.parse(text));
 
-test.each(["api", "worker"])("%s connects to PostgreSQL as a user with few rights", (name) => {
+/** The services that get each secret. */
+const SECRETS = {
+  POSTGRES_PASSWORD: ["grants", "postgres", "roles"],
+  POSTGRES_OWNER_PASSWORD: ["grants", "migrate", "roles"],
+  POSTGRES_API_PASSWORD: ["api", "grants", "roles"],
+  POSTGRES_WORKER_PASSWORD: ["grants", "roles", "worker"],
+  CLICKHOUSE_OWNER_PASSWORD: ["clickhouse", "migrate"],
+  CLICKHOUSE_API_PASSWORD: ["api", "clickhouse"],
+  CLICKHOUSE_WORKER_PASSWORD: ["clickhouse", "worker"],
+  NATS_REDIRECTOR_PASSWORD: ["nats", "redirector"],
+  NATS_WORKER_PASSWORD: ["nats", "worker"],
+  NATS_API_PASSWORD: ["api", "nats"],
+  NATS_OPERATOR_PASSWORD: ["nats"],
+  DASHBOARD_SECRET: ["api"],
+  VISITOR_HASH_SECRET: ["worker"],
+  LINK_UNLOCK_SECRET: ["redirector"],
+};
+
+test("every secret reaches only the services that need it", () => {
+  const found: Record<string, string[]> = {};
+  for (const [service, { environment }] of Object.entries(services))
+    for (const [, name = ""] of JSON.stringify(environment).matchAll(
+      /\$\{([A-Z_]+_(?:PASSWORD|SECRET))\W/g,
+    ))
+      found[name] = [...new Set([...(found[name] ?? []), service])].toSorted();
+  expect(found).toEqual(SECRETS);
+});
+
+test.each(["api", "worker"])("%s connects to both databases as a user with few rights", (name) => {
   const { environment, depends_on } = services[name] ?? { environment: {} };
   expect(environment["DATABASE_URL"]).toStartWith(`postgres://shorthop_${name}:`);
+  expect(environment["CLICKHOUSE_URL"]).toStartWith(`http://${name}:`);
+  expect(environment["NATS_URL"]).toStartWith(`nats://${name}:`);
   expect(Object.keys(depends_on ?? {})).toContain("grants");
 });
 
-test("only what migrates and grants has the owner's password", () => {
-  const owners = Object.entries(services)
-    .filter(([, { environment }]) => JSON.stringify(environment).includes("${POSTGRES_PASSWORD"))
-    .map(([name]) => name);
-  expect(owners.toSorted()).toEqual(["grants", "migrate", "postgres", "roles"]);
+test("ClickHouse gets the hash of each user's password, and no password", () => {
+  const { command: [script = ""] = [], entrypoint = [] } = services["clickhouse"] ?? {};
+  const passwords = { OWNER: "of the owner", WORKER: "with $HOME and 'quotes'", API: "%s\\n" };
+  const env = Object.fromEntries(
+    Object.entries(passwords).map(([user, password]) => [`CLICKHOUSE_${user}_PASSWORD`, password]),
+  );
+  // Compose replaces `$$`; the image's own entry point starts the server.
+  const started = script.replaceAll("$$", "$").replace("exec /entrypoint.sh", "exec env");
+  const { stdout } = Bun.spawnSync([...entrypoint, started], { env: { ...process.env, ...env } });
+  const lines = stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line.startsWith("CLICKHOUSE_"));
+  expect(lines.toSorted()).toEqual(
+    Object.entries(passwords)
+      .map(([user, password]) => {
+        const hash = createHash("sha256").update(password).digest("hex");
+        return `CLICKHOUSE_${user}_PASSWORD_SHA256=${hash}`;
+      })
+      .toSorted(),
+  );
 });

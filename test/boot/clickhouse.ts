@@ -19,7 +19,7 @@ WantedBy=multi-user.target
 `;
 
 /** Stands for what step 5 of docs/operations.md leaves in the secrets. */
-export const CLICKHOUSE_SECRETS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER"]
+export const CLICKHOUSE_SECRETS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLICKHOUSE_OWNER"]
   .map((name) => `export ${name}=http://shorthop:${PASSWORD}@127.0.0.1:8123/shorthop\n`)
   .join("");
 

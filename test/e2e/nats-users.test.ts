@@ -1,4 +1,7 @@
-/** Goal: with the shipped NATS configuration each process may do only what it must. */
+/**
+ * Goal: with the shipped NATS configuration each process can do all that it must. What its user may do beyond that is in
+ * credentials.test.ts.
+ */
 import { expect, test } from "bun:test";
 
 import * as z from "zod";
@@ -18,16 +21,9 @@ import { startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
-/** Inboxes of the other users. */
-const OTHER_INBOXES = {
-  redirector: ["_INBOX_api.>", "_INBOX_worker.>"],
-  worker: ["_INBOX_api.>", "_INBOX_redirector.>"],
-  api: ["_INBOX_redirector.>", "_INBOX_worker.>"],
-};
-
 type NatsUser = "api" | "redirector" | "worker";
 
-test("links and clicks flow with the users of deploy/nats, and no user may do more than its process needs", async () => {
+test("links and clicks flow with the users of deploy/nats, and no process publishes for another's user", async () => {
   await using started = await startStack();
   const stack = await withOwnDatabase(started, "users");
   await using cleanup = new AsyncDisposableStack();
@@ -132,22 +128,7 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
     expect(metrics).toContain("shorthop_redirector_failure_reports_pending 0");
   }, TIMEOUT_MS);
 
-  for (const [user, subject] of [
-    ["redirector", "links._.stolen"],
-    ["worker", "links._.stolen"],
-    ["worker", "limits.stolen"],
-    ["api", "limits.stolen"],
-    ["worker", "clicks.segment"],
-    ["api", "clicks_dlq.segment"],
-  ] as const) {
-    const connection = await nats.connect(user);
-    expect(
-      connection.jetstream({ timeout: 1_000 }).publish(subject, Buffer.from("x")),
-    ).rejects.toThrow();
-    await connection.close();
-  }
-
-  // Nor may a process be made to publish for it, which would reply where a request says.
+  // No process may be made to publish for another, which would reply where a request says.
   const victim = linkSubject("", alias);
   const purge = "$JS.API.STREAM.PURGE.CLICKS";
   const asApi = await nats.connect("api");
@@ -175,39 +156,6 @@ test("links and clicks flow with the users of deploy/nats, and no user may do mo
   const { state } = await linkMessages.streams.info("CLICKS");
   expect(state.messages).toBeGreaterThan(0);
   await Promise.all([asApi.close(), asRedirector.close()]);
-
-  // A stolen password must not allow destroying a stream, stealing its messages or reading the others' inboxes.
-  for (const user of ["redirector", "worker", "api"] as const) {
-    const connection = await nats.connect(user);
-    const forbidden = ["LINKS", "CLICKS", "CLICKS_DLQ", "LIMITS"].flatMap((stream) => [
-      ...["PURGE", "DELETE", "UPDATE", "SNAPSHOT", "RESTORE", "PEER.REMOVE", "LEADER.STEPDOWN"].map(
-        (call) => `STREAM.${call}.${stream}`,
-      ),
-      `CONSUMER.DELETE.${stream}.worker`,
-      `CONSUMER.LEADER.STEPDOWN.${stream}.worker`,
-      `CONSUMER.DURABLE.CREATE.${stream}.thief`,
-      `CONSUMER.CREATE.${user === "redirector" ? "CLICKS" : "LINKS"}.thief`,
-    ]);
-    // Workers decide what of the clicks is stored: they may also delete what is, and begin anew.
-    const own: readonly string[] = {
-      redirector: [],
-      worker: ["STREAM.PURGE.CLICKS", "CONSUMER.DELETE.CLICKS.worker"],
-      // The copy of PostgreSQL, which it makes again when it is damaged.
-      api: ["STREAM.DELETE.LINKS"],
-    }[user];
-    for (const subject of [...forbidden, "STREAM.CREATE.OTHER", "META.LEADER.STEPDOWN"].filter(
-      (call) => !own.includes(call),
-    ))
-      expect(connection.request(`$JS.API.${subject}`, "{}", { timeout: 1_000 })).rejects.toThrow(
-        /permission/i,
-      );
-    for (const inboxes of ["_INBOX.>", ...OTHER_INBOXES[user], ">"]) {
-      const { promise, resolve } = Promise.withResolvers<Error | null>();
-      connection.subscribe(inboxes, { callback: (error) => resolve(error) });
-      expect(String(await promise)).toMatch(/permission/i);
-    }
-    await connection.close();
-  }
 
   const operator = await nats.connect("operator");
   const { streams } = await operator.jetstreamManager();

@@ -1,0 +1,206 @@
+/** What each role of PostgreSQL may do, with the commands of the documents (deploy/postgres, docs/three-machines.md). */
+import type { Right } from "./rights.ts";
+
+export const POSTGRES_USERS = ["shorthop", "shorthop_api", "shorthop_worker", "standby"] as const;
+
+export type PostgresUser = (typeof POSTGRES_USERS)[number];
+
+type Privilege = "select" | "insert" | "update" | "delete";
+
+/** What is tried: privileges on each table of a group, or statements in the database `shorthop` or another one. */
+export type PostgresRight = Right<PostgresUser> &
+  (
+    | { tables: TableGroup; privileges: readonly Privilege[] }
+    | { statements: readonly string[]; on?: "postgres" | "replication" }
+  );
+
+/** Groups of tables; `rest` are all that are in no other group. */
+const TABLE_GROUPS = {
+  plans: ["plans", "endpoint_limits", "suspension_rule", "quotas", "plan_quotas"],
+  migrations: ["schema_migrations"],
+  counters: ["link_counters"],
+} as const;
+
+type TableGroup = keyof typeof TABLE_GROUPS | "rest";
+
+/** The tables of a group, of all that there are. */
+export function tablesOf(group: TableGroup, all: readonly string[]): string[] {
+  const grouped = new Set<string>(Object.values(TABLE_GROUPS).flat());
+  if (group === "rest") return all.filter((table) => !grouped.has(table));
+  const tables: readonly string[] = TABLE_GROUPS[group];
+  return all.filter((table) => tables.includes(table));
+}
+
+const OWNER = "shorthop";
+const API = "shorthop_api";
+const WORKER = "shorthop_worker";
+
+const select = (...expressions: string[]): string[] => expressions.map((text) => `select ${text}`);
+
+export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
+  {
+    what: "connect to the database `shorthop`",
+    statements: select("1"),
+    may: [OWNER, API, WORKER],
+    why: "it is theirs",
+  },
+  {
+    what: "connect to the database `postgres`",
+    statements: select("1"),
+    on: "postgres",
+    may: POSTGRES_USERS,
+    why: "PostgreSQL's default; there is nothing in it",
+  },
+  {
+    what: "read links, accounts, keys, users and all other tables",
+    tables: "rest",
+    privileges: ["select"],
+    may: [OWNER, API],
+    why: "the API's own",
+  },
+  {
+    what: "write them",
+    tables: "rest",
+    privileges: ["insert", "update", "delete"],
+    may: [OWNER, API],
+    why: "the API's own",
+  },
+  {
+    what: "read and change the counters of links",
+    tables: "counters",
+    privileges: ["select", "update"],
+    may: [OWNER, API, WORKER],
+    why: "workers count; the API shows counts",
+  },
+  {
+    what: "add and delete counters of links",
+    tables: "counters",
+    privileges: ["insert", "delete"],
+    may: [OWNER, API],
+    why: "with the link",
+  },
+  {
+    what: "read the limits and quotas of plans",
+    tables: "plans",
+    privileges: ["select"],
+    may: [OWNER, API],
+    why: "the API applies them",
+  },
+  {
+    what: "change the limits and quotas of plans",
+    tables: "plans",
+    privileges: ["insert", "update", "delete"],
+    may: [OWNER],
+    why: "migrations do",
+  },
+  {
+    what: "read which migrations are applied",
+    tables: "migrations",
+    privileges: ["select"],
+    may: [OWNER, API],
+    why: "`shorthop doctor`",
+  },
+  {
+    what: "change that",
+    tables: "migrations",
+    privileges: ["insert", "update", "delete"],
+    may: [OWNER],
+    why: "migrations do",
+  },
+  {
+    what: "draw versions of links",
+    statements: select("next_link_version()", "skip_link_versions(1)"),
+    may: [OWNER, API],
+    why: "each change of a link has one",
+  },
+  {
+    what: "set the sequence of versions back",
+    statements: select("setval('link_version', 1)"),
+    may: [OWNER],
+    why: "it owns everything in the database",
+  },
+  {
+    what: "change the schema, empty whole tables",
+    statements: [
+      "create table mine ()",
+      "create function mine() returns int language sql as 'select 1'",
+      "alter table links add column mine text",
+      "create index mine_index on links (title)",
+      "create trigger mine before update on links for each row execute function count_links()",
+      "truncate link_outbox",
+    ],
+    may: [OWNER],
+    why: "migrations do",
+  },
+  {
+    what: "create temporary tables",
+    statements: ["create temporary table scratch ()"],
+    may: [OWNER],
+    why: "it owns the database",
+  },
+  {
+    what: "create databases",
+    statements: ["create database scratch"],
+    may: [OWNER],
+    why: "only after the command of [backup and restore](operations.md#backup-and-restore), for the drill",
+  },
+  {
+    what: "become the owner",
+    statements: ["set role shorthop"],
+    may: [OWNER],
+    why: "it is the owner",
+  },
+  {
+    what: "become another role, create or change roles, read passwords",
+    statements: [
+      "set role postgres",
+      "set role pg_read_all_data",
+      "set role pg_execute_server_program",
+      "set role pg_read_server_files",
+      "set role pg_write_server_files",
+      "set role pg_monitor",
+      "set role pg_signal_backend",
+      "set session authorization postgres",
+      "create role mine",
+      "alter role shorthop_worker superuser",
+      "alter role postgres password 'stolen'",
+      "grant pg_read_server_files to shorthop_worker",
+      ...select("rolpassword from pg_authid"),
+    ],
+    may: [],
+    why: "",
+  },
+  {
+    what: "read and write files of the server, and run programs",
+    statements: [
+      "copy (select 1) to program 'true'",
+      "copy link_counters from '/etc/passwd'",
+      "copy (select 1) to '/tmp/of-a-test-of-credentials'",
+      ...select("pg_read_file('PG_VERSION')", "pg_ls_dir('.')", "lo_import('/etc/passwd')"),
+    ],
+    may: [],
+    why: "",
+  },
+  {
+    what: "change the server's settings, stop others' statements",
+    statements: [
+      "alter system set work_mem = '64kB'",
+      "alter database postgres set work_mem = '64kB'",
+      ...select(
+        "pg_reload_conf()",
+        "pg_rotate_logfile()",
+        "pg_stat_reset()",
+        "pg_terminate_backend(pid) from pg_stat_activity where usename = 'postgres'",
+      ),
+    ],
+    may: [],
+    why: "",
+  },
+  {
+    what: "replicate the whole server",
+    statements: ["IDENTIFY_SYSTEM"],
+    on: "replication",
+    may: ["standby"],
+    why: "the standby of [three machines](three-machines.md) copies it: this password is worth all tables",
+  },
+];

@@ -1,0 +1,169 @@
+/**
+ * Goal: every user that is shipped may do in its store what its process needs, and nothing else. docs/credentials.md says
+ * what that is; each of its cells is tried with the shipped files, those that are allowed as well as those that are refused.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { readBlocks } from "../boot/document.ts";
+import { CLICKHOUSE_RIGHTS, CLICKHOUSE_USERS } from "../credentials/clickhouse-rights.ts";
+import { NATS_RIGHTS } from "../credentials/jetstream-rights.ts";
+import { NATS_USERS } from "../credentials/nats-rights.ts";
+import { POSTGRES_RIGHTS, POSTGRES_USERS } from "../credentials/postgres-rights.ts";
+import { FAR, LAST, REGION_RIGHTS } from "../credentials/region-rights.ts";
+import { findDeviations } from "../credentials/rights.ts";
+import { prepareClickHouse, tryClickHouse } from "../credentials/try-clickhouse.ts";
+import { tryCrossing, tryNats } from "../credentials/try-nats.ts";
+import { type Roles, startRoles } from "../credentials/try-postgres.ts";
+import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { ownNatsServer } from "../harness/nats-versions.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
+import { createTemporaryDir } from "../harness/templates.ts";
+
+setDefaultTimeout(300_000);
+
+let dir: string;
+beforeAll(() => {
+  dir = createTemporaryDir("shorthop-credentials-");
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+describe("in NATS", () => {
+  let hub: NatsCluster;
+  let far: NatsCluster;
+  beforeAll(async () => {
+    const program = await ownNatsServer();
+    const options = { count: 1, tls: false };
+    const region = { domain: "hub", addresses: [] } as const;
+    hub = await startNatsCluster(program, { ...options, region });
+    const addresses = hub.servers.map(({ leafPort }) => `127.0.0.1:${leafPort}`);
+    const ca = hub.env.NODE_EXTRA_CA_CERTS;
+    far = await startNatsCluster(program, {
+      ...options,
+      region: { domain: FAR, hub: addresses, ca },
+    });
+  });
+  afterAll(async () => {
+    await far[Symbol.asyncDispose]();
+    await hub[Symbol.asyncDispose]();
+  });
+
+  const urlOf = (user: (typeof NATS_USERS)[number]): string =>
+    user === "far redirector" ? far.url("redirector") : hub.url(user);
+
+  test.each(NATS_USERS)("the %s may do what the page says, and no more", async (user) => {
+    const attempt = await tryNats(urlOf(user), NATS_RIGHTS);
+    expect(await findDeviations(user, NATS_RIGHTS, attempt)).toEqual([]);
+  });
+
+  test("the operator may do everything, in each region", async () => {
+    for (const nats of [hub, far]) {
+      const attempt = await tryNats(nats.url("operator"), NATS_RIGHTS);
+      const attempts = await Promise.all(NATS_RIGHTS.map(attempt));
+      expect(attempts.flat().filter(({ refused }) => refused)).toEqual([]);
+    }
+  });
+
+  test("users log in only where they belong", async () => {
+    expect(tryNats(far.url("worker"), [])).rejects.toThrow(/Authorization/);
+    expect(tryNats(far.url("api"), [])).rejects.toThrow(/Authorization/);
+    const region = hub.url("operator").replace("operator", "region");
+    expect(tryNats(region, [])).rejects.toThrow(/Authorization/);
+    const stranger = hub.url("operator").replace(/operator:[^@]*/, "operator:guess");
+    expect(tryNats(stranger, [])).rejects.toThrow(/Authorization/);
+  });
+
+  test("only what the page says crosses between a far region and the hub", async () => {
+    const there = await far.connect("operator");
+    const here = await hub.connect("operator");
+    for (const [direction, from, to] of [
+      ["to the hub", there, here],
+      ["to the region", here, there],
+    ] as const) {
+      const attempt = await tryCrossing(from, to, REGION_RIGHTS, LAST[direction]);
+      expect(await findDeviations(direction, REGION_RIGHTS, attempt)).toEqual([]);
+    }
+    await there.close();
+    await here.close();
+  });
+});
+
+const psql = Bun.which("psql");
+if (psql === null) console.warn("\n!!! psql is not installed: roles and grants are NOT TESTED\n");
+
+describe.skipIf(psql === null)("in PostgreSQL", () => {
+  let roles: Roles;
+  beforeAll(async () => {
+    roles = await startRoles(psql ?? "");
+  });
+  afterAll(() => roles[Symbol.asyncDispose]());
+
+  test.each(POSTGRES_USERS)("the role %s may do what the page says, and no more", async (user) => {
+    const attempt = (right: (typeof POSTGRES_RIGHTS)[number]) => roles.attempt(user, right);
+    expect(await findDeviations(user, POSTGRES_RIGHTS, attempt)).toEqual([]);
+  });
+});
+
+describe("in ClickHouse", () => {
+  test.each(CLICKHOUSE_USERS)(
+    "the user %s may do what the page says, and no more",
+    async (user) => {
+      const own = join(dir, "clickhouse");
+      await prepareClickHouse(own);
+      const attempt = await tryClickHouse(own, user, CLICKHOUSE_RIGHTS);
+      expect(await findDeviations(user, CLICKHOUSE_RIGHTS, attempt)).toEqual([]);
+    },
+  );
+
+  test("the grants of api alone refuse what its profile also does, but for its limits", async () => {
+    const own = join(dir, "clickhouse");
+    await prepareClickHouse(own);
+    const rows = CLICKHOUSE_RIGHTS.filter(({ statements }) =>
+      statements.every((statement) => !statement.includes(" SETTINGS readonly ")),
+    );
+    expect(rows).toHaveLength(CLICKHOUSE_RIGHTS.length - 1);
+    const attempt = await tryClickHouse(own, "api", rows, "not readonly");
+    expect(await findDeviations("api", rows, attempt)).toEqual([]);
+  });
+});
+
+/** Permissions of a file, in octal. */
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+/** Runs a named block in a folder that stands for the root of the file system. */
+function runBlock(root: string, file: string, name: string): void {
+  const script = readBlocks(join(PROJECT_DIR, "docs", file)).get(name);
+  if (script === undefined) throw new Error(`${file} has no block ${name}.`);
+  const here = script
+    .replaceAll("/usr/share/shorthop", join(PROJECT_DIR, "deploy"))
+    .replaceAll(/(?<![\w.])\/(root|etc)\//g, `${root}/$1/`)
+    // Services and their groups are not installed on this machine.
+    .replaceAll(/^systemctl .*$/gm, "")
+    .replaceAll("--group=nats ", "");
+  const { exitCode, stderr } = Bun.spawnSync(["bash", "-euc", `umask 022\n${here}`]);
+  expect([name, exitCode, stderr.toString()]).toEqual([name, 0, expect.any(String)]);
+}
+
+describe("of the files that the documents' commands make", () => {
+  test("nobody but root reads secrets, and NATS its own", () => {
+    const root = join(dir, "one");
+    for (const folder of ["root", "etc/systemd/system"])
+      mkdirSync(join(root, folder), { recursive: true });
+    runBlock(root, "operations.md", "secrets");
+    expect(modeOf(join(root, "root/shorthop.secrets"))).toBe("600");
+    runBlock(root, "operations.md", "nats");
+    const nats = join(root, "etc/shorthop/nats");
+    expect(modeOf(nats)).toBe("750");
+    const files = readdirSync(nats);
+    expect(files).toContain("passwords.conf");
+    expect(files.map((name) => modeOf(join(nats, name)))).toEqual(files.map(() => "640"));
+  });
+
+  test("nobody but root reads the folder that is copied to three machines", () => {
+    const root = join(dir, "three");
+    mkdirSync(join(root, "root"), { recursive: true });
+    runBlock(root, "three-machines.md", "secrets");
+    expect(modeOf(join(root, "root/shorthop"))).toBe("700");
+  });
+});
