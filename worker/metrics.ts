@@ -2,7 +2,6 @@
 import { createProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { Geo } from "../shared/visitors/geo.ts";
-import type { Repairs } from "./batches/repair.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
 import type { CountOutcome } from "./consumer/acknowledger.ts";
 import type { Consumer } from "./consumer/consumer.ts";
@@ -16,7 +15,6 @@ type MetricSources = {
   consumer: Consumer;
   counters: Counters;
   audit: ConsistencyCheck;
-  repairs: Repairs;
   geo: Geo;
   failureReports: () => Record<string, number>;
   replies: Replies;
@@ -71,15 +69,7 @@ export function createMetrics() {
       if (outcome !== "duplicate") clicks[outcome] += clickCount;
     }) satisfies CountOutcome,
     /** Registers the metrics of the worker's parts. */
-    watch({
-      consumer,
-      counters,
-      audit,
-      repairs,
-      geo,
-      failureReports,
-      replies,
-    }: MetricSources): void {
+    watch({ consumer, counters, audit, geo, failureReports, replies }: MetricSources): void {
       const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
       gauge("segments_pending", pendingHelp, () =>
         consumer.state() === "ok" ? consumer.pending() : undefined,
@@ -99,8 +89,6 @@ export function createMetrics() {
       gauge("open_batches", openHelp, () => consumer.owner()?.open);
       const settledHelp = "Batches that a worker before had left in doubt, and that were settled";
       counter("batches_settled_total", settledHelp, () => consumer.settled());
-      const repairedHelp = "Rollup buckets rebuilt because an insert was half done";
-      counter("rollup_buckets_repaired_total", repairedHelp, repairs.rebuilt);
       const countersHelp = "Links whose counters are to be written to PostgreSQL";
       gauge("counters_pending", countersHelp, counters.pending);
       const writtenHelp = "When counters were last written to PostgreSQL; absent before";
