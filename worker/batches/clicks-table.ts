@@ -1,7 +1,7 @@
 /** Reads which segments are stored in the table `clicks`. */
 import type { ClickHouseClient } from "@clickhouse/client";
 
-import { queryRows, WITHOUT_CONDITION_CACHE } from "../../shared/clicks/query.ts";
+import { clickTime, queryRows, WITHOUT_CONDITION_CACHE } from "../../shared/clicks/query.ts";
 import { requestRepair } from "../../shared/clicks/repair-requests.ts";
 import type { BucketRange } from "../../shared/clicks/rollups.ts";
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
@@ -13,6 +13,8 @@ import { createSegmentIndex, type SegmentIndex } from "./segment-index.ts";
 
 /** How far back the first owner reads which segments are stored. Older ones are looked up when they are delivered. */
 const HISTORY_DAYS = 4;
+
+const UINT32_MAX = 2 ** 32 - 1;
 
 /** Age of the clicks among which the first owner looks for half-done inserts. The consistency check covers older ones. */
 const HALF_DONE_SECONDS = HOUR_SECONDS;
@@ -69,24 +71,33 @@ export async function readRows(
 }
 
 /**
- * Reads which segments have rows in the last {@link HISTORY_DAYS}, before there is a log. If there are any, requests a repair
- * of the rollups of today: an earlier version inserted each segment by itself, and its last inserts may be half done.
+ * Reads which segments have rows in the last {@link HISTORY_DAYS}, before there is a log, one day after the other. If there
+ * are any, requests a repair of the rollups of today: an earlier version inserted each segment by itself, and its last inserts
+ * may be half done.
  */
 export async function readHistory(client: ClickHouseClient): Promise<SegmentIndex> {
-  const rows = await queryRows<{ journal_id: Uuid; first: number; last: number }>(
-    client,
-    // Segments with consecutive numbers have the same difference of number and rank.
-    `SELECT journal_id, min(segment) AS first, max(segment) AS last
-       FROM (
-         SELECT journal_id, segment,
-                segment - row_number() OVER (PARTITION BY journal_id ORDER BY segment) AS run
-           FROM (SELECT DISTINCT journal_id, segment FROM clicks WHERE ts >= now() - INTERVAL {days: UInt16} DAY)
-       )
-      GROUP BY journal_id, run`,
-    { days: HISTORY_DAYS },
-  );
   const index = createSegmentIndex();
-  for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);
+  const now = Math.floor(Date.now() / 1_000);
+  for (let day = HISTORY_DAYS; day > 0; day--) {
+    const rows = await queryRows<{ journal_id: Uuid; first: number; last: number }>(
+      client,
+      // Segments with consecutive numbers have the same difference of number and rank.
+      `SELECT journal_id, min(segment) AS first, max(segment) AS last
+         FROM (
+           SELECT journal_id, segment,
+                  segment - row_number() OVER (PARTITION BY journal_id ORDER BY segment) AS run
+             FROM (SELECT DISTINCT journal_id, segment FROM clicks
+                    WHERE ts >= ${clickTime("from")} AND ts < ${clickTime("to")})
+         )
+        GROUP BY journal_id, run`,
+      {
+        from: now - day * DAY_SECONDS,
+        // Clicks of a redirector whose clock is ahead are in the last one.
+        to: day === 1 ? UINT32_MAX : now - (day - 1) * DAY_SECONDS,
+      },
+    );
+    for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);
+  }
   if (index.size() > 0) await requestRepair(client, recentDays());
   return index;
 }

@@ -84,7 +84,7 @@ export async function takeOver(deps: OwnerDeps): Promise<Owner> {
   const found = await log.read();
   const { index, inDoubt, ...reached } =
     found === undefined
-      ? { index: await deps.readHistory(), inDoubt: [], position: undefined }
+      ? { index: await renewWhile(log, claim, deps.readHistory), inDoubt: [], position: undefined }
       : replayLog(found.checkpoint, found.entries);
   const open = inDoubt.slice(-OPEN_MAX);
   const position = { last: reached.position };
