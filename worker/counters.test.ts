@@ -19,7 +19,7 @@ import { startCounters } from "./counters.ts";
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-/** What the rollup and `clicks` hold for a link. */
+/** What the rollup and `clicks` hold for a link: clicks of people and of bots, and visitors by either. */
 type Totals = { clicks: number; bots: number; approximate: number; exact: number };
 
 /** So that no test waits long for a flush. */
@@ -36,7 +36,10 @@ let totals: Map<Uuid, Totals>;
 /** Links with recent clicks in the rollup. */
 let recent: Uuid[];
 let clickhouseFails: boolean;
+/** Links whose raw clicks were read. */
+let counted: unknown[];
 beforeEach(() => {
+  counted = [];
   totals = new Map();
   recent = [];
   clickhouseFails = false;
@@ -48,6 +51,7 @@ const clickhouse: Pick<ClickHouse, "query"> = {
     if (clickhouseFails) throw new Error("ClickHouse is down.");
     const wanted = new Set([query_params["link_ids"]].flat().map(String));
     const found = [...totals].filter(([id]) => wanted.has(id));
+    if (query.includes("FROM clicks\n")) counted.push(...wanted);
     const rows = query.includes("DISTINCT")
       ? recent.map((link_id) => ({ link_id }))
       : query.includes("uniqExact")
@@ -56,6 +60,7 @@ const clickhouse: Pick<ClickHouse, "query"> = {
             link_id,
             human_clicks: String(clicks),
             bot_clicks: String(bots),
+            all_clicks: String(clicks + bots),
             visitors: String(approximate),
           }));
     // Each query selects these columns.
@@ -86,14 +91,32 @@ const stored = async (linkId: Uuid): Promise<number[]> => {
 
 test("a touched link gets its totals; visitors are exact up to a number of clicks", async () => {
   const [few, many] = [await addLink(), await addLink()];
-  totals.set(few, { clicks: 10_000, bots: 3, approximate: 95, exact: 90 });
-  totals.set(many, { clicks: 10_001, bots: 0, approximate: 95, exact: 90 });
+  totals.set(few, { clicks: 9_997, bots: 3, approximate: 950, exact: 900 });
+  totals.set(many, { clicks: 9_998, bots: 3, approximate: 950, exact: 900 });
   const counters = start();
   counters.touch([few, many]);
-  await eventually(async () => expect(await stored(many)).toEqual([10_001, 95, 0]), WRITTEN_MS);
-  expect(await stored(few)).toEqual([10_000, 90, 3]);
+  await eventually(async () => expect(await stored(many)).toEqual([9_998, 950, 3]), WRITTEN_MS);
+  expect(await stored(few)).toEqual([9_997, 900, 3]);
   expect([counters.pending(), counters.state()]).toEqual([0, "ok"]);
   await counters.stop();
+});
+
+test("raw clicks are read only of links with more visitors than a state has exactly, and few clicks", async () => {
+  const links = [await addLink(), await addLink(), await addLink()];
+  const [exact = "", counting = "", many = ""] = links;
+  totals.set(exact, { clicks: 9_000, bots: 0, approximate: 400, exact: 400 });
+  totals.set(counting, { clicks: 9_000, bots: 0, approximate: 402, exact: 401 });
+  // Those of bots are also read.
+  totals.set(many, { clicks: 9_000, bots: 1_001, approximate: 402, exact: 401 });
+  const counters = start();
+  counters.touch(links);
+  await counters.stop();
+  expect(counted).toEqual([counting]);
+  expect(await Promise.all(links.map(stored))).toEqual([
+    [9_000, 400, 0],
+    [9_000, 401, 0],
+    [9_000, 402, 1_001],
+  ]);
 });
 
 test("counters never decrease, even when a lagging replica returns less", async () => {
@@ -109,7 +132,7 @@ test("counters never decrease, even when a lagging replica returns less", async 
 });
 
 /** A bucket from which a repair takes clicks away. */
-const takeAway = (subject: Uuid, clicks: number, table = "clicks_15m") => ({
+const takeAway = (subject: Uuid, clicks: number, table = "clicks_1d") => ({
   table,
   subject,
   bucket: 0,
@@ -129,7 +152,7 @@ describe("a repair of rollups", () => {
     totals.set(link, { clicks: 12, bots: 2, approximate: 12, exact: 12 });
     counters.correct([
       takeAway(link, 8),
-      { ...takeAway(link, 0), bucket: 900, surplus: 3, bots: -3 },
+      { ...takeAway(link, 0), bucket: 86_400, surplus: 3, bots: -3 },
       // Only one rollup is what counters are read from.
       takeAway(link, 8, "clicks_1h"),
     ]);

@@ -1,6 +1,7 @@
 /**
  * Writes the counters of links to PostgreSQL: the absolute totals of every link with new clicks, so that a repeated or lost
- * write does no harm. A counter never decreases, except by the clicks that a repair of rollups removed.
+ * write does no harm. A counter never decreases, except by the clicks that a repair of rollups removed. The totals of a link
+ * are sums of its days: at most three rows for each day with clicks, however many these are.
  */
 import type postgres from "postgres";
 
@@ -15,18 +16,24 @@ const FLUSH_INTERVAL_MS = 1_000;
 const BATCH = 1_000;
 
 /**
- * Up to this many clicks, a link's `unique_clicks` is the exact number of distinct visitors; beyond, it is estimated from the
- * rollup (0.8 % error). The API's `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/sources.ts) is higher, as the API counts on
- * request and this after every click. Between the two limits, `unique_clicks` can differ from the exact analytics by 0.8 %;
- * above both, both are estimates.
+ * Up to this many clicks of all classes, a link's `unique_clicks` is the exact number of distinct visitors; beyond, it is
+ * estimated from the rollup (0.8 % error). The API's `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/sources.ts) is higher, as the
+ * API counts on request and this after every click. Between the two limits, `unique_clicks` can differ from the exact
+ * analytics by 0.8 %; above both, both are estimates.
  */
 const COUNTERS_EXACT_CLICKS_MAX = 10_000;
+
+/**
+ * Up to this many visitors, the rollup's number is exact as well: a state is a set of up to 512 hashes before it becomes an
+ * estimate, which is off by less than the difference. So the raw clicks of most links are not read.
+ */
+const EXACT_STATE_VISITORS_MAX = 400;
 
 /** Links with clicks within this time are counted again when a worker starts or takes over. */
 const RECENT_HOURS = 72;
 
 /** The rollup that counters are read from. */
-const SOURCE = "clicks_15m";
+const SOURCE = "clicks_1d";
 
 /** Clicks that a repair removed from the rollups, and that the link's counter may still contain. */
 type Surplus = { clicks: number; bots: number };
@@ -175,7 +182,7 @@ function createCatchUp(clickhouse: CountersClickHouse) {
 
 async function readRecentLinks(clickhouse: CountersClickHouse): Promise<Uuid[]> {
   const result = await clickhouse.query({
-    query: `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {hours: UInt32} HOUR`,
+    query: `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {hours: UInt32} HOUR - INTERVAL 1 DAY`,
     query_params: { hours: RECENT_HOURS },
     format: "JSONEachRow",
   });
@@ -188,6 +195,7 @@ async function readTotals(clickhouse: CountersClickHouse, linkIds: Uuid[]): Prom
       SELECT link_id,
              sumIf(clicks, class = 'human') AS human_clicks,
              sumIf(clicks, class = 'bot') AS bot_clicks,
+             sum(clicks) AS all_clicks,
              uniqCombined64MergeIf(14)(visitors, class = 'human') AS visitors
         FROM ${SOURCE}
        WHERE link_id IN {link_ids: Array(UUID)}
@@ -196,24 +204,29 @@ async function readTotals(clickhouse: CountersClickHouse, linkIds: Uuid[]): Prom
     format: "JSONEachRow",
   });
   const rows = await result.json<TotalsRow>();
-  const totals = rows.map((row) => ({
+  const toCount = rows.filter(
+    (row) =>
+      Number(row.visitors) > EXACT_STATE_VISITORS_MAX &&
+      Number(row.all_clicks) <= COUNTERS_EXACT_CLICKS_MAX,
+  );
+  const exact = await countVisitors(
+    clickhouse,
+    toCount.map((row) => row.link_id),
+  );
+  return rows.map((row) => ({
     link_id: row.link_id,
     clicks: Number(row.human_clicks),
-    unique_clicks: Number(row.visitors),
+    unique_clicks: exact.get(row.link_id) ?? Number(row.visitors),
     bot_clicks: Number(row.bot_clicks),
-  }));
-  const lowVolumeLinks = totals
-    .filter((row) => row.clicks <= COUNTERS_EXACT_CLICKS_MAX)
-    .map((row) => row.link_id);
-  const exact = await countVisitors(clickhouse, lowVolumeLinks);
-  return totals.map((row) => ({
-    ...row,
-    unique_clicks: exact.get(row.link_id) ?? row.unique_clicks,
   }));
 }
 
-type TotalsRow = Record<"link_id" | "human_clicks" | "bot_clicks" | "visitors", string>;
+type TotalsRow = Record<
+  "link_id" | "human_clicks" | "bot_clicks" | "all_clicks" | "visitors",
+  string
+>;
 
+/** Counts the visitors of links with at most {@link COUNTERS_EXACT_CLICKS_MAX} raw clicks each. */
 async function countVisitors(
   clickhouse: CountersClickHouse,
   linkIds: Uuid[],

@@ -20,7 +20,7 @@ import { watchReplicas } from "../shared/stream-replicas.ts";
 import { type Geo, openGeo } from "../shared/visitors/geo.ts";
 import { parseAgent } from "../shared/visitors/user-agent.ts";
 import { createBatchLog } from "./batches/clickhouse-log.ts";
-import { findStored, readHistory } from "./batches/clicks-table.ts";
+import { findStored, readHistory, readRows } from "./batches/clicks-table.ts";
 import { createRepairs, type Repairs } from "./batches/repair.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { isRejected, openClickHouse } from "./clickhouse.ts";
@@ -80,7 +80,7 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("replica watch", replicas.stop);
 
-  metrics.watch({ consumer, counters, audit, repairs, geo, failureReports, replies });
+  metrics.watch({ consumer, counters, audit, geo, failureReports, replies });
   const health = {
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
@@ -150,10 +150,11 @@ const startConfiguredConsumer = (
       insert: (token, rows) => metrics.timeInsert(() => insertRows(clickhouse, token, rows)),
       isRejected,
       findStored: (segments, span) => findStored(clickhouse, segments, span),
+      readRows: (segments, span) => readRows(clickhouse, segments, span),
       readHistory: () => readHistory(clickhouse),
-      repair: repairs.repair,
       onSettled: counters.recount,
     },
+    repair: repairs.repair,
     onStored: counters.touch,
     onBatch: metrics.observeBatch,
     count: metrics.count,

@@ -2,7 +2,6 @@
 import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { Geo } from "../shared/visitors/geo.ts";
-import type { Repairs } from "./batches/repair.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
 import type { CountOutcome } from "./consumer/acknowledger.ts";
 import type { Consumer } from "./consumer/consumer.ts";
@@ -16,7 +15,6 @@ type MetricSources = {
   consumer: Consumer;
   counters: Counters;
   audit: ConsistencyCheck;
-  repairs: Repairs;
   geo: Geo;
   failureReports: () => Record<string, number>;
   replies: Replies;
@@ -31,7 +29,7 @@ export function createMetrics() {
     /** Registers the metrics of the worker's parts. */
     watch(sources: MetricSources): void {
       watchOwner(metrics, sources);
-      watchRepairs(metrics, sources);
+      watchConsistency(metrics, sources);
       watchFailureReports(metrics, sources);
       watchGeo(metrics, sources);
     },
@@ -111,14 +109,12 @@ function watchOwner({ gauge }: ProcessMetrics, { consumer }: MetricSources): voi
   gauge("open_batches", openHelp, () => consumer.owner()?.open);
 }
 
-function watchRepairs(
+function watchConsistency(
   { gauge, counter }: ProcessMetrics,
-  { consumer, repairs, counters, audit }: MetricSources,
+  { consumer, counters, audit }: MetricSources,
 ): void {
   const settledHelp = "Batches that a worker before had left in doubt, and that were settled";
   counter("batches_settled_total", settledHelp, () => consumer.settled());
-  const repairedHelp = "Rollup buckets rebuilt because an insert was half done";
-  counter("rollup_buckets_repaired_total", repairedHelp, repairs.rebuilt);
   const countersHelp = "Links whose counters are to be written to PostgreSQL";
   gauge("counters_pending", countersHelp, counters.pending);
   const writtenHelp = "When counters were last written to PostgreSQL; absent before";

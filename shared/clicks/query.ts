@@ -59,7 +59,8 @@ export async function queryManyRows<Row>(
   return parseLines<Row>(await Array.fromAsync(chunks));
 }
 
-const WITHOUT_CONDITION_CACHE = { use_query_condition_cache: 0 } as const;
+/** See {@link queryRows}. */
+export const WITHOUT_CONDITION_CACHE = { use_query_condition_cache: 0 } as const;
 
 const toStatement = (
   query: string,

@@ -19,8 +19,11 @@ export type RollupTable = {
   measures: readonly ("clicks" | "visitors")[];
   /** The view's query. */
   viewQuery: string;
-  /** The same aggregation, of only the clicks for which the condition holds. */
-  selectFromClicks(condition: string): string;
+  /**
+   * The same aggregation, of only the clicks for which the condition holds. Where subjects are both links and accounts,
+   * `subjects` selects the rows of one kind.
+   */
+  selectFromClicks(condition: string, subjects?: "link_id" | "account_id"): string;
 };
 
 const QUARTER_HOUR_SECONDS = 900;
@@ -73,8 +76,8 @@ const summedBy = (
  */
 function ofSubjects(name: string, columns: readonly string[], expressions = columns): RollupTable {
   const keys = ["subject_id", "account_id", "mode", "bucket", ...columns];
-  const select = (condition?: string): string => `
-    SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
+  const select = (condition?: string, subjects = "link_id, account_id"): string => `
+    SELECT arrayJoin([${subjects}]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
            ${expressions.join(", ")}, count() AS clicks
       FROM clicks ${where(condition, "class = 'human'")}
      GROUP BY ${keys.join(", ")}`;

@@ -60,7 +60,7 @@ const MUTATIONS: Record<string, Mutation> = {
   settle: {
     kinds: ["kill owner before insert, which arrives late"],
     file: "worker/batches/settle.ts",
-    replace: [["  if (atHand.length > 0) {", "  if (atHand.length < 0) {"]],
+    replace: [["await complete(deps, manifest, rows);", "void rows;"]],
   },
   history: {
     program: "test/upgrade/main.ts",
@@ -75,12 +75,12 @@ const MUTATIONS: Record<string, Mutation> = {
   open: {
     kinds: ["recreate stream during an insert"],
     file: "worker/batches/settle.ts",
-    replace: [["  if (!isSettled) return manifest;\n", ""]],
+    replace: [["  if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]],
   },
   repair: {
     kinds: ["kill owner of half an insert"],
     file: "worker/batches/settle.ts",
-    replace: [["!needsRepair || (await repair(confirm, manifest))", "true"]],
+    replace: [["await complete(deps, manifest, [inClicks])", "inClicks.length >= 0"]],
   },
   split: {
     kinds: ["publish poison"],

@@ -16,6 +16,7 @@ import {
   type LossyClickHouse,
   startLossyClickHouse,
 } from "../chaos/lossy-clickhouse.ts";
+import { breakInserts, mendInserts } from "../chaos/owner-faults.ts";
 import { admin, runAdmin } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
@@ -72,16 +73,16 @@ const REPLICA_SETTINGS =
 
 /** Starts a worker, and waits until it is the owner. */
 async function start(env: Record<string, string> = {}): Promise<ExtraProcess> {
-  const started = await startWorker(stack, {
-    CLICKHOUSE_URL: `${lossy.url}?${REPLICA_SETTINGS}`,
-    ...env,
-  });
+  const started = await startStandby(env);
   await eventually(async () => {
     const metrics = await (await fetch(new URL("/metrics", started.metricsUrl))).text();
     expect(metrics).toMatch(/^shorthop_worker_owner 1$/m);
   }, TIMEOUT_MS);
   return started;
 }
+
+const startStandby = (env: Record<string, string>): Promise<ExtraProcess> =>
+  startWorker(stack, { CLICKHOUSE_URL: `${lossy.url}?${REPLICA_SETTINGS}`, ...env });
 
 async function replaceWorker(env?: Record<string, string>): Promise<void> {
   process.kill(worker.pid, "SIGKILL");
@@ -138,12 +139,13 @@ async function expectNothingTwice(missing: readonly TestSegment[] = []) {
       missing.includes(segment) ? undefined : expected,
     );
   }
+  await eventually(async () => expect(await compareRollups()).toEqual([]), 5_000);
+}
+
+/** Buckets of the last hour of any rollup that are not what the raw clicks say. */
+function compareRollups() {
   const now = Math.ceil(Date.now() / 1_000);
-  const range = { from: now - 3_600, to: now };
-  await eventually(
-    async () => expect(await findDifferences(clickhouse, range, "touched")).toEqual([]),
-    5_000,
-  );
+  return findDifferences(clickhouse, { from: now - 3_600, to: now }, "touched");
 }
 
 /** Waits until everything in the stream was delivered and acknowledged. */
@@ -158,13 +160,28 @@ async function waitUntilAcknowledged(): Promise<void> {
   }, TIMEOUT_MS);
 }
 
-/** Removes the segments from rollups, as when ClickHouse was killed before it had filled its views. */
-async function emptyRollups(segments: readonly TestSegment[]): Promise<void> {
-  const link = `SELECT link_id FROM clicks WHERE journal_id = '${segments[0]?.journalId}'`;
-  for (const { table, idColumn } of ROLLUP_TABLES)
-    if (idColumn === "link_id")
-      await clickhouse.command({ query: `DELETE FROM ${table} WHERE link_id IN (${link})` });
+/** Kills the worker after an insert that is in `clicks`, and not in every rollup. Returns its segments. */
+async function killDuringInsert(): Promise<TestSegment[]> {
+  const { hold, segments } = await publishAndHold(INSERT, "before");
+  const repeated = lossy.hold(INSERT, "before");
+  holds.push(repeated);
+  await breakInserts(stack);
+  try {
+    hold.release();
+    await repeated.reached;
+    process.kill(worker.pid, "SIGKILL");
+    repeated.drop();
+  } finally {
+    await mendInserts(stack);
+  }
+  const stored = await readStored();
+  expect(segments.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);
+  expect((await compareRollups()).length).toBeGreaterThan(0);
+  return segments;
 }
+
+/** Another referrer than before: clicks are `direct` for a worker with this setting. */
+const OTHER_ROWS = { SHORT_HOSTS: REFERRER_HOST };
 
 describe("a worker that is killed", () => {
   test("before the manifest", async () => {
@@ -197,37 +214,44 @@ describe("a worker that is killed", () => {
     await expectNothingTwice();
   });
 
-  test("with an insert that is not in every view, and other rows the second time", async () => {
-    const { segments } = await publishAndHold(INSERT, "after");
-    await emptyRollups(segments);
-    // Its referrer is direct for the next worker.
-    await replaceWorker({ SHORT_HOSTS: REFERRER_HOST });
+  test("during an insert that is not in every view, and the next has other rows", async () => {
+    const segments = await killDuringInsert();
+    worker = await start(OTHER_ROWS);
+    await expectStoredOnce(segments);
+  });
+
+  test("during such an insert whose segments left the stream", async () => {
+    const segments = await killDuringInsert();
+    await purge();
+    worker = await start();
+    await expectStoredOnce(segments);
+  });
+
+  test("during such an insert, and the next one while it completes it", async () => {
+    const segments = await killDuringInsert();
+    const completing = lossy.hold(INSERT, "before");
+    holds.push(completing);
+    const next = await startStandby({});
+    await completing.reached;
+    process.kill(next.pid, "SIGKILL");
+    completing.drop();
+    worker = await start(OTHER_ROWS);
     await expectStoredOnce(segments);
   });
 });
 
-test("a takeover does not wait for PostgreSQL, but its repair of rollups does", async () => {
+test("a takeover completes what is half stored without PostgreSQL", async () => {
   const postgres = Number(stack.info().pids.postgres);
-  const { segments } = await publishAndHold(INSERT, "after");
-  await emptyRollups(segments);
+  const segments = await killDuringInsert();
   process.kill(postgres, "SIGSTOP");
   try {
-    await replaceWorker();
+    worker = await start();
     const more = nextSegments(2);
     await publish(more);
-    await eventually(async () => {
-      const stored = await readStored();
-      expect(more.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);
-    }, TIMEOUT_MS);
+    await expectStoredOnce([...segments, ...more]);
   } finally {
     process.kill(postgres, "SIGCONT");
   }
-  // With one of the next batches.
-  await eventually(async () => {
-    const more = nextSegments(1);
-    await publish(more);
-    await expectStoredOnce(more);
-  }, TIMEOUT_MS);
 });
 
 describe("a worker that is paused between its check and its insert", () => {

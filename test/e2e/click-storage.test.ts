@@ -4,7 +4,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
-import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
+import {
+  type Difference,
+  findDifferences,
+  queryRows,
+  rebuildBuckets,
+} from "../../shared/clicks/rollups.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -94,6 +99,8 @@ async function readStored(): Promise<{ clicks: number; rollups: unknown[] }> {
   return { clicks: Number(row?.clicks), rollups };
 }
 
+const keysOf = (found: readonly Difference[]) => found.map((one) => JSON.stringify(one)).toSorted();
+
 /** Buckets of any rollup that are not what the raw clicks say. */
 const compareRollups = () => findDifferences(client, { from: DAY, to: DAY + DAY_SECONDS });
 
@@ -147,6 +154,46 @@ test("an insert that reached the raw clicks but not the rollups is completed by 
     expect(await compareRollups()).toEqual([]);
   }
   expect((await readStored()).clicks).toBe(views.length * CLICKS);
+});
+
+test("a state of up to 400 visitors has their exact number, however many states it is merged from", async () => {
+  const wrong = await queryRows(
+    client,
+    `SELECT seed, visitors, states, uniqCombined64Merge(14)(state) AS estimate
+       FROM (
+         SELECT seed, visitors, states, visitor % states AS part,
+                uniqCombined64State(14)(sipHash64(seed, visitor)) AS state
+           FROM (
+             SELECT number AS seed, arrayJoin([1, 16, 17, 100, 399, 400]) AS visitors,
+                    arrayJoin([1, 3, 50]) AS states, arrayJoin(range(visitors)) AS visitor
+               FROM numbers(20)
+           )
+          GROUP BY seed, visitors, states, part
+       )
+      GROUP BY seed, visitors, states
+     HAVING estimate != visitors`,
+  );
+  expect(wrong).toEqual([]);
+});
+
+test("a comparison in pieces finds what one of the whole day finds, and both are rebuilt", async () => {
+  await insert(await makeSegment());
+  const [first = "", second = "", third = ""] = LINKS;
+  const deletions = [
+    `clicks_1d_places WHERE subject_id = '${first}'`,
+    `clicks_1d_agents WHERE subject_id = '${ACCOUNT}'`,
+    `clicks_1d WHERE link_id = '${second}'`,
+    `clicks_15m WHERE link_id = '${third}' AND toHour(bucket) < 5`,
+    "clicks_1h_of_account WHERE toHour(bucket) = 7",
+  ];
+  for (const deletion of deletions) await client.command({ query: `DELETE FROM ${deletion}` });
+  const found = await compareRollups();
+  expect(new Set(found.map(({ table }) => table)).size).toBe(deletions.length);
+  const range = { from: DAY, to: DAY + DAY_SECONDS };
+  const inPieces = await findDifferences(client, range, "within", CLICKS / 10);
+  expect(keysOf(inPieces)).toEqual(keysOf(found));
+  await rebuildBuckets(client, inPieces);
+  expect(await compareRollups()).toEqual([]);
 });
 
 test("clicks that are all of the last second of a day are no difference", async () => {

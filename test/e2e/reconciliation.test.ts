@@ -172,9 +172,11 @@ describe("the consistency check", () => {
       expect(await readRollups()).toEqual(wrong);
     }
 
-    // Polls one bucket during the repair: it must show either the old or the repaired value.
-    const bucket =
-      "SELECT sum(clicks) FROM clicks_1d_places WHERE bucket = (SELECT toStartOfDay(min(bucket)) FROM clicks_15m)";
+    // Polls one bucket of a link during the repair: it must show either the old or the repaired value.
+    const bucket = `
+      SELECT sum(clicks) FROM clicks_1d_places
+       WHERE subject_id = '01900000-0000-7000-8000-000000000000'
+         AND bucket = (SELECT toStartOfDay(min(bucket)) FROM clicks_15m)`;
     const seen = new Set<string>();
     let repairing = true;
     const polling = (async () => {

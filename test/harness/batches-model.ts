@@ -1,14 +1,11 @@
 /**
  * A model of everything around owners, for tests: a stream, the log of batches and ClickHouse, in which every step of
- * every worker is taken when a scheduler says so. What a worker has sent takes effect even after the worker is killed.
+ * every worker is taken when a scheduler says so. What a worker has sent takes effect even after the worker is killed. Each
+ * worker makes other rows of a segment, as with other GeoIP data.
  */
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import {
-  type BatchSegment,
-  LostOwnershipError,
-  type OwnerDeps,
-} from "../../worker/batches/deps.ts";
+import type { BatchSegment, OwnerDeps } from "../../worker/batches/deps.ts";
 import type { BatchEntry, Checkpoint, Claim } from "../../worker/batches/entries.ts";
 import { inRanges, parseRanges } from "../../worker/batches/ranges.ts";
 import { createSegmentIndex } from "../../worker/batches/segment-index.ts";
@@ -17,9 +14,19 @@ import type { Random } from "../chaos/random.ts";
 class RejectedError extends Error {}
 
 type Step = { worker: number | undefined; run: () => void };
-type Table = { rows: Map<string, number>; tokens: Set<string>; repaired: Set<string> };
+/** The rows of each segment, and the tokens of the inserts. */
+type Table = { rows: Map<string, Row[]>; tokens: Set<string> };
 
-const createTable = (): Table => ({ rows: new Map(), tokens: new Set(), repaired: new Set() });
+/** A segment, and the worker that made the row. */
+type Row = `${string}#${number}`;
+
+const keyOf = (row: string): string => row.split("#")[0] ?? "";
+
+function addTo({ rows }: Table, row: Row): void {
+  rows.set(keyOf(row), [...(rows.get(keyOf(row)) ?? []), row]);
+}
+
+const createTable = (): Table => ({ rows: new Map(), tokens: new Set() });
 
 export type World = ReturnType<typeof createWorld>;
 
@@ -38,7 +45,13 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
   let lastSequence = 0;
   const acknowledged = new Set<number>();
   let faulty = true;
-  let late = false;
+  /** Batches of which a view has refused the first insert. */
+  const refused = new Set<string>();
+  /** Workers that settle a batch, and whether `clicks` had no row of it when they looked. */
+  const settling = new Map<number, boolean>();
+  /** Batches that were settled when `clicks` had no row of them. */
+  const unseen = new Set<string>();
+  let raced = false;
 
   /** Resolves when the scheduler picks it; never, if the worker is killed before. */
   const step = (worker?: number): Promise<void> =>
@@ -61,49 +74,36 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     return value;
   }
 
-  /** How often each segment is being inserted at present. */
-  const inserting = new Map<string, number>();
-
-  async function insert(token: string, keys: readonly string[]): Promise<void> {
-    if (keys.some((key) => poison.has(key))) throw new RejectedError("Cannot parse.");
-    const add = (change: number) => {
-      for (const key of keys) inserting.set(key, (inserting.get(key) ?? 0) + change);
-    };
-    add(1);
-    try {
-      await fill(token, keys);
-    } finally {
-      add(-1);
-    }
-  }
-
-  async function fill(token: string, keys: readonly string[]): Promise<void> {
-    const isRepeated = clicks.tokens.has(token);
+  async function insert(worker: number, token: string, rows: readonly Row[]): Promise<void> {
+    if (rows.some((row) => poison.has(keyOf(row)))) throw new RejectedError("Cannot parse.");
+    if (settling.get(worker) === true) unseen.add(token);
+    raced ||= unseen.has(token) && isMixed(token, rows);
     for (const table of tables) {
       if (!table.tokens.has(token)) {
-        if (isRepeated && keys.some((key) => table.repaired.has(key))) late = true;
         table.tokens.add(token);
-        for (const key of keys) table.rows.set(key, (table.rows.get(key) ?? 0) + 1);
+        for (const row of rows) addTo(table, row);
       }
-      if (faulty && table === clicks && random.between(1, 30) === 1)
+      const mayRefuse = faulty && table === clicks && !settling.has(worker) && !refused.has(token);
+      if (mayRefuse && random.between(1, 30) === 1) {
+        refused.add(token);
         throw new RejectedError("A view refuses.");
+      }
       // ClickHouse may be killed between two tables.
       if (faulty && random.between(1, 20) === 1) throw new Error("ClickHouse was killed.");
       await step();
     }
   }
 
-  /**
-   * What is being inserted is left alone: when a worker that has just lost the log repairs what the new owner inserts,
-   * the real repair can be wrong, which the hourly consistency check sets right.
-   */
-  function repair(): void {
-    for (const { rows, repaired } of tables)
-      for (const key of new Set([...clicks.rows.keys(), ...rows.keys()]))
-        if (inserting.get(key) === 0 && rows.get(key) !== clicks.rows.get(key)) {
-          rows.set(key, clicks.rows.get(key) ?? 0);
-          repaired.add(key);
-        }
+  /** Whether `clicks` drops these rows because it has others of the batch, and a view that has none will take them. */
+  const isMixed = (token: string, rows: readonly Row[]): boolean =>
+    clicks.tokens.has(token) &&
+    tables.some(({ tokens }) => !tokens.has(token)) &&
+    rows.some((row) => clicks.rows.get(keyOf(row))?.includes(row) !== true);
+
+  function readRows(worker: number, ids: readonly SegmentId[]): Buffer {
+    const found = ids.flatMap((id) => clicks.rows.get(formatSegmentId(id)) ?? []);
+    settling.set(worker, found.length === 0);
+    return Buffer.from(found.join(" "));
   }
 
   const highest = (): Claim | undefined =>
@@ -131,17 +131,22 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
       claim: (claim) => send(worker, () => void claims.push(claim)),
       readHighestClaim: () => send(worker, highest),
       readClaimSight: async () => undefined,
-      append: (claim, entry) => send(worker, () => void entries.push({ claim, entry })),
+      append(claim, entry) {
+        // Whoever begins a batch of its own has settled those of others.
+        settling.delete(worker);
+        return send(worker, () => void entries.push({ claim, entry }));
+      },
       appendCheckpoint(claim, checkpoint) {
         const copy = structuredClone(checkpoint);
         return send(worker, () => void checkpoints.push({ claim, checkpoint: copy }));
       },
       read: () => send(worker, readLog),
     },
-    insert: (token, rows) => send(worker, () => insert(token, rows.map(String))),
+    insert: (token, rows) => send(worker, () => insert(worker, token, rows.flatMap(parseRows))),
     isRejected: (error) => error instanceof RejectedError,
     findStored: (segments) =>
-      send(worker, () => segments.filter((id) => (clicks.rows.get(formatSegmentId(id)) ?? 0) > 0)),
+      send(worker, () => segments.filter((id) => clicks.rows.has(formatSegmentId(id)))),
+    readRows: (segments) => send(worker, () => readRows(worker, segments)),
     readHistory: () => Promise.resolve(createSegmentIndex()),
     findInStream: (segments, sequences) =>
       send(worker, () => {
@@ -151,18 +156,8 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
         );
         // Each segment once, even if it is in the stream twice.
         const once = new Map(found.map((message) => [formatSegmentId(message[1]), message]));
-        return [...once.values()].map(([sequence, id]) => toBatchSegment(sequence, id));
+        return [...once.values()].map(([sequence, id]) => toBatchSegment(sequence, id, worker));
       }),
-    async repair(confirm) {
-      try {
-        await confirm();
-        await send(worker, repair);
-        return true;
-      } catch (error) {
-        if (error instanceof LostOwnershipError) throw error;
-        return false;
-      }
-    },
     async retry(operation, isFinal = () => false) {
       for (;;) {
         try {
@@ -180,17 +175,17 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     steps,
     step,
     depsOf,
-    /** Number of rows of a segment in each table. */
-    rowsOf: (id: SegmentId): number[] =>
-      tables.map(({ rows }) => rows.get(formatSegmentId(id)) ?? 0),
+    /** The rows of a segment in each table. */
+    rowsOf: (id: SegmentId): string[][] =>
+      tables.map(({ rows }) => rows.get(formatSegmentId(id)) ?? []),
     publish(id: SegmentId): void {
       stream.set(++lastSequence, id);
     },
-    /** Messages that are not acknowledged. */
-    waiting: (): BatchSegment[] =>
+    /** Messages that are not acknowledged, with the rows that a worker makes of them. */
+    waiting: (worker: number): BatchSegment[] =>
       [...stream]
         .filter(([sequence]) => !acknowledged.has(sequence))
-        .map(([sequence, id]) => toBatchSegment(sequence, id)),
+        .map(([sequence, id]) => toBatchSegment(sequence, id, worker)),
     hasWaiting: (): boolean => stream.keys().some((sequence) => !acknowledged.has(sequence)),
     acknowledge: (sequence: number) => void acknowledged.add(sequence),
     /** The stream loses its last messages; returns their segments, and gives their sequences to the next messages. */
@@ -203,11 +198,11 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
       return lost.map(([, id]) => id);
     },
     /**
-     * The hourly consistency check, if it has something to do: a view was repaired because an insert was half done, and
-     * then a worker that was paused all the time repeated this insert. Only rollups can be wrong, until the check.
+     * The hourly consistency check, if it has something to do: a worker found no row of a batch in doubt in `clicks`, and the
+     * insert that was on its way arrived beside its own, with other rows. Only rollups can be wrong, until the check.
      */
     checkConsistency(): void {
-      if (late) repair();
+      if (raced) for (const table of tables) table.rows = new Map(clicks.rows);
     },
     /** From now on nothing fails, and ClickHouse has forgotten all tokens if told so. */
     calm(forget = false): void {
@@ -217,11 +212,17 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
   };
 }
 
-const toBatchSegment = (sequence: number, id: SegmentId): BatchSegment => ({
+/** Rows are separated by spaces. */
+const parseRows = (rows: Buffer): Row[] =>
+  String(rows)
+    .split(" ")
+    .map((row): Row => `${keyOf(row)}#${Number(row.split("#")[1])}`);
+
+const toBatchSegment = (sequence: number, id: SegmentId, worker: number): BatchSegment => ({
   ...id,
   sequence,
   publishedAt: sequence,
-  rows: Buffer.from(formatSegmentId(id)),
+  rows: Buffer.from(`${formatSegmentId(id)}#${worker}`),
   // Clicks of now: older ones are looked up, whatever the log says.
   firstClick: Date.now(),
   lastClick: Date.now(),

@@ -29,15 +29,15 @@ export type OwnerDeps = {
   isRejected: (error: unknown) => boolean;
   /** Returns which of these segments have rows in ClickHouse. All their clicks must be in the span. */
   findStored: (segments: SegmentId[], span: ClickSpan) => Promise<SegmentId[]>;
+  /**
+   * Reads the rows of these segments that ClickHouse stores, in the form that `insert` takes; empty if there are none. All
+   * their clicks must be in the span.
+   */
+  readRows: (segments: SegmentId[], span: ClickSpan) => Promise<Buffer>;
   /** Reads which segments ClickHouse stores, for the first owner, before there is a log. */
   readHistory: () => Promise<SegmentIndex>;
   /** Finds the segments of a manifest that are still in the stream. */
   findInStream: (segments: SegmentIndex, sequences: string) => Promise<BatchSegment[]>;
-  /**
-   * Compares the rollups of the span with its clicks, and rebuilds those that differ; also repairs what waits from before.
-   * Nothing may be inserted meanwhile: `confirm` throws when another worker may insert. Returns whether nothing waits.
-   */
-  repair: (confirm: () => Promise<void>, span?: ClickSpan) => Promise<boolean>;
   /** Repeats an operation until it succeeds. Throws final errors at once, and any error when the worker stops. */
   retry: <T>(operation: () => Promise<T>, isFinal?: (error: unknown) => boolean) => Promise<T>;
   /** Called when a batch in doubt was settled: no worker may have counted its clicks yet. */

@@ -24,7 +24,7 @@ import {
   parseSegments,
   type SegmentIndex,
 } from "./segment-index.ts";
-import { indexStored, readClickHouse, settle, toUnrepaired } from "./settle.ts";
+import { complete, indexStored, settle } from "./settle.ts";
 
 /** Most open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is dropped. */
 const OPEN_MAX = 100;
@@ -84,7 +84,7 @@ export async function takeOver(deps: OwnerDeps): Promise<Owner> {
   const found = await log.read();
   const { index, inDoubt, ...reached } =
     found === undefined
-      ? { index: await readClickHouse({ ...deps, confirm }), inDoubt: [], position: undefined }
+      ? { index: await renewWhile(log, claim, deps.readHistory), inDoubt: [], position: undefined }
       : replayLog(found.checkpoint, found.entries);
   const open = inDoubt.slice(-OPEN_MAX);
   const position = { last: reached.position };
@@ -202,14 +202,15 @@ async function split<Segment extends BatchSegment>(
   segments: readonly Segment[],
   reason: string,
 ): Promise<RejectedSegment<Segment>[]> {
-  const { writer, index, open } = work;
+  const { writer, index } = work;
   // Rows can be stored although the insert was rejected: a view may have rejected it.
-  const found = await indexStored(work, index, batch.manifest);
-  if (!found.isRepaired) {
-    open.push(toUnrepaired(batch.manifest));
-    await writer.writeCheckpoint();
+  const stored = await indexStored(work, index, batch.manifest);
+  if (stored.length > 0) {
+    await work.retry(work.confirm, isLost);
+    const rows = segments.map((segment) => segment.rows);
+    await complete(work, batch.manifest, rows);
   }
-  await writer.settle(batch, formatSegmentIds(found.stored));
+  await writer.settle(batch, formatSegmentIds(stored));
   const rest = segments.filter((segment) => !index.has(segment));
   const [only] = rest;
   if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];

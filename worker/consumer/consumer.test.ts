@@ -65,6 +65,8 @@ const enrich = createEnricher({
   ownHosts: new Set(),
 });
 
+const noRepair = async (): Promise<void> => undefined;
+
 /** A worker's surroundings: a server of its own, so that tests that wait do so at the same time. */
 async function openWorld() {
   const server: TestNats = await startNats();
@@ -81,7 +83,7 @@ async function openWorld() {
   const log = createMemoryLog();
   const stored = () => inserted.flat();
 
-  function start(change: Partial<ConsumerDeps["batches"]> = {}): Consumer {
+  function start(change: Partial<ConsumerDeps["batches"]> = {}, repair = noRepair): Consumer {
     const consumer = startConsumer({
       nats: Promise.resolve(nats),
       streamBytesMax: STREAM_BYTES_MAX,
@@ -101,11 +103,12 @@ async function openWorld() {
         },
         isRejected,
         findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
+        readRows: async () => Buffer.alloc(0),
         readHistory: async () => createSegmentIndex(),
-        repair: async () => true,
         onSettled: () => undefined,
         ...change,
       },
+      repair,
       onStored: (linkIds) => touched.push(...linkIds),
       onBatch: () => undefined,
       count: (...counted) => counts.push(counted),
@@ -555,12 +558,7 @@ test.concurrent(
     await using world = await openWorld();
     const { log, start } = world;
     let repairs = 0;
-    const consumer = start({
-      async repair() {
-        repairs++;
-        return false;
-      },
-    });
+    const consumer = start({}, async () => void repairs++);
     await eventually(async () => expect(repairs).toBeGreaterThan(0), SOON_MS);
     const epoch = consumer.owner()?.epoch ?? 0;
     await log.claim({ epoch: epoch + 1, owner: newUuid() });

@@ -7,6 +7,7 @@ import type { Log } from "../../shared/log.ts";
 import type { Collector } from "../batches/collector.ts";
 import { isLost, type OwnerDeps } from "../batches/deps.ts";
 import type { Owner } from "../batches/owner.ts";
+import type { Repairs } from "../batches/repair.ts";
 import { isDiskFull } from "../clickhouse.ts";
 import type { EnrichSegment } from "../enrich/rows.ts";
 import type { CountOutcome } from "./acknowledger.ts";
@@ -30,6 +31,8 @@ export type ConsumerDeps = {
   enrich: EnrichSegment;
   /** The log of batches, and their storage. */
   batches: Omit<OwnerDeps, "retry" | "findInStream">;
+  /** Repairs rollups for a short time. Nothing may be inserted meanwhile. */
+  repair: Repairs["repair"];
   /** Called with the links of stored segments: they have new clicks. */
   onStored: (linkIds: Iterable<Uuid>) => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */

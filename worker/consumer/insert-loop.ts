@@ -3,13 +3,14 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { Collector, HeldSegment } from "../batches/collector.ts";
 import { isLost, type OwnerDeps } from "../batches/deps.ts";
 import type { Owner, RejectedSegment } from "../batches/owner.ts";
+import type { Repairs } from "../batches/repair.ts";
 import type { Acknowledger } from "./acknowledger.ts";
 
 type InsertLoopDeps = {
   owner: Owner;
   collector: Collector;
   acknowledger: Acknowledger;
-  repair: OwnerDeps["repair"];
+  repair: Repairs["repair"];
   retry: OwnerDeps["retry"];
   /** Called with the links of stored segments: they have new clicks. */
   onStored: (linkIds: Iterable<Uuid>) => void;

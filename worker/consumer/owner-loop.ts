@@ -50,7 +50,7 @@ export async function runOwner(
   connection: NatsConnection,
   owner: Owner,
 ): Promise<void> {
-  const { log, status, batches, retry, interrupt } = context;
+  const { log, status, interrupt } = context;
   log.info({ epoch: owner.epoch }, "clicks_taken_over");
   const collector = createCollector();
   const acknowledger = createAcknowledger({ ...context, connection });
@@ -60,8 +60,7 @@ export async function runOwner(
     for (const { messages } of collector.held()) respond([...messages.values()]);
   };
   const progress = setInterval(() => forAll(acknowledger.reportProgress), PROGRESS_INTERVAL_MS);
-  const { repair } = batches;
-  const inserting = runInsertLoop({ ...context, retry, repair, owner, collector, acknowledger })
+  const inserting = runInsertLoop({ ...context, owner, collector, acknowledger })
     .catch(interrupt)
     .finally(() => collector.close());
   const handleMessage = createMessageHandler({ ...context, owner, collector, acknowledger });
