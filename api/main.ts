@@ -54,6 +54,7 @@ import { openPostgres } from "./postgres.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
+import { createTagService } from "./tags/service.ts";
 import { startTracing } from "./tracing.ts";
 
 async function serve(): Promise<void> {
@@ -174,6 +175,7 @@ async function serve(): Promise<void> {
     failures: createFailureService({ clickhouse: reads, links, domains }),
     clicks: createClicksService({ clickhouse: reads, analytics }),
     shares: createShareService({ sql, links, passwords }),
+    tags: createTagService({ sql }),
     shared: createSharedService({ sql, analytics, links, passwords, shortUrl: shortUrl.origin }),
     shortUrl: shortUrl.origin,
     apiUrl: config.API_URL === undefined ? undefined : new URL(config.API_URL).origin,

@@ -8,7 +8,6 @@ import type { AccountScope } from "../http/principal.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { createLinks } from "./bulk/create.ts";
 import type { BulkResult } from "./bulk/model.ts";
-import { mergeTags } from "./bulk/tags.ts";
 import { deleteLinks, updateLinks } from "./bulk/update.ts";
 import { createLink } from "./create-link.ts";
 import { deleteLink } from "./delete-link.ts";
@@ -220,9 +219,6 @@ export function createLinkService(
     },
     /** Deletes many links: see `bulk/update.ts`. */
     removeMany: (owner: AccountScope, ids: readonly string[]) => deleteLinks(deps, owner, ids),
-    /** Renames and merges tags: see `bulk/tags.ts`. */
-    mergeTags: (owner: AccountScope, tags: readonly string[], into: string) =>
-      mergeTags(sql, owner, tags, into),
     async create(owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> {
       const result = await createLink(deps, owner, id, body);
       return { ...result, link: await withTakedown(result.link) };
