@@ -27,7 +27,7 @@ begin
     order by total.account_id, total.mode for update;
   insert into tags as counted (account_id, mode, name, links)
   select * from unnest(p_account_ids, p_modes, p_names, p_changes) change (account_id, mode, name, links)
-   where change.links > 0
+   where change.links > 0 order by account_id, mode, name
   on conflict (account_id, mode, name) do update set links = counted.links + excluded.links;
   update tags counted set links = counted.links + change.links
     from unnest(p_account_ids, p_modes, p_names, p_changes) change (account_id, mode, name, links)
@@ -40,6 +40,18 @@ begin
 end
 $$;
 
+-- Until the transaction ends, no batch is counted, so the position stays. Taken before all other locks of a statement:
+-- otherwise one could wait for another behind a batch that waits for that one.
+create function hold_tag_counting() returns trigger language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(7408222);
+  return null;
+end
+$$;
+
+create trigger links_hold_tag_counting before insert or update or delete on links
+  for each statement execute function hold_tag_counting();
+
 -- Migration 24 replaces it by one without the position.
 create function count_tags() returns trigger language plpgsql as $$
 declare
@@ -49,8 +61,6 @@ declare
   v_names text[];
   v_changes bigint[];
 begin
-  -- Until the transaction ends, no batch is counted, so the position stays.
-  perform pg_advisory_xact_lock_shared(7408222);
   select position into strict v_position from tag_counting;
   if tg_op = 'INSERT' then
     select array_agg(account_id), array_agg(mode), array_agg(name), array_agg(links)

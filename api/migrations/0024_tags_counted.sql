@@ -35,4 +35,6 @@ begin
 end
 $$;
 
-drop procedure count_tags_of_links();
+drop trigger links_hold_tag_counting on links;
+drop function hold_tag_counting;
+drop procedure count_tags_of_links;

@@ -1,11 +1,13 @@
 /** Goal: tags are counted exactly while requests change links, and the counting can be interrupted. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
+import { checksumOf } from "../../shared/migrations.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { schemaState } from "./applied.ts";
+import { migrations } from "./index.ts";
 import { migratePostgres } from "./migrate.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -62,10 +64,11 @@ async function changeLinks(
   while (!isOver()) {
     const { link } = await links.create(owner, newUuid(), { url, tags: ["all", "new"] });
     await links.update(owner, link.id, { tags: ["new", "third"] });
-    const [some, other] = await sql<{ id: Uuid }[]>`
-      select id from links where account_id = ${owner.accountId} and id > gen_random_uuid() order by id limit 2`;
+    const [some, ...others] = await sql<{ id: Uuid }[]>`
+      select id from links where account_id = ${owner.accountId} order by random() limit 30`;
     if (some !== undefined) await links.remove(owner, some.id);
-    if (other !== undefined) await links.update(owner, other.id, { tags: ["other"] });
+    const rows = others.map(({ id }) => ({ id: encodeId("link", id), tags: ["other"] }));
+    await links.updateMany(owner, rows);
     requests += 4;
   }
   return requests;
@@ -79,7 +82,7 @@ test("links that were there before are counted once, whatever changes while they
   await takeBack(database);
   await insertLinks(database, owner);
   let over = false;
-  const changing = [0, 1].map(() => changeLinks(database, owner, () => over));
+  const changing = [0, 1, 2].map(() => changeLinks(database, owner, () => over));
   const migrating = migratePostgres(sql, log).finally(() => void (over = true));
   const [, ...requests] = await Promise.all([migrating, ...changing]);
   expect(Math.min(...requests)).toBeGreaterThan(0);
@@ -89,29 +92,50 @@ test("links that were there before are counted once, whatever changes while they
   expect(counted).toEqual(expected);
 });
 
-test("counting that was interrupted goes on where it was", async () => {
+test("counting that was interrupted goes on where it was, and links on both sides of that may change", async () => {
   await using database = await startPostgres();
   const { sql } = database;
   const owner: AccountScope = { accountId: await database.addAccount(), mode: "test" };
   await takeBack(database);
   await insertLinks(database, owner);
-  await migratePostgres(sql, log);
-  // As after one batch: what follows it is not counted.
-  const [end] = await sql<{ id: Uuid }[]>`select id from links order by id offset 4999 limit 1`;
-  await sql`update tag_counting set position = ${end?.id ?? ""}`;
-  await sql`delete from tags`;
-  await sql`
-    insert into tags (account_id, mode, name, links)
-    select account_id, mode, name, count(*) from links, unnest(tags) name where id <= ${end?.id ?? ""} group by 1, 2, 3`;
-  await sql`delete from schema_migrations where id in (23, 24)`;
-  await restoreProcedure(database);
+  await applyFirst(database);
+  const position = await countSome(database);
+
+  const [below, above] = await Promise.all([
+    sql<{ id: Uuid }[]>`select id from links where id <= ${position} order by id desc limit 20`,
+    sql<{ id: Uuid }[]>`select id from links where id > ${position} order by id limit 20`,
+  ]);
+  for (const rows of [below, above]) {
+    const [first, second, ...others] = rows.map(({ id }) => encodeId("link", id));
+    await database.links.removeMany(owner, [first ?? "", second ?? ""]);
+    const changes = others.map((id) => ({ id, tags: ["other", "all"] }));
+    await database.links.updateMany(owner, changes);
+  }
+  await database.links.createMany(owner, newUuid(), [{ url, tags: ["new", "all"] }]);
+
   await migratePostgres(sql, log);
   const { counted, expected } = await readCounts(database);
+  expect(expected.length).toBe(4);
   expect(counted).toEqual(expected);
 });
 
-/** Creates the procedure again, which the last migration drops. */
-async function restoreProcedure({ sql }: TestPostgres): Promise<void> {
-  const text = await Bun.file(new URL("0022_tags.sql", import.meta.url)).text();
-  await sql.unsafe(text.slice(text.indexOf("create procedure")));
+/** Applies the first of the migrations, which creates the table and its triggers. */
+async function applyFirst({ sql }: TestPostgres): Promise<void> {
+  const migration = migrations.find(({ name }) => name === "tags");
+  if (migration === undefined) throw new Error("There is no such migration.");
+  await sql.unsafe(migration.text).simple();
+  await sql`
+    insert into schema_migrations (id, name, checksum)
+    values (${migration.id}, ${migration.name}, ${checksumOf(migration)})`;
+}
+
+/** Leaves what an interrupted counting leaves; returns up to where it has counted. */
+async function countSome({ sql }: TestPostgres): Promise<Uuid> {
+  const [end] = await sql<{ id: Uuid }[]>`select id from links order by id offset 4999 limit 1`;
+  if (end === undefined) throw new Error("There are too few links.");
+  await sql`update tag_counting set position = ${end.id}`;
+  await sql`
+    insert into tags (account_id, mode, name, links)
+    select account_id, mode, name, count(*) from links, unnest(tags) name where id <= ${end.id} group by 1, 2, 3`;
+  return end.id;
 }
