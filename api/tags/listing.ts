@@ -55,26 +55,28 @@ async function listByClicks(
   { search, limit, after }: Omit<TagsRequest, "sort">,
 ): Promise<TagsPart> {
   const order = { sort: "name", search, after: null } as const;
-  const { rows, end } = await listTags(sql, owner, order, EXAMINED_MAX, EXAMINED_MAX);
+  // One more, to detect that there are too many.
+  const { rows, end } = await listTags(sql, owner, order, EXAMINED_MAX + 1, EXAMINED_MAX + 1);
   const counted = await withClicks(sql, owner, rows);
-  const all = counted.flatMap((tag) => (tag.clicks === null ? [] : [{ ...tag, key: tag.clicks }]));
-  if (all.length < counted.length || end !== null || rows.length === EXAMINED_MAX)
+  const all = counted.flatMap((tag) => (tag.clicks === null ? [] : [[tag.clicks, tag] as const]));
+  if (all.length < counted.length || end !== null || rows.length > EXAMINED_MAX)
     throw new ApiError(
       "invalid_request",
       `Up to ${EXAMINED_MAX} tags of up to ${SUMMED_LINKS_MAX} links can be sorted by clicks.`,
       { param: "sort" },
     );
-  const follows = ({ key, name }: { key: number; name: string }): boolean =>
-    after === null || key < after[0] || (key === after[0] && name > after[1]);
   const left = all
-    .filter(follows)
+    .filter(
+      ([clicks, { name }]) =>
+        after === null || clicks < after[0] || (clicks === after[0] && name > after[1]),
+    )
     // By name already, and the sort is stable.
-    .toSorted((a, b) => b.key - a.key);
+    .toSorted(([a], [b]) => b - a);
   const kept = left.slice(0, limit);
   const last = left.length > limit ? kept.at(-1) : undefined;
   return {
-    rows: kept.map(({ key: _, ...tag }) => tag),
-    next: last === undefined ? null : [last.key, last.name],
+    rows: kept.map(([, tag]) => tag),
+    next: last === undefined ? null : [last[0], last[1].name],
   };
 }
 

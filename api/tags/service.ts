@@ -51,7 +51,9 @@ export function createTagService({ sql }: { sql: Sql }) {
       batch = await replaceTags(sql, owner, tags, into, BATCH);
       changed += batch;
     }
-    return { changed, done: batch < BATCH };
+    // After a full batch there may be more, or just none.
+    const done = batch < BATCH || (await findTags(sql, owner, tags)).size === 0;
+    return { changed, done };
   }
 
   /** Finds one of the owner's tags; throws `not_found`. */

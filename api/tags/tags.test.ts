@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
+import type { PendingQuery, Row } from "postgres";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
@@ -14,6 +15,8 @@ import { listTags } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
+
+type Fragment = PendingQuery<Row[]>;
 
 let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
@@ -158,6 +161,8 @@ describe("counts", () => {
   });
 });
 
+const byName = (a: CountedTag, b: CountedTag): number => (a.name < b.name ? -1 : 1);
+
 describe("a list", () => {
   test("has every tag once, in the requested order, in parts of any size", async () => {
     const owner = await newOwner();
@@ -174,7 +179,6 @@ describe("a list", () => {
     ).entries())
       await setClicks(id, i % 3);
     const all = await readAll(owner);
-    const byName = (a: CountedTag, b: CountedTag) => (a.name < b.name ? -1 : 1);
     const orders = {
       name: () => 0,
       links: (a: CountedTag, b: CountedTag) => b.links - a.links,
@@ -209,6 +213,46 @@ describe("a list", () => {
       const second = await listTags(postgres.sql, owner, rest, 2, 3);
       expect([second.rows.map(({ name }) => name), second.end]).toEqual([["needle"], null]);
     }
+  });
+});
+
+describe("a large account", () => {
+  test("lists its tags, but not by clicks, and searches them in parts", async () => {
+    const owner = await newOwner();
+    // Each link has 20 tags of its own.
+    await insertLinks(
+      owner,
+      500,
+      (i) => postgres.sql`array(select ${i} || '-' || n from generate_series(1, 20) n)`,
+    );
+    const byClicks = () =>
+      postgres.tags.list(owner, { sort: "clicks", limit: 1, search: "", after: null });
+    expect((await byClicks()).rows.length).toBe(1);
+    await create(owner, ["zebra"]);
+    expect(await reasonOf(byClicks())).toBe("invalid_request");
+    expect((await readAll(owner, { sort: "links" })).length).toBe(10_001);
+    const search = { sort: "name", limit: 10, search: "zebra", after: null } as const;
+    const first = await postgres.tags.list(owner, search);
+    expect([first.rows.length, first.next === null]).toEqual([0, false]);
+    expect((await readAll(owner, search)).map(({ name }) => name)).toEqual(["zebra"]);
+  });
+
+  test("has no clicks of the tags whose links are too many, but of all others", async () => {
+    const owner = await newOwner();
+    const { id } = await create(owner, ["few", "many"]);
+    await setClicks(id, 7);
+    // As if it had so many: the count is what decides.
+    await postgres.sql`update tags set links = 100000 where account_id = ${owner.accountId} and name = 'many'`;
+    const clicks = async () => (await readAll(owner)).map((tag) => [tag.name, tag.clicks]);
+    expect(await clicks()).toEqual([
+      ["few", 7],
+      ["many", null],
+    ]);
+    await postgres.sql`update tags set links = 99999 where account_id = ${owner.accountId} and name = 'many'`;
+    expect(await clicks()).toEqual([
+      ["few", 7],
+      ["many", 7],
+    ]);
   });
 });
 
@@ -282,4 +326,44 @@ describe("changes", () => {
     );
     expect(new Set(outcomes)).toEqual(new Set(["tag_taken", undefined]));
   });
+
+  test("of more than 10,000 links take several requests", async () => {
+    const owner = await newOwner();
+    await insertLinks(owner, 10_001, () => postgres.sql`array['many']`);
+    const first = await postgres.tags.change(owner, "many", { name: "more", color: "pink" });
+    expect(first).toMatchObject({ name: "more", color: "pink", changed: 10_000, done: false });
+    const again = postgres.tags.change(owner, "many", { name: "more" });
+    expect(await reasonOf(again)).toBe("tag_taken");
+    const second = await postgres.tags.change(owner, "many", { name: "more", merge: true });
+    expect(second).toMatchObject({ color: "pink", links: 10_001, changed: 1, done: true });
+    const [last] = await postgres.sql<{ id: Uuid }[]>`
+      select id from links where account_id = ${owner.accountId} limit 1`;
+    if (last === undefined) throw new Error("There is no link.");
+    await postgres.links.update(owner, last.id, { tags: [] });
+    // A request that changes as many links as it may, and all.
+    expect(await postgres.tags.remove(owner, "more")).toEqual({ changed: 10_000, done: true });
+    expect(await countsOf(owner)).toEqual([]);
+  });
 });
+
+/** Inserts links by SQL, which is faster than by requests; `tagsOfLink` is an expression of a link's number. */
+async function insertLinks(
+  { accountId, mode }: AccountScope,
+  count: number,
+  tagsOfLink: (i: Fragment) => Fragment,
+): Promise<void> {
+  await postgres.sql.begin(async (sql) => {
+    // Thousands of links may take longer than a statement of the API on a busy machine.
+    await sql`set local statement_timeout = 0`;
+    await sql`
+      with inserted as (
+        insert into links (id, account_id, mode, alias, original_url, target_url, tags, version, created_at, updated_at)
+        select gen_random_uuid(), ${accountId}, ${mode}, 'x' || md5(${accountId} || i::text), ${url}, ${url},
+               ${tagsOfLink(sql`i`)}, nextval('link_version'), now(), now()
+          from generate_series(1, ${count}::integer) i
+        returning id
+      )
+      insert into link_counters (link_id, account_id, mode)
+      select id, ${accountId}, ${mode} from inserted`;
+  });
+}
