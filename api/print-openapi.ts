@@ -17,6 +17,7 @@ import { openPostgres } from "./postgres.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
+import { createTagService } from "./tags/service.ts";
 
 const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
@@ -59,6 +60,7 @@ const app = createApp({
   domains,
   keys: createKeyService({ sql }),
   shares: createShareService({ sql, links, passwords }),
+  tags: createTagService({ sql }),
   shared: createSharedService({ sql, analytics, links, passwords, shortUrl }),
   analytics,
   failures: createFailureService({ clickhouse, links, domains }),

@@ -22,6 +22,8 @@ import type { LinkService } from "./links/service.ts";
 import { shareRoutes } from "./shares/routes.ts";
 import type { ShareService } from "./shares/service.ts";
 import type { AppStores } from "./stores.ts";
+import { tagRoutes } from "./tags/routes.ts";
+import type { TagService } from "./tags/service.ts";
 import { limitRoutes } from "./usage/routes.ts";
 
 export type ResourceServices = {
@@ -32,6 +34,7 @@ export type ResourceServices = {
   keys: KeyService;
   domains: DomainService;
   shares: ShareService;
+  tags: TagService;
 };
 
 type ResourceRoutesDeps = ResourceServices & {
@@ -51,12 +54,14 @@ type Site = {
 };
 
 export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
-  const { stores, shortUrl, links, analytics, failures, clicks, domains, keys, shares } = deps;
+  const { stores, shortUrl, links, analytics, failures, clicks, domains, keys, shares, tags } =
+    deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
     .use(linkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
     .use(bulkLinkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
+    .use(tagRoutes({ auth, tags }))
     .use(explainRoutes({ auth, links }))
     .use(backtestRoutes({ auth, analytics }))
     .use(analyticsRoutes({ auth, analytics }))

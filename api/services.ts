@@ -25,6 +25,7 @@ import { createPasswordHashing } from "./passwords/hashing.ts";
 import type { Sql } from "./postgres.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
+import { createTagService } from "./tags/service.ts";
 
 type ServicesDeps = {
   config: Config;
@@ -74,6 +75,7 @@ export function createServices(deps: ServicesDeps) {
       failures: createFailureService({ clickhouse, links, domains }),
       clicks: createClicksService({ clickhouse, analytics }),
       shares: createShareService({ sql, links, passwords }),
+      tags: createTagService({ sql }),
       shared: createSharedService({ sql, analytics, links, passwords, shortUrl: shortUrl.origin }),
       shortUrl: shortUrl.origin,
     },

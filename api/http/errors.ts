@@ -26,6 +26,7 @@ export const ERRORS = {
   external_id_taken: [409, "Another link of the account and mode has this `external_id`."],
   domain_taken: [409, "The domain is already verified, or already added by the account."],
   domain_in_use: [409, "The domain still has links."],
+  tag_taken: [409, "Another tag of the account and mode has this name."],
   aliases_collide: [409, "Aliases of the domain differ only in case; the message names some."],
   link_taken_down: [409, "An operator has taken the link down: it keeps its alias."],
   conflict: [409, "A concurrent request changed the same resource."],

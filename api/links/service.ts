@@ -9,7 +9,6 @@ import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { createLinks } from "./bulk/create.ts";
 import type { BulkResult } from "./bulk/model.ts";
-import { mergeTags } from "./bulk/tags.ts";
 import { deleteLinks, updateLinks } from "./bulk/update.ts";
 import { createLink } from "./create-link.ts";
 import { deleteLink } from "./delete-link.ts";
@@ -170,9 +169,6 @@ const createBulkWrites = (deps: ServiceDeps, { withTakedown, complete }: Complet
   },
   /** Deletes many links: see `bulk/update.ts`. */
   removeMany: (owner: AccountScope, ids: readonly string[]) => deleteLinks(deps, owner, ids),
-  /** Renames and merges tags: see `bulk/tags.ts`. */
-  mergeTags: (owner: AccountScope, tags: readonly string[], into: string) =>
-    mergeTags(deps.sql, owner, tags, into),
 });
 
 /** Applies a function to the links of a result. */

@@ -22,6 +22,9 @@ import linkFeed from "./0018_link_feed.sql" with { type: "text" };
 import fillLinks from "./0019_fill_links.sql" with { type: "text" };
 import addressesOfUsers from "./0020_addresses_of_users.sql" with { type: "text" };
 import linkFeedStreams from "./0021_link_feed_streams.sql" with { type: "text" };
+import tags from "./0022_tags.sql" with { type: "text" };
+import countTags from "./0023_count_tags.sql" with { type: "text" };
+import tagsCounted from "./0024_tags_counted.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -53,4 +56,7 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 19, name: "fill_links", text: fillLinks },
   { id: 20, name: "addresses_of_users", text: addressesOfUsers },
   { id: 21, name: "link_feed_streams", text: linkFeedStreams },
+  { id: 22, name: "tags", text: tags },
+  { id: 23, name: "count_tags", text: countTags, concurrent: true },
+  { id: 24, name: "tags_counted", text: tagsCounted },
 ];

@@ -12,6 +12,7 @@ import type { DocumentObject } from "./schema-object.ts";
 
 const TAGS = [
   { name: "Links", description: "Short links and their destinations." },
+  { name: "Tags", description: "Labels of links, with their colours." },
   { name: "Analytics", description: "Clicks by time, location, device and referrer." },
   { name: "Shares", description: "Statistics for people without an account." },
   { name: "Domains", description: "Custom domains for short links." },

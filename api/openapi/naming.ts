@@ -49,6 +49,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   rotateApiKey: "KeyRotation",
   createShare: "NewShare",
   updateShare: "ShareChange",
+  updateTag: "TagChange",
   unlockSharedStatistics: "SharePassword",
 };
 

@@ -22,6 +22,9 @@ const CALLS: Record<keyof operations, Call[]> = {
   createLinks: [({ links }) => links.createMany([])],
   updateLinks: [({ links }) => links.updateMany([])],
   deleteLinks: [({ links }) => links.deleteMany([])],
+  listTags: [({ tags }) => tags.list(), ({ tags }) => tags.all()],
+  updateTag: [({ tags }) => tags.update("a", { color: "red" })],
+  deleteTag: [({ tags }) => tags.delete("a")],
   mergeTags: [
     ({ tags }) => tags.merge({ tags: ["a"], into: "b" }),
     ({ tags }) => tags.rename("a", "b"),

@@ -26,7 +26,7 @@ const Live = lazy(async () => {
   return { default: LivePage };
 });
 const Tags = lazy(async () => {
-  const { TagsPage } = await import("./pages/tags.tsx");
+  const { TagsPage } = await import("./pages/tags/page.tsx");
   return { default: TagsPage };
 });
 const LinkAnalytics = lazy(async () => {

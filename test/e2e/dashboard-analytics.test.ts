@@ -310,11 +310,13 @@ withBrowser("the analytics of the dashboard", () => {
       await waitForTotal(page, 12);
 
       await page.goto(`/${own.account}/live/tags?timezone=UTC`);
-      await page.getByRole("button", { name: "Rename both" }).click();
+      await page.getByRole("button", { name: "Edit both" }).click();
       await page.getByLabel("Name", { exact: true }).fill("renamed");
-      await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
       await page.getByText("2 links changed.").waitFor();
       await table.getByRole("link", { name: "renamed" }).waitFor();
+      const ofPeriod = page.getByRole("table", { name: "Clicks by tag" });
+      await ofPeriod.getByRole("row").filter({ hasText: "renamed" }).getByText("12").waitFor();
     };
     await signedIn("/tags?timezone=UTC", steps, own);
   });

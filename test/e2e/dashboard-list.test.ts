@@ -187,6 +187,61 @@ withBrowser("the filters of the list", () => {
   });
 });
 
+withBrowser("the page of tags", () => {
+  test("has tags without clicks; they are coloured, merged and deleted, and completed in forms", async () => {
+    const links: NewLink[] = [
+      { url: OWN, alias: "tag-a", tags: ["quiet", "spring sale"] },
+      { url: OWN, alias: "tag-b", tags: ["quiet", "sprign"] },
+    ];
+    await visitList(links, async (page, client) => {
+      await page.getByRole("link", { name: "Tags", exact: true }).click();
+      const table = page.getByRole("table", { name: "Tags", exact: true });
+      const cellsOf = (name: string) =>
+        table.getByRole("row").filter({ hasText: name }).getByRole("cell").allInnerTexts();
+      await table.getByRole("link", { name: "quiet" }).waitFor();
+      expect((await cellsOf("quiet")).slice(0, 3)).toEqual(["quiet", "2", "0"]);
+
+      const dialog = page.getByRole("dialog");
+      await table.getByRole("button", { name: "Edit sprign" }).click();
+      await dialog.getByLabel("Name").fill("spring sale");
+      await dialog.getByLabel("Colour").selectOption("Green");
+      await dialog.getByText("Another tag has this name").waitFor();
+      await dialog.getByLabel("Merge with spring sale").check();
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await page.getByText("1 link changed.").waitFor();
+      await dialog.waitFor({ state: "detached" });
+      const merged = table.getByRole("link", { name: "spring sale" });
+      await merged.and(page.locator(".tag-green")).waitFor();
+      expect(await table.getByText("sprign").count()).toBe(0);
+
+      await table.getByRole("button", { name: "Delete quiet" }).click();
+      await dialog.getByText("removed from 2 links").waitFor();
+      await dialog.getByRole("button", { name: "Delete tag" }).click();
+      await page.getByText("Removed from 2 links.").waitFor();
+      const { data } = await client.tags.list();
+      expect(data).toMatchObject([{ name: "spring sale", color: "green", links: 2 }]);
+      await page.getByLabel("Search tags").fill("quiet");
+      await page.getByText("No tag contains this").waitFor();
+
+      await page.getByRole("link", { name: "Links", exact: true }).click();
+      await rowOf(page, "tag-b")
+        .getByRole("button", { name: "spring sale" })
+        .and(page.locator(".tag-green"))
+        .waitFor();
+      await page.getByRole("button", { name: "New link" }).first().click();
+      await dialog.getByLabel("Tags").fill("first, SPR");
+      const options = dialog.locator("datalist option");
+      await eventually(
+        async () =>
+          expect(
+            await options.evaluateAll((all) => all.map((option) => option.getAttribute("value"))),
+          ).toEqual(["first, spring sale"]),
+        TIMEOUT_MS,
+      );
+    });
+  });
+});
+
 withBrowser("the rows of the list", () => {
   test("say what a link does, a dozen on a screen", async () => {
     const links: NewLink[] = [

@@ -35,6 +35,8 @@ const listSchema = z.object({
   pagination: z.object({ total: z.int() }),
 });
 
+const tagsSchema = z.object({ data: z.array(z.object({ name: z.string(), links: z.int() })) });
+
 type Json = Record<string, unknown>;
 
 /** Sends a request that must succeed; returns the answer. */
@@ -191,6 +193,11 @@ describe.skipIf(old === undefined)("the schema of the last released version", ()
     await sendOld("DELETE", `/v1/domains/${domain.id}`);
     await sendOld("GET", "/v1/limits");
 
+    expect(tagsSchema.parse(await sendNew("GET", "/v1/tags")).data).toEqual([
+      { name: "bulk", links: LINKS },
+      { name: "sale", links: 1 },
+      { name: "spring", links: 1 },
+    ]);
     const [ofOld, ofNew] = await Promise.all(
       [sendOld, sendNew].map(async (sendTo) =>
         listSchema.parse(await sendTo("GET", "/v1/links?limit=1")),

@@ -193,6 +193,7 @@ function createValidBody(operationId: string, link: string): unknown {
     createLinks: { links: [{ url: `https://example.com/${unique}` }, { url: "nonsense" }] },
     updateLinks: { links: [{ id: link, title: unique }, { id: "link_none" }, 7] },
     deleteLinks: { ids: [link, "link_none"] },
+    updateTag: { name: unique, color: "red" },
     mergeTags: { tags: ["old", "older"], into: "new" },
     upsertLink: { url: `https://example.com/${unique}` },
     updateLink: {
@@ -243,6 +244,11 @@ async function createTarget(path: string): Promise<string> {
     });
     return z.object({ token: z.string() }).parse(body).token;
   }
+  if (path.startsWith("/v1/tags")) {
+    const tag = crypto.randomUUID();
+    await create("/v1/links", { url: "https://example.com/", tags: [tag] });
+    return tag;
+  }
   if (path.startsWith("/v1/domains"))
     return await create("/v1/domains", createValidBody("createDomain", ""));
   return await create("/v1/links", createValidBody("createLink", ""));
@@ -282,7 +288,9 @@ async function createConflicts(): Promise<Record<string, string>> {
     body: { password: PASSWORD },
   });
   const { token } = z.object({ token: z.string() }).parse(locked);
+  await create("/v1/links", { url: "https://example.com/", tags: ["renamed-tag", "other-tag"] });
   return {
+    updateTag: "renamed-tag",
     verifyDomain: late.id,
     deleteDomain: busy,
     updateDomain: busy,
@@ -346,6 +354,7 @@ function listAttempts(
     attempts.push({ key, target, body: { password: "wrong horse" } });
   const conflicting: Record<string, unknown> = {
     updateDomain: { case_sensitive: false },
+    updateTag: { name: "other-tag" },
     upsertLink: { url: "https://example.com/", alias: "renamed" },
   };
   if (conflict !== undefined)
@@ -454,6 +463,7 @@ describe("the OpenAPI document", () => {
       "NewShare",
       "ShareChange",
       "SharePassword",
+      "TagChange",
     ]);
     const closed = Object.entries(raw.components.schemas)
       .filter(([, schema]) => JSON.stringify(schema).includes('"additionalProperties":false'))

@@ -65,7 +65,16 @@ const MINUTE_LIMIT = 1_000;
 
 type Services = Partial<{
   [
-    Name in "links" | "analytics" | "failures" | "clicks" | "keys" | "domains" | "shares" | "shared"
+    Name in
+      | "links"
+      | "analytics"
+      | "failures"
+      | "clicks"
+      | "keys"
+      | "domains"
+      | "shares"
+      | "shared"
+      | "tags"
   ]: Partial<AppDeps[Name]>;
 }>;
 
@@ -129,6 +138,7 @@ export function createFakeApi(
     keys: completeService("keys", services.keys),
     domains: completeService("domains", services.domains),
     shares: completeService("shares", services.shares),
+    tags: completeService("tags", services.tags),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
     ...options,

@@ -10,6 +10,7 @@ import { createLinkService, type LinkService } from "../../api/links/service.ts"
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { createPasswordHashing } from "../../api/passwords/hashing.ts";
 import { openPostgres, type Sql, usePostgres } from "../../api/postgres.ts";
+import { createTagService, type TagService } from "../../api/tags/service.ts";
 import {
   type PostgresInstallation,
   prepareInstallation,
@@ -41,6 +42,7 @@ export type TestPostgres = {
   addAccount(plan?: "free" | "pro"): Promise<Uuid>;
   /** The link service on this database; publishes no links. */
   links: LinkService;
+  tags: TagService;
   keys: ReturnType<typeof createKeyService>;
   [Symbol.asyncDispose](): Promise<void>;
 };
@@ -55,6 +57,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     sql,
     url,
     keys: createKeyService({ sql }),
+    tags: createTagService({ sql }),
     links: createLinkService({
       sql,
       feed: { publish: () => Promise.resolve(false), publishMany: () => Promise.resolve(false) },

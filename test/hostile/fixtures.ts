@@ -71,6 +71,7 @@ export async function createFixtures(stack: Stack): Promise<Fixtures> {
       "domains/id": domain,
       "keys/id": spare,
       "members/id": member.id,
+      "tags/name": "attacked-tag",
     },
   };
 }

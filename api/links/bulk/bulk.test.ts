@@ -351,29 +351,3 @@ describe("deleting many links", () => {
     expect(list.total).toBe(0);
   });
 });
-
-test("tags are renamed and merged on the owner's links, whose versions change", async () => {
-  const owner = await newOwner();
-  const stranger = await newOwner();
-  const made = await create(owner, [
-    { url, tags: ["z", "old", "b", "older"] },
-    { url, tags: ["new", "old"] },
-    { url, tags: ["other"] },
-  ]);
-  const foreign = linkOf(await create(stranger, [{ url, tags: ["old"] }]));
-  expect(await postgres.links.mergeTags(owner, ["old", "older", "new"], "new")).toEqual({
-    changed: 2,
-    done: true,
-  });
-  const tags = async (index: number) =>
-    (await postgres.links.get(owner, linkOf(made, index).id)).tags;
-  expect([await tags(0), await tags(1), await tags(2)]).toEqual([
-    ["z", "new", "b"],
-    ["new"],
-    ["other"],
-  ]);
-  expect((await postgres.links.get(owner, linkOf(made, 0).id)).version).toBeGreaterThan(
-    linkOf(made, 0).version,
-  );
-  expect((await postgres.links.get(stranger, foreign.id)).tags).toEqual(["old"]);
-});

@@ -1,8 +1,6 @@
-/** Routes for many links at once, and for tags, which apply to many links. */
+/** Routes for many links at once. */
 import { Elysia } from "elysia";
-import * as z from "zod";
 
-import { tag, TAGS_MAX } from "../../../shared/contracts/link-schemas.ts";
 import { encodeId } from "../../../shared/ids.ts";
 import type { AuthPlugin } from "../../auth/plugin.ts";
 import { principalOf } from "../../http/request-context.ts";
@@ -29,16 +27,6 @@ type BulkRoutesDeps = {
   shortUrl: string;
 };
 
-const mergeTagsBody = z.strictObject({
-  tags: z.array(tag).min(1).max(TAGS_MAX).meta({ description: "The tags to replace." }),
-  into: tag.meta({ description: "The tag that replaces them; it may exist already." }),
-});
-
-const mergeTagsResponse = z.object({
-  changed: z.int().meta({ description: "Links that had one of the tags." }),
-  done: z.boolean().meta({ description: "False when there may be more: repeat the request." }),
-});
-
 export const bulkLinkRoutes = ({
   auth,
   idempotent,
@@ -46,10 +34,10 @@ export const bulkLinkRoutes = ({
   links,
   shortUrl,
 }: BulkRoutesDeps) =>
-  new Elysia({ name: "bulk-links", prefix: "/v1", tags: ["Links"] })
+  new Elysia({ name: "bulk-links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
-      "/links/bulk",
+      "/bulk",
       async ({ call, request, query: { include }, body, set }) => {
         const principal = principalOf(call);
         return await idempotent({ principal, request, body, set }, async (id) => {
@@ -81,7 +69,7 @@ export const bulkLinkRoutes = ({
       },
     )
     .patch(
-      "/links/bulk",
+      "/bulk",
       async ({ call, query: { include }, body, set }) => {
         const { results, propagated } = await links.updateMany(principalOf(call), body.links);
         Object.assign(set.headers, propagationHeaders(propagated));
@@ -105,7 +93,7 @@ export const bulkLinkRoutes = ({
       },
     )
     .post(
-      "/links/bulk/delete",
+      "/bulk/delete",
       async ({ call, body, set }) => {
         const { results, propagated } = await links.removeMany(principalOf(call), body.ids);
         Object.assign(set.headers, propagationHeaders(propagated));
@@ -124,22 +112,6 @@ export const bulkLinkRoutes = ({
           summary: "Delete many links",
           description:
             "Deletes up to 100 links permanently; each id succeeds or fails on its own. One request of the plan's limits.",
-        },
-      },
-    )
-    .post(
-      "/tags/merge",
-      ({ call, body }) => links.mergeTags(principalOf(call), body.tags, body.into),
-      {
-        access: { scope: "links:write", limit: null, cost: 1 },
-        jsonBody: "required",
-        body: mergeTagsBody,
-        response: { 200: mergeTagsResponse },
-        detail: {
-          operationId: "mergeTags",
-          summary: "Rename or merge tags",
-          description:
-            "Replaces tags by one on all links that have them, at most 10,000 links in one request.",
         },
       },
     );

@@ -166,34 +166,3 @@ export async function deleteLinkRows(
 ): Promise<void> {
   await transaction`delete from links where id = any (${[...ids]}::uuid[])`;
 }
-
-/**
- * Replaces tags by another one on at most `limit` of the owner's links; returns the number of
- * changed links. A link that has several of the tags gets the new one once, in the position of the
- * first.
- */
-export async function replaceTags(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  tags: readonly string[],
-  into: string,
-  limit: number,
-): Promise<number> {
-  const rows = await sql`
-    with chosen as materialized (
-      select id from links
-       where account_id = ${accountId} and mode = ${mode} and tags && ${[...tags]}::text[]
-       order by id limit ${limit} for update
-    )
-    update links link
-       set tags = (
-             select array_agg(tag order by place)
-               from (select case when tag = any (${[...tags]}::text[]) then ${into} else tag end as tag, min(place) as place
-                       from unnest(link.tags) with ordinality as old (tag, place)
-                      group by 1) merged),
-           version = next_link_version(), updated_at = greatest(clock_timestamp(), updated_at)
-      from chosen
-     where link.id = chosen.id
-    returning link.id`;
-  return rows.length;
-}

@@ -17,6 +17,7 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   idempotency_conflict: "The Idempotency-Key was used with a different request.",
   idempotency_in_progress: "The first request with this Idempotency-Key is still in progress.",
   domain_taken: "The domain has been verified by another account.",
+  tag_taken: 'The tag "spring" exists already. Send "merge": true to merge the two.',
   domain_in_use: "The domain still has links.",
   aliases_collide: "These aliases differ only in case: Sale, sale.",
   link_taken_down: "An operator has taken the link down. It can be neither deleted nor renamed.",
@@ -38,5 +39,6 @@ export const MEMBERS: Readonly<Record<string, object>> = {
   invalid_url: { param: "url" },
   invalid_alias: { param: "alias" },
   alias_taken: { param: "alias" },
+  tag_taken: { param: "name" },
   rate_limited: { retry_after: 42 },
 };

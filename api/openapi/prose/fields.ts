@@ -109,6 +109,24 @@ const LINK_FIELDS: Readonly<Record<string, Prose>> = {
   "BulkDeletions.id": { text: "The id of the link.", example: LINK_ID },
   ids: { text: "The ids of the links to delete, none of them twice.", example: [LINK_ID] },
   into: { text: "The tag to rename to, or to merge into.", example: "spring" },
+  "Tag.name": { text: "The tag.", example: "spring" },
+  "ChangedTag.name": { text: "The tag.", example: "spring" },
+  "TagChange.name": { text: "The new name; all links with the tag get it.", example: "spring" },
+  color: { text: "The tag's colour; null for none.", example: "green" },
+  merge: {
+    text: "Whether the tag becomes one with another that has the new name. False when left out.",
+    example: true,
+  },
+  "Tag.links": { text: "How many links have the tag, with archived ones.", example: 42 },
+  "ChangedTag.links": { text: "How many links have the tag, with archived ones.", example: 42 },
+  "Tag.clicks": {
+    text: "The clicks of these links together; null when they are more than 100,000 links.",
+    example: 1284,
+  },
+  "ChangedTag.clicks": {
+    text: "The clicks of these links together; null when they are more than 100,000 links.",
+    example: 1284,
+  },
   "MergeTagsRequest.tags": { text: "The tags to replace.", example: ["sprign", "Spring"] },
   changed: { text: "How many links were changed by this request.", example: 17 },
   done: {

@@ -101,6 +101,16 @@ export const PARAMETERS: Readonly<Record<string, Prose>> = {
   },
   sort: { text: "What to sort by; links with the same value by id.", example: "created_at" },
   order: { text: "`desc` for the latest or most clicked first.", example: "desc" },
+  name: { text: "The tag, percent-encoded.", example: "spring", schema: { maxLength: 50 } },
+  "listTags.search": { text: "Text that the name contains, ignoring case.", example: "spr" },
+  "listTags.sort": {
+    text: "By name, or those with the most links or clicks first; tags with the same value by name.",
+    example: "links",
+  },
+  "listTags.starting_after": {
+    text: "The `next_cursor` of the previous page, with the same `sort`.",
+    example: CURSOR,
+  },
   format: { text: "The format of the image.", example: "svg" },
   size: { text: "Width and height in pixels.", example: 256 },
   error_correction: { text: "How much of the code may be covered.", example: "M" },

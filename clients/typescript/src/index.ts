@@ -18,4 +18,5 @@ export type {
   Query,
   ResponseBody,
   Share,
+  Tag,
 } from "./types.ts";

@@ -865,6 +865,56 @@ export interface paths {
     patch: operations["updateShare"];
     trace?: never;
   };
+  "/v1/tags": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List tags
+     * @description The tags of all links, with archived ones; a tag exists while a link has it. By name, or those with the most links or clicks first. With a `search` in a large account a page may have fewer entries than `limit`: `next_cursor` says whether there are more. Up to 10,000 tags of up to 100,000 links can be sorted by clicks.
+     *
+     *     Requires the scope `links:read`.
+     */
+    get: operations["listTags"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/tags/{name}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Delete a tag
+     * @description Removes the tag from all links that have it, at most 10,000 in one request; the links stay. Repeat it while `done` is false.
+     *
+     *     Requires the scope `links:write`.
+     */
+    delete: operations["deleteTag"];
+    options?: never;
+    head?: never;
+    /**
+     * Rename or colour a tag
+     * @description Fields that are left out stay as they are. A rename changes all links with the tag, at most 10,000 in one request; while `done` is false, repeat it with `merge`. Returns `tag_taken` if the new name is another tag's, unless `merge` is true: then the two become one, which keeps the colour of the other tag if it has one.
+     *
+     *     Requires the scope `links:write`.
+     */
+    patch: operations["updateTag"];
+    trace?: never;
+  };
   "/v1/tags/merge": {
     parameters: {
       query?: never;
@@ -875,8 +925,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Rename or merge tags
-     * @description Replaces tags by one on all links that have them, at most 10,000 links in one request.
+     * Merge tags
+     * @description Replaces tags by one on all links that have them, at most 10,000 links in one request. It keeps its colour, or gets that of the first replaced tag with one.
      *
      *     Requires the scope `links:write`.
      */
@@ -1748,6 +1798,44 @@ export interface components {
        * @example 1
        */
       failed: number;
+    };
+    /** @description A tag after a change, and how far the change of its links has come. */
+    ChangedTag: {
+      /**
+       * Format: int64
+       * @description Links that had one of the tags.
+       * @example 17
+       */
+      changed: number;
+      /**
+       * Format: int64
+       * @description The clicks of these links together; null when there are too many to add up.
+       * @example 1284
+       */
+      clicks: number | null;
+      /**
+       * @description The tag's colour; null for none.
+       * @example green
+       */
+      color:
+        | ("gray" | "red" | "orange" | "yellow" | "green" | "teal" | "blue" | "purple" | "pink")
+        | null;
+      /**
+       * @description False when there may be more: repeat the request.
+       * @example true
+       */
+      done: boolean;
+      /**
+       * Format: int64
+       * @description How many links have the tag, with archived ones.
+       * @example 42
+       */
+      links: number;
+      /**
+       * @description The tag.
+       * @example spring
+       */
+      name: string;
     };
     /** @description The clicks of a city. */
     CityClicks: {
@@ -4348,20 +4436,6 @@ export interface components {
        */
       tags: string[];
     };
-    /** @description What a merge of tags has done. */
-    MergeTagsResponse: {
-      /**
-       * Format: int64
-       * @description Links that had one of the tags.
-       * @example 17
-       */
-      changed: number;
-      /**
-       * @description False when there may be more: repeat the request.
-       * @example true
-       */
-      done: boolean;
-    };
     /** @description The clicks of a browser or a system. */
     NamedClicks: {
       /**
@@ -5180,6 +5254,77 @@ export interface components {
        * @example https://api.example.com/shared/mWq2…
        */
       url: string;
+    };
+    /** @description A tag, with the links that have it. */
+    Tag: {
+      /**
+       * Format: int64
+       * @description The clicks of these links together; null when there are too many to add up.
+       * @example 1284
+       */
+      clicks: number | null;
+      /**
+       * @description The tag's colour; null for none.
+       * @example green
+       */
+      color:
+        | ("gray" | "red" | "orange" | "yellow" | "green" | "teal" | "blue" | "purple" | "pink")
+        | null;
+      /**
+       * Format: int64
+       * @description How many links have the tag, with archived ones.
+       * @example 42
+       */
+      links: number;
+      /**
+       * @description The tag.
+       * @example spring
+       */
+      name: string;
+    };
+    /** @description The fields of a tag to change. */
+    TagChange: {
+      /**
+       * @description The tag's colour; null for none.
+       * @example green
+       */
+      color?:
+        | ("gray" | "red" | "orange" | "yellow" | "green" | "teal" | "blue" | "purple" | "pink")
+        | null;
+      /**
+       * @description Whether the tag may become one with another that has the new name already.
+       * @example true
+       */
+      merge?: boolean;
+      /**
+       * @description The new name, which all links with the tag get.
+       * @example spring
+       */
+      name?: string;
+    };
+    /** @description A page of tags. */
+    TagList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["Tag"][];
+      /**
+       * @description Send it as `starting_after` for the next page; null on the last one.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+    };
+    /** @description How far a change of many links has come. */
+    TagProgress: {
+      /**
+       * Format: int64
+       * @description Links that had one of the tags.
+       * @example 17
+       */
+      changed: number;
+      /**
+       * @description False when there may be more: repeat the request.
+       * @example true
+       */
+      done: boolean;
     };
     /** @description A link with its clicks in the period. */
     TopLink: {
@@ -7384,6 +7529,91 @@ export interface operations {
       };
     };
   };
+  listTags: {
+    parameters: {
+      query?: {
+        /** @description The most entries to return. */
+        limit?: number;
+        /** @description Text that the name contains, ignoring case. */
+        search?: string;
+        /** @description By name, or those with the most links or clicks first; tags with the same value by name. */
+        sort?: "name" | "links" | "clicks";
+        /** @description The `next_cursor` of the previous page, with the same `sort`. */
+        starting_after?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TagList"];
+        };
+      };
+    };
+  };
+  deleteTag: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The tag, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["TagProgress"];
+        };
+      };
+    };
+  };
+  updateTag: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The tag, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "spring-sale",
+         *       "color": "green"
+         *     }
+         */
+        "application/json": components["schemas"]["TagChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ChangedTag"];
+        };
+      };
+    };
+  };
   mergeTags: {
     parameters: {
       query?: never;
@@ -7403,7 +7633,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          "application/json": components["schemas"]["MergeTagsResponse"];
+          "application/json": components["schemas"]["TagProgress"];
         };
       };
     };
@@ -7427,6 +7657,7 @@ export type KnownErrorCode =
   | "external_id_taken"
   | "domain_taken"
   | "domain_in_use"
+  | "tag_taken"
   | "aliases_collide"
   | "link_taken_down"
   | "conflict"

@@ -92,6 +92,13 @@ export type LinkChange = components["schemas"]["LinkChange"];
  */
 export type Domain = components["schemas"]["Domain"];
 /**
+ * A tag with its colour, the number of its links, and their clicks together.
+ *
+ * @example
+ * const isUnused = ({ clicks }: Tag) => clicks === 0;
+ */
+export type Tag = components["schemas"]["Tag"];
+/**
  * An API key without its value, which only `keys.create` and `keys.rotate` return.
  *
  * @example

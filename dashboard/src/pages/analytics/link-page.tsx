@@ -9,6 +9,7 @@ import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { isNotFound } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { useTagClass } from "../../data/tags.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
@@ -66,17 +67,22 @@ const LinkIntro = ({ link }: { link: FullLink }) => (
         {withReadableHost(link.original_url)}
       </span>
     </span>
-    {link.tags.length > 0 && (
-      <span className="tags">
-        {link.tags.map((tag) => (
-          <PageLink key={tag} href={`/links?${toSearch({ tag })}`} className="tag">
-            {tag}
-          </PageLink>
-        ))}
-      </span>
-    )}
+    {link.tags.length > 0 && <LinkTags tags={link.tags} />}
   </>
 );
+
+function LinkTags({ tags }: { tags: readonly string[] }) {
+  const tagClass = useTagClass();
+  return (
+    <span className="tags">
+      {tags.map((tag) => (
+        <PageLink key={tag} href={`/links?${toSearch({ tag })}`} className={tagClass(tag)}>
+          {tag}
+        </PageLink>
+      ))}
+    </span>
+  );
+}
 
 function LinkActions({ link }: { link: FullLink }) {
   const canWrite = useCanWrite();

@@ -11,6 +11,7 @@ import { pluralize } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
 import { type BulkOutcome, changeTags, readTags } from "./bulk.ts";
+import { TagsField } from "./tags-field.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
 export type BulkDialogKind = "tags" | "expiry" | "delete";
@@ -68,9 +69,9 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
         loading={task.isPending}
         error={task.error}
       >
-        <TextField
+        <TagsField
           label="Add"
-          hint="Separated by commas."
+          text={text}
           value={text}
           error={problem}
           onChange={(event) => setText(event.target.value)}

@@ -10,7 +10,10 @@ type DeleteDialogProps = { link: Pick<ListedLink, "id" | "short_url">; onClose: 
 export function DeleteDialog({ link, onClose }: DeleteDialogProps) {
   const { scope } = useAccountContext();
   const remove = useApiMutation(() => getClient(scope).links.delete(link.id), {
-    invalidate: [["links", scope]],
+    invalidate: [
+      ["links", scope],
+      ["tags", scope],
+    ],
     successMessage: "The link has been deleted.",
     onSuccess: onClose,
   });

@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { ListFilter } from "lucide-react";
 import { type FormEvent, useId, useLayoutEffect, useRef, useState } from "react";
 
-import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
-import { getBasePath, getClient, getJson } from "../../data/http.ts";
+import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { useTags } from "../../data/tags.ts";
 import { Button } from "../../ui/button.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
@@ -61,7 +61,7 @@ export function FilterButton(props: FilterProps) {
 function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: () => void }) {
   const [tag, setTag] = useState("");
   const listId = useId();
-  const tags = useKnownTags();
+  const tags = useTags();
   const hosts = useHosts();
   function submit(event: FormEvent): void {
     event.preventDefault();
@@ -80,7 +80,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
         onChange={(event) => setTag(event.target.value)}
       />
       <datalist id={listId}>
-        {[...new Set([...shownTags, ...tags])].map((name) => (
+        {[...new Set([...shownTags, ...tags.map(({ name }) => name)])].map((name) => (
           <option key={name} value={name} />
         ))}
       </datalist>
@@ -101,20 +101,6 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
       />
     </form>
   );
-}
-
-/** Tags by their clicks: the API has no list of all tags. */
-function useKnownTags(): string[] {
-  const { scope } = useAccountContext();
-  const { data } = useQuery({
-    queryKey: ["analytics", scope, "tags of all time"],
-    queryFn: ({ signal }) =>
-      getJson<ResponseBody<"getAccountBreakdown">>(
-        `${getBasePath(scope)}/v1/analytics/breakdown?by=tag&period=all&limit=100`,
-        { signal },
-      ),
-  });
-  return (data?.data ?? []).flatMap(({ values }) => values["tag"] ?? []);
 }
 
 /** The hosts that links can be on, the service's own first. */

@@ -44,7 +44,10 @@ export function ImportPage() {
   async function startImport(rows: readonly ImportRow[]): Promise<void> {
     stopRequested.current = false;
     await importRows(scope, rows, setProgress, () => stopRequested.current);
-    await queryClient.invalidateQueries({ queryKey: ["links", scope] });
+    await Promise.all([
+      queryClient.invalidateQueries({ queryKey: ["links", scope] }),
+      queryClient.invalidateQueries({ queryKey: ["tags", scope] }),
+    ]);
   }
 
   if (!canWrite) return <Empty title="Your role does not allow changes" />;

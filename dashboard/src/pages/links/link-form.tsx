@@ -1,7 +1,7 @@
 /** The form of a link: its fields, the request, and the errors of the response. */
 import { useQuery } from "@tanstack/react-query";
 import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
-import { useForm, type UseFormReturn } from "react-hook-form";
+import { useForm, type UseFormReturn, useWatch } from "react-hook-form";
 
 import { type FullLink, ShorthopError } from "../../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
@@ -25,6 +25,7 @@ import {
 } from "./form.ts";
 import { OptionalFields } from "./option-fields.tsx";
 import { PasteButton, useCopiedUrl } from "./paste.tsx";
+import { TagsField } from "./tags-field.tsx";
 
 type LinkFormProps = {
   /** The initial values: those of a link, or the defaults of a new one. */
@@ -113,6 +114,7 @@ function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial:
       invalidate: [
         ["links", scope],
         ["link", scope],
+        ["tags", scope],
       ],
       ...(link === undefined ? {} : { successMessage: "The link has been updated." }),
       ...(onSaved === undefined ? {} : { onSuccess: onSaved }),
@@ -128,6 +130,7 @@ type MainFieldsProps = FieldsProps & { isNew: boolean; fillUrl: (url: string) =>
 function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
   const { register } = form;
   const { errors } = form.formState;
+  const tags = useWatch({ control: form.control, name: "tags" });
   useCopiedUrl(isNew && form.getValues("url") === "", (url) => {
     // The user may have typed something while the clipboard was read.
     if (form.getValues("url") === "") fillUrl(url);
@@ -159,12 +162,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
         />
       </div>
       <TextField label="Title" error={errors.title?.message} {...register("title")} />
-      <TextField
-        label="Tags"
-        hint="Separated by commas."
-        error={errors.tags?.message}
-        {...register("tags")}
-      />
+      <TagsField label="Tags" text={tags} error={errors.tags?.message} {...register("tags")} />
     </>
   );
 }

@@ -3,6 +3,7 @@ import { Link as PageLink } from "wouter";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
+import { useTagClass } from "../../data/tags.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { Table } from "../../ui/table.tsx";
@@ -135,12 +136,13 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
 const TAGS_SHOWN_MAX = 3;
 
 function RowTags({ tags, onTag }: { tags: readonly string[]; onTag: (tag: string) => void }) {
+  const tagClass = useTagClass();
   const others = tags.slice(TAGS_SHOWN_MAX);
   if (tags.length === 0) return null;
   return (
     <span className="tags">
       {tags.slice(0, TAGS_SHOWN_MAX).map((tag) => (
-        <button key={tag} type="button" className="tag" onClick={() => onTag(tag)}>
+        <button key={tag} type="button" className={tagClass(tag)} onClick={() => onTag(tag)}>
           {tag}
         </button>
       ))}

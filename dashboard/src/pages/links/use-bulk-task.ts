@@ -28,6 +28,7 @@ export function useBulkTask(
       await Promise.all([
         queryClient.invalidateQueries({ queryKey: ["links", scope] }),
         queryClient.invalidateQueries({ queryKey: ["link", scope] }),
+        queryClient.invalidateQueries({ queryKey: ["tags", scope] }),
       ]);
     },
     onSuccess(outcome, task) {

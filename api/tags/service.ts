@@ -1,0 +1,126 @@
+/** The operations on tags. A tag exists while a link has it. */
+import type * as z from "zod";
+
+import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Sql } from "../postgres.ts";
+import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
+import type { CountedTag, Progress, TagRow } from "./model.ts";
+import { findTags, lockRenaming, replaceTags, setColor } from "./sql.ts";
+
+/** Maximum links that one statement changes, and one request. */
+const BATCH = 1_000;
+const CHANGED_MAX = 10_000;
+
+type ChangeTagBody = z.output<typeof changeTagBody>;
+
+type Replacement = {
+  /** Throws when the tags that exist do not permit it. */
+  check: (found: ReadonlyMap<string, TagRow>) => void;
+  /** The colour that the new tag gets; undefined: its own, or that of a replaced tag. */
+  color?: TagRow["color"] | undefined;
+};
+
+export type TagService = ReturnType<typeof createTagService>;
+
+export function createTagService({ sql }: { sql: Sql }) {
+  /**
+   * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links. `done` is false when
+   * the request has changed {@link CHANGED_MAX} links and more may remain.
+   */
+  async function replace(
+    owner: AccountScope,
+    tags: readonly string[],
+    into: string | null,
+    { check, color }: Replacement,
+  ): Promise<Progress> {
+    const names = into === null ? tags : [into, ...tags];
+    let batch = await sql.begin(async (transaction) => {
+      await lockRenaming(transaction, owner);
+      const found = await findTags(transaction, owner, names);
+      check(found);
+      const count = await replaceTags(transaction, owner, tags, into, BATCH);
+      const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
+      const kept = color === undefined ? inherited : color;
+      if (into !== null) await setColor(transaction, owner, into, kept);
+      return count;
+    });
+    let changed = batch;
+    while (batch === BATCH && changed < CHANGED_MAX) {
+      batch = await replaceTags(sql, owner, tags, into, BATCH);
+      changed += batch;
+    }
+    // After a full batch there may be more, or just none.
+    const done = batch < BATCH || (await findTags(sql, owner, tags)).size === 0;
+    return { changed, done };
+  }
+
+  /** Finds one of the owner's tags; throws `not_found`. */
+  async function get(owner: AccountScope, name: string): Promise<CountedTag> {
+    const [counted] = await withClicks(sql, owner, [
+      ...(await findTags(sql, owner, [name])).values(),
+    ]);
+    if (counted === undefined) throw notFound("tag");
+    return counted;
+  }
+
+  /**
+   * Renames a tag on all links that have it, and sets its colour. `done` is false as of {@link replace}; a repeated
+   * request must then merge. Throws `not_found`, and `tag_taken` when the new name is another tag's and they may not
+   * become one.
+   */
+  async function change(
+    owner: AccountScope,
+    name: string,
+    { name: to = name, color, merge = false }: ChangeTagBody,
+  ): Promise<CountedTag & Progress> {
+    if (!isStorable(name)) throw notFound("tag");
+    if (to === name) {
+      const exists = color === undefined || (await setColor(sql, owner, name, color));
+      if (!exists) throw notFound("tag");
+      return { ...(await get(owner, name)), changed: 0, done: true };
+    }
+    const check = (found: ReadonlyMap<string, TagRow>): void => {
+      if (!found.has(name)) throw notFound("tag");
+      if (!merge && found.has(to)) throw tagTaken(to);
+    };
+    const progress = await replace(owner, [name], to, { check, color });
+    return { ...(await get(owner, to)), ...progress };
+  }
+
+  return {
+    change,
+    /** Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many to sort by clicks. */
+    list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
+      isStorable(request.search)
+        ? await listCountedTags(sql, owner, request)
+        : { rows: [], next: null },
+    /** Removes a tag from all links that have it; throws `not_found`. */
+    async remove(owner: AccountScope, name: string): Promise<Progress> {
+      if (!isStorable(name)) throw notFound("tag");
+      const check = (found: ReadonlyMap<string, TagRow>): void => {
+        if (!found.has(name)) throw notFound("tag");
+      };
+      return await replace(owner, [name], null, { check });
+    },
+    /** Replaces tags by one, which may exist, on all links that have them. */
+    async merge(owner: AccountScope, tags: readonly string[], into: string): Promise<Progress> {
+      const replaced = tags.filter((tag) => tag !== into);
+      if (replaced.length === 0) return { changed: 0, done: true };
+      return await replace(owner, replaced, into, { check: () => undefined });
+    },
+  };
+}
+
+/** PostgreSQL rejects NUL, and no tag contains a control character. */
+const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
+
+const tagTaken = (name: string): ApiError =>
+  new ApiError(
+    "tag_taken",
+    `The tag "${name}" exists already. Send "merge": true to merge the two.`,
+    {
+      param: "name",
+    },
+  );

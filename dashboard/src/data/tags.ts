@@ -1,0 +1,38 @@
+/** The account's tags, for their colours and for fields that complete them. */
+import { useQuery } from "@tanstack/react-query";
+
+import type { Tag } from "../../../clients/typescript/src/index.ts";
+import { getClient } from "./http.ts";
+import { useAccountContext } from "./session.ts";
+
+/** Maximum tags that the pages know, those with the most links; the page of tags has all. */
+const KNOWN_TAGS_MAX = 1_000;
+
+const NO_TAGS: readonly Tag[] = [];
+
+/** Returns the known tags, those with the most links first; none while they are loading. */
+export function useTags(): readonly Tag[] {
+  const { scope } = useAccountContext();
+  const { data } = useQuery({
+    queryKey: ["tags", scope, "known"],
+    queryFn: async ({ signal }) => {
+      const known: Tag[] = [];
+      for await (const tag of getClient(scope).tags.all({ sort: "links" }, { signal })) {
+        known.push(tag);
+        if (known.length === KNOWN_TAGS_MAX) break;
+      }
+      return known;
+    },
+  });
+  return data ?? NO_TAGS;
+}
+
+/** The classes of an element that shows a tag. */
+export const tagClass = (color: Tag["color"] | undefined): string =>
+  color === null || color === undefined ? "tag" : `tag tag-${color}`;
+
+/** Returns a function that names the classes of an element that shows a tag. */
+export function useTagClass(): (name: string) => string {
+  const colors = new Map(useTags().map(({ name, color }) => [name, color]));
+  return (name) => tagClass(colors.get(name));
+}

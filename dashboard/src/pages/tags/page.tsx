@@ -1,0 +1,151 @@
+/** All tags with their links and clicks; members colour, rename, merge and delete them. Below, clicks of a period by tag. */
+import { useQuery } from "@tanstack/react-query";
+import { Pencil, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { Link as PageLink } from "wouter";
+
+import type { Query, Tag } from "../../../../clients/typescript/src/index.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { tagClass } from "../../data/tags.ts";
+import { IconButton } from "../../ui/button.tsx";
+import { useCursorPages } from "../../ui/cursor-pages.ts";
+import { useDebounced } from "../../ui/debounced.ts";
+import { SelectField, TextField } from "../../ui/field.tsx";
+import { formatCount } from "../../ui/format.ts";
+import { Card, Page } from "../../ui/page.tsx";
+import { Pager } from "../../ui/pager.tsx";
+import { useSearchState } from "../../ui/search-state.ts";
+import { Empty, QueryBoundary } from "../../ui/states.tsx";
+import { ACTIONS, Table } from "../../ui/table.tsx";
+import { toSearch } from "../analytics/analytics-query.ts";
+import { DeleteTagDialog, EditTagDialog } from "./dialogs.tsx";
+import { PeriodCard } from "./period-card.tsx";
+
+type Sort = NonNullable<Query<"listTags">["sort"]>;
+
+const SORTS: readonly { value: Sort; label: string }[] = [
+  { value: "links", label: "Most links" },
+  { value: "clicks", label: "Most clicks" },
+  { value: "name", label: "Name" },
+];
+
+/** Tags of a page of the list. */
+const PAGE_TAGS = 50;
+
+export function TagsPage() {
+  return (
+    <Page title="Tags" intro="Labels of links that belong together.">
+      <AllTagsCard />
+      <PeriodCard />
+    </Page>
+  );
+}
+
+function AllTagsCard() {
+  const { scope } = useAccountContext();
+  const [params, setParams] = useSearchState();
+  const pages = useCursorPages();
+  const [text, setText] = useState("");
+  const search = useDebounced(text.trim());
+  const sort = SORTS.find(({ value }) => value === params.get("sort"))?.value ?? "links";
+  const [editing, setEditing] = useState<Tag>();
+  const [deleting, setDeleting] = useState<Tag>();
+  // A search starts at the beginning of its own list.
+  const after = search === "" ? pages.after : "";
+  const query = useQuery({
+    queryKey: ["tags", scope, sort, search, after],
+    queryFn: ({ signal }) =>
+      getClient(scope).tags.list(
+        { sort, search, limit: PAGE_TAGS, ...(after === "" ? {} : { starting_after: after }) },
+        { signal },
+      ),
+  });
+  return (
+    <Card title="All tags">
+      <div className="columns">
+        <TextField
+          label="Search tags"
+          type="search"
+          maxLength={50}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <SelectField
+          label="Order"
+          options={SORTS}
+          value={sort}
+          onChange={(event) => setParams({ sort: event.target.value, after: undefined })}
+        />
+      </div>
+      <QueryBoundary query={query} label="tags" lines={6}>
+        {({ data, next_cursor }) => (
+          <>
+            {data.length === 0 ? (
+              <NoTags isSearch={search !== ""} />
+            ) : (
+              <TagTable tags={data} onEdit={setEditing} onDelete={setDeleting} />
+            )}
+            {search === "" && <Pager pages={pages} next={next_cursor} />}
+          </>
+        )}
+      </QueryBoundary>
+      {editing !== undefined && (
+        <EditTagDialog tag={editing} onClose={() => setEditing(undefined)} />
+      )}
+      {deleting !== undefined && (
+        <DeleteTagDialog tag={deleting} onClose={() => setDeleting(undefined)} />
+      )}
+    </Card>
+  );
+}
+
+const NoTags = ({ isSearch }: { isSearch: boolean }) => (
+  <Empty title={isSearch ? "No tag contains this" : "No tags yet"}>
+    <p>Give links tags to find those that belong together, and to see their clicks.</p>
+  </Empty>
+);
+
+type TagTableProps = {
+  tags: readonly Tag[];
+  onEdit: (tag: Tag) => void;
+  onDelete: (tag: Tag) => void;
+};
+
+function TagTable({ tags, onEdit, onDelete }: TagTableProps) {
+  const canWrite = useCanWrite();
+  return (
+    <Table label="Tags" head={["Tag", "Links", "Clicks", ACTIONS]}>
+      {tags.map((tag) => (
+        <tr key={tag.name}>
+          <td>
+            <PageLink
+              href={`/tags/${encodeURIComponent(tag.name)}`}
+              className={tagClass(tag.color)}
+            >
+              {tag.name}
+            </PageLink>
+          </td>
+          <td className="number">
+            <PageLink href={`/links?${toSearch({ tag: tag.name })}`}>
+              {formatCount(tag.links)}
+            </PageLink>
+          </td>
+          <td className="number">{tag.clicks === null ? "–" : formatCount(tag.clicks)}</td>
+          <td className="row-actions">
+            {canWrite && (
+              <>
+                <IconButton label={`Edit ${tag.name}`} onClick={() => onEdit(tag)}>
+                  <Pencil aria-hidden />
+                </IconButton>
+                <IconButton label={`Delete ${tag.name}`} onClick={() => onDelete(tag)}>
+                  <Trash2 aria-hidden />
+                </IconButton>
+              </>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}

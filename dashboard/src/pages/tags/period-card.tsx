@@ -1,0 +1,72 @@
+/** The clicks of a period by tag. */
+import { Link as PageLink } from "wouter";
+
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { useTagClass } from "../../data/tags.ts";
+import { formatCount, formatPercent } from "../../ui/format.ts";
+import { Card } from "../../ui/page.tsx";
+import { Empty, QueryBoundary } from "../../ui/states.tsx";
+import { Table } from "../../ui/table.tsx";
+import {
+  AnalyticsQueryContext,
+  useAnalytics,
+  useReadAnalyticsQuery,
+  useViewSearch,
+} from "../analytics/analytics-query.ts";
+import { CsvButton } from "../analytics/csv-button.tsx";
+import { FilterBar } from "../analytics/filter-bar.tsx";
+import { PeriodBar } from "../analytics/period-bar.tsx";
+
+type Tags = ResponseBody<"getAccountBreakdown">;
+
+/** Maximum tags of one request, the API's maximum. */
+const TAGS_MAX = "100";
+
+export function PeriodCard() {
+  const analyticsQuery = useReadAnalyticsQuery();
+  return (
+    <AnalyticsQueryContext value={analyticsQuery}>
+      <PeriodBar comparable={false} />
+      <FilterBar />
+      <ClicksByTag />
+    </AnalyticsQueryContext>
+  );
+}
+
+function ClicksByTag() {
+  const { query, csvPath } = useAnalytics<Tags>("/breakdown", { by: "tag", limit: TAGS_MAX });
+  return (
+    <Card title="Clicks in this period" actions={<CsvButton path={csvPath} name="tags" />}>
+      <QueryBoundary query={query} label="clicks by tag" lines={6}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="No clicks in this period" />
+          ) : (
+            <PeriodTable rows={data} />
+          )
+        }
+      </QueryBoundary>
+    </Card>
+  );
+}
+
+function PeriodTable({ rows }: { rows: Tags["data"] }) {
+  const search = useViewSearch();
+  const tagClass = useTagClass();
+  return (
+    <Table label="Clicks by tag" head={["Tag", "Clicks", "Visitors", "Share"]}>
+      {rows.map(({ values: { tag = "" }, clicks, unique_clicks, percentage }) => (
+        <tr key={tag}>
+          <td>
+            <PageLink href={`/tags/${encodeURIComponent(tag)}${search}`} className={tagClass(tag)}>
+              {tag}
+            </PageLink>
+          </td>
+          <td className="number">{formatCount(clicks)}</td>
+          <td className="number">{formatCount(unique_clicks)}</td>
+          <td className="number">{formatPercent(percentage)}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
