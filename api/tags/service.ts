@@ -24,53 +24,19 @@ type Replacement = {
 
 export type TagService = ReturnType<typeof createTagService>;
 
-export function createTagService({ sql }: { sql: Sql }) {
-  /**
-   * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links. `done` is false when
-   * the request has changed {@link CHANGED_MAX} links and more may remain.
-   */
-  async function replace(
-    owner: AccountScope,
-    tags: readonly string[],
-    into: string | null,
-    { check, color }: Replacement,
-  ): Promise<Progress> {
-    const names = into === null ? tags : [into, ...tags];
-    let batch = await sql.begin(async (transaction) => {
-      await lockRenaming(transaction, owner);
-      const found = await findTags(transaction, owner, names);
-      check(found);
-      const count = await replaceTags(transaction, owner, tags, into, BATCH);
-      const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
-      const kept = color === undefined ? inherited : color;
-      if (into !== null) await setColor(transaction, owner, into, kept);
-      return count;
-    });
-    let changed = batch;
-    while (batch === BATCH && changed < CHANGED_MAX) {
-      batch = await replaceTags(sql, owner, tags, into, BATCH);
-      changed += batch;
-    }
-    // After a full batch there may be more, or just none.
-    const done = batch < BATCH || (await findTags(sql, owner, tags)).size === 0;
-    return { changed, done };
-  }
-
-  /** Finds one of the owner's tags; throws `not_found`. */
-  async function get(owner: AccountScope, name: string): Promise<CountedTag> {
-    const [counted] = await withClicks(sql, owner, [
-      ...(await findTags(sql, owner, [name])).values(),
-    ]);
-    if (counted === undefined) throw notFound("tag");
-    return counted;
-  }
+export const createTagService = ({ sql }: { sql: Sql }) => ({
+  /** Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many to sort by clicks. */
+  list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
+    isStorable(request.search)
+      ? await listCountedTags(sql, owner, request)
+      : { rows: [], next: null },
 
   /**
    * Renames a tag on all links that have it, and sets its colour. `done` is false as of {@link replace}; a repeated
    * request must then merge. Throws `not_found`, and `tag_taken` when the new name is another tag's and they may not
    * become one.
    */
-  async function change(
+  async change(
     owner: AccountScope,
     name: string,
     { name: to = name, color, merge = false }: ChangeTagBody,
@@ -79,38 +45,72 @@ export function createTagService({ sql }: { sql: Sql }) {
     if (to === name) {
       const exists = color === undefined || (await setColor(sql, owner, name, color));
       if (!exists) throw notFound("tag");
-      return { ...(await get(owner, name)), changed: 0, done: true };
+      return { ...(await get(sql, owner, name)), changed: 0, done: true };
     }
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
       if (!merge && found.has(to)) throw tagTaken(to);
     };
-    const progress = await replace(owner, [name], to, { check, color });
-    return { ...(await get(owner, to)), ...progress };
-  }
+    const progress = await replace(sql, owner, [name], to, { check, color });
+    return { ...(await get(sql, owner, to)), ...progress };
+  },
 
-  return {
-    change,
-    /** Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many to sort by clicks. */
-    list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
-      isStorable(request.search)
-        ? await listCountedTags(sql, owner, request)
-        : { rows: [], next: null },
-    /** Removes a tag from all links that have it; throws `not_found`. */
-    async remove(owner: AccountScope, name: string): Promise<Progress> {
-      if (!isStorable(name)) throw notFound("tag");
-      const check = (found: ReadonlyMap<string, TagRow>): void => {
-        if (!found.has(name)) throw notFound("tag");
-      };
-      return await replace(owner, [name], null, { check });
-    },
-    /** Replaces tags by one, which may exist, on all links that have them. */
-    async merge(owner: AccountScope, tags: readonly string[], into: string): Promise<Progress> {
-      const replaced = tags.filter((tag) => tag !== into);
-      if (replaced.length === 0) return { changed: 0, done: true };
-      return await replace(owner, replaced, into, { check: () => undefined });
-    },
-  };
+  /** Removes a tag from all links that have it; throws `not_found`. */
+  async remove(owner: AccountScope, name: string): Promise<Progress> {
+    if (!isStorable(name)) throw notFound("tag");
+    const check = (found: ReadonlyMap<string, TagRow>): void => {
+      if (!found.has(name)) throw notFound("tag");
+    };
+    return await replace(sql, owner, [name], null, { check });
+  },
+
+  /** Replaces tags by one, which may exist, on all links that have them. */
+  async merge(owner: AccountScope, tags: readonly string[], into: string): Promise<Progress> {
+    const replaced = tags.filter((tag) => tag !== into);
+    if (replaced.length === 0) return { changed: 0, done: true };
+    return await replace(sql, owner, replaced, into, { check: () => undefined });
+  },
+});
+
+/**
+ * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links. `done` is false when
+ * the request has changed {@link CHANGED_MAX} links and more may remain.
+ */
+async function replace(
+  sql: Sql,
+  owner: AccountScope,
+  tags: readonly string[],
+  into: string | null,
+  { check, color }: Replacement,
+): Promise<Progress> {
+  const names = into === null ? tags : [into, ...tags];
+  let batch = await sql.begin(async (transaction) => {
+    await lockRenaming(transaction, owner);
+    const found = await findTags(transaction, owner, names);
+    check(found);
+    const count = await replaceTags(transaction, owner, tags, into, BATCH);
+    const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
+    const kept = color === undefined ? inherited : color;
+    if (into !== null) await setColor(transaction, owner, into, kept);
+    return count;
+  });
+  let changed = batch;
+  while (batch === BATCH && changed < CHANGED_MAX) {
+    batch = await replaceTags(sql, owner, tags, into, BATCH);
+    changed += batch;
+  }
+  // After a full batch there may be more, or just none.
+  const done = batch < BATCH || (await findTags(sql, owner, tags)).size === 0;
+  return { changed, done };
+}
+
+/** Finds one of the owner's tags; throws `not_found`. */
+async function get(sql: Sql, owner: AccountScope, name: string): Promise<CountedTag> {
+  const [counted] = await withClicks(sql, owner, [
+    ...(await findTags(sql, owner, [name])).values(),
+  ]);
+  if (counted === undefined) throw notFound("tag");
+  return counted;
 }
 
 /** PostgreSQL rejects NUL, and no tag contains a control character. */

@@ -14,6 +14,7 @@ import {
 } from "./examples.ts";
 import { SETTINGS_FIELDS } from "./settings-fields.ts";
 import { SHARE_FIELDS } from "./share-fields.ts";
+import { TAG_FIELDS } from "./tag-fields.ts";
 import type { Prose } from "./types.ts";
 
 const LINK_FIELDS: Readonly<Record<string, Prose>> = {
@@ -109,24 +110,6 @@ const LINK_FIELDS: Readonly<Record<string, Prose>> = {
   "BulkDeletions.id": { text: "The id of the link.", example: LINK_ID },
   ids: { text: "The ids of the links to delete, none of them twice.", example: [LINK_ID] },
   into: { text: "The tag to rename to, or to merge into.", example: "spring" },
-  "Tag.name": { text: "The tag.", example: "spring" },
-  "ChangedTag.name": { text: "The tag.", example: "spring" },
-  "TagChange.name": { text: "The new name; all links with the tag get it.", example: "spring" },
-  color: { text: "The tag's colour; null for none.", example: "green" },
-  merge: {
-    text: "Whether the tag becomes one with another that has the new name. False when left out.",
-    example: true,
-  },
-  "Tag.links": { text: "How many links have the tag, with archived ones.", example: 42 },
-  "ChangedTag.links": { text: "How many links have the tag, with archived ones.", example: 42 },
-  "Tag.clicks": {
-    text: "The clicks of these links together; null when they are more than 100,000 links.",
-    example: 1284,
-  },
-  "ChangedTag.clicks": {
-    text: "The clicks of these links together; null when they are more than 100,000 links.",
-    example: 1284,
-  },
   "MergeTagsRequest.tags": { text: "The tags to replace.", example: ["sprign", "Spring"] },
   changed: { text: "How many links were changed by this request.", example: 17 },
   done: {
@@ -304,5 +287,6 @@ export const FIELDS: Readonly<Record<string, Prose>> = {
   ...SHARED_FIELDS,
   ...SETTINGS_FIELDS,
   ...SHARE_FIELDS,
+  ...TAG_FIELDS,
   ...ANALYTICS_FIELDS,
 };
