@@ -48,6 +48,8 @@ export type Route = {
   /** The query as an object, where the application has a schema of it. */
   parameters?: BodySchema;
   body?: BodySchema;
+  /** What validates a query and a body. */
+  validators?: { parameters: z.ZodType | undefined; body: z.ZodType | undefined };
 };
 
 export const formatRoute = ({ surface, method, path }: Route): string =>
@@ -90,6 +92,7 @@ const toRoutes = (surface: Surface, routes: readonly unknown[]): Route[] =>
       query: Object.keys(hooks.query?.shape ?? {}),
       ...(parameters === undefined ? {} : { parameters }),
       ...(body === undefined ? {} : { body }),
+      validators: { parameters: hooks.query, body: hooks.body },
     };
   });
 

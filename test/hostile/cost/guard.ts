@@ -6,7 +6,7 @@
  * A short run combines few parts of a request (each once), a long one all pairs of them. An input that takes less than
  * `FLOOR_MS` is sent once; others are measured at three sizes, three times each.
  */
-import { call } from "../../harness/api.ts";
+import { call, linkSchema } from "../../harness/api.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../ports.ts";
@@ -18,9 +18,9 @@ import { CALL_PARTS, hasPart } from "./calls.ts";
 import { createMeter, type Meter } from "./measure.ts";
 import { type Combination, coverLevels, coverPairs } from "./pairs.ts";
 import { fillRequest, type Part, type Parts } from "./part.ts";
-import { fillSchema } from "./schema-values.ts";
+import { sampleConditions } from "./sample-conditions.ts";
 import { FLOOR_MS, isSuperlinear, SHARES } from "./slope.ts";
-import { listLinks, VISITOR_PARTS } from "./visitors.ts";
+import { LINK_WITH_ALL, listLinks, VISITOR_PARTS } from "./visitors.ts";
 
 /** Most milliseconds of an event loop's turn, by the process. */
 const BUDGET_MS: Readonly<Record<WatchedProcess, number>> = {
@@ -64,10 +64,8 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
   const fixtures = await createFixtures(stack);
   const meter = createMeter(stack);
   const ports = readPorts(stack);
-  const targets = [
-    ...(await createVisits(stack, fixtures, options)),
-    ...createCalls(fixtures, options),
-  ];
+  const { visits, linkId } = await createVisits(stack, fixtures, options);
+  const targets = [...visits, ...createCalls(fixtures, linkId, options)];
   const inputs = targets.flatMap((target) =>
     target.combinations.map((combination) => ({ target, combination })),
   );
@@ -165,23 +163,25 @@ function combine(parts: Parts, pairwise: boolean): Combination[] {
   return pairwise ? coverPairs(factors) : coverLevels(factors);
 }
 
-/** Creates the links, and the requests of their visitors. */
+/** Creates the links, one of which has conditions of all kinds (`linkId`), and the requests of their visitors. */
 async function createVisits(
   stack: Stack,
   fixtures: Fixtures,
   { pairwise }: GuardOptions,
-): Promise<Target[]> {
+): Promise<{ visits: Target[]; linkId: string }> {
   const { api_url } = stack.info();
   const links = listLinks(sampleConditions());
   // What a link does decides what a part of the request costs: each link gets all combinations.
   const combinations = combine(VISITOR_PARTS, pairwise);
-  return await Promise.all(
+  let linkId = "";
+  const visits = await Promise.all(
     links.map(async ({ alias, method, body }) => {
-      const { status, body: error } = await call(`${api_url}/v1/links`, {
+      const { status, body: created } = await call(`${api_url}/v1/links`, {
         key: fixtures.enterpriseKey,
         body: { ...body, alias },
       });
-      if (status !== 201) throw new Error(`${alias}: ${status} ${JSON.stringify(error)}`);
+      if (status !== 201) throw new Error(`${alias}: ${status} ${JSON.stringify(created)}`);
+      if (alias === LINK_WITH_ALL) linkId = linkSchema.parse(created).id;
       const route: Route = { surface: "redirector", method, path: `/${alias}`, query: [] };
       return {
         name: formatRoute(route),
@@ -192,29 +192,11 @@ async function createVisits(
       };
     }),
   );
-}
-
-/** One condition of each kind that the API accepts, with as many values as 200 of them may have. */
-function sampleConditions(): Record<string, unknown>[] {
-  const body = listRoutes().find((route) => formatRoute(route) === "api POST /v1/links")?.body;
-  const condition = body?.$defs?.["LinkCondition"];
-  return (condition?.oneOf ?? []).map((kind) => {
-    const schema = { ...kind, $defs: body?.$defs ?? {} };
-    const extent = {
-      items: (most: number) => most,
-      length: () => 12,
-      optional: true,
-      choice: 0,
-      linkId: "",
-      nonce: "v",
-    };
-    // The schema describes an object.
-    return fillSchema(schema, extent) as Record<string, unknown>;
-  });
+  return { visits, linkId };
 }
 
 /** The calls of all routes of the API and the dashboard; a short run leaves out those that are the API's again. */
-const createCalls = (fixtures: Fixtures, { pairwise }: GuardOptions): Target[] =>
+const createCalls = (fixtures: Fixtures, linkId: string, { pairwise }: GuardOptions): Target[] =>
   listRoutes()
     .filter(
       ({ surface, path }) =>
@@ -226,7 +208,8 @@ const createCalls = (fixtures: Fixtures, { pairwise }: GuardOptions): Target[] =
       return {
         name: formatRoute(route),
         route,
-        base: createBase(route, fixtures),
+        // Changes go to another link, so that this one keeps its rules.
+        base: createBase(route, route.method === "PATCH" ? fixtures : { ...fixtures, linkId }),
         parts,
         combinations: combine(parts, pairwise),
       };

@@ -15,7 +15,6 @@ export async function reportCosts(): Promise<number> {
   const rows = await guardCosts(stack, { pairwise: true, budgets: true, log: console.log });
   const worst = listWorst(rows);
   const faults = rows.filter(({ fault }) => fault !== undefined);
-  console.table(worst);
   console.log("Routes that rejected all inputs:");
   console.table(countAccepted(rows).filter(({ accepted }) => accepted === 0));
   console.log("Inputs above their budget:");

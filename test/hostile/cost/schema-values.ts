@@ -40,6 +40,9 @@ const SHARED_ITEMS = 5;
 /** Numbers that are an amount of work. */
 const AMOUNTS = new Set(["limit", "size", "margin"]);
 
+/** A member that may only be left out when another is there. */
+const EITHER = "from";
+
 /** Members whose values are from a list that their schema does not contain; its example is one of them. */
 const LISTED = new Set(["country", "region", "continent", "device", "language", "host", "class"]);
 
@@ -62,7 +65,8 @@ const LEFT_OUT = new Set([
 
 /** Texts that have a form which their schema does not tell. */
 const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: number) => string>> = {
-  ip: (index) => `2001:db8:${index.toString(16)}::/48`,
+  ip: (index, _, most) =>
+    most === TEXT_LENGTH ? "203.0.113.7" : `2001:db8:${index.toString(16)}::/48`,
   referrer: (index, { nonce, length }, most) =>
     most <= VALUE_LENGTH_MAX
       ? `r${index}.example.com`
@@ -73,8 +77,8 @@ const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: numbe
     `Mozilla/5.0 (${nonce})`.padEnd(length(most), " Android 1;"),
   embed_origins: (index) => `https://o${index}.example.com`,
   link_id: (_, { linkId }) => linkId,
-  link_ids: (_, { linkId }) => linkId,
-  ids: (index) => `link_${String(index).padStart(26, "0")}`,
+  link_ids: (index, { linkId }) => (index === 0 ? linkId : createMissingId(index)),
+  ids: createMissingId,
   by: () => "country,browser",
   email: (index, { nonce }) => `nobody-${nonce}-${index}@example.com`,
   domain: (index, { nonce }) => `d${nonce}-${index}.example.com`,
@@ -86,6 +90,10 @@ const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: numbe
   end_date: () => "2026-10-02",
   utm_source: (_, { nonce, length }) => `u${nonce}`.padEnd(length(255), "x"),
 };
+
+function createMissingId(index: number): string {
+  return `link_${String(index).padStart(26, "0")}`;
+}
 
 type Context = Extent & {
   root: BodySchema;
@@ -149,6 +157,7 @@ function fillObject(schema: BodySchema, context: Context): unknown {
   const members = Object.entries(schema.properties ?? {}).filter(
     ([name]) =>
       schema.required?.includes(name) === true ||
+      name === EITHER ||
       (context.optional && !LEFT_OUT.has(name) && context.left.values > 0),
   );
   return Object.fromEntries(

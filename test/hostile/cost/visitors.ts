@@ -230,6 +230,9 @@ const link = (alias: string, body: object, method = "GET"): VisitedLink => ({
   body: { url: "https://example.com/", ...body },
 });
 
+/** The alias of the link with conditions of all kinds. */
+export const LINK_WITH_ALL = "cost-rules-all";
+
 /** One link for each kind of condition, one with all kinds, and the others that have code of their own. */
 export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
   return [
