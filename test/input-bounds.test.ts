@@ -4,24 +4,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-const ROOT = join(import.meta.dir, "..");
-
-type Bound = { file: string; bound: string };
-
-/** Reads the bounds from the page's tables: rows of four cells, the second a file, the third one or more bounds. */
-async function readBounds(): Promise<Bound[]> {
-  const page = await Bun.file(join(ROOT, "docs/input-bounds.md")).text();
-  const rows = page
-    .split("\n")
-    .map((line) => line.split(" | ").map((cell) => cell.trim()))
-    .filter((cells) => cells.length === 4 && cells[1]?.startsWith("`") === true);
-  return rows.flatMap(([, file = "", bounds = ""]) =>
-    bounds
-      .replaceAll(/^`|`$/g, "")
-      .split("`, `")
-      .map((bound) => ({ file: file.replaceAll("`", ""), bound })),
-  );
-}
+import { PROJECT_DIR } from "./harness/stack.ts";
+import { readBounds } from "./hostile/cost/bounds.ts";
 
 const collapseWhitespace = (text: string): string => text.replaceAll(/\s+/g, " ");
 
@@ -45,7 +29,7 @@ test("the page lists a bound for every part of the product", () => {
 test("every bound is in the file that the page names, with the listed value", async () => {
   const wrong: string[] = [];
   for (const { file, bound } of bounds) {
-    const source = collapseWhitespace(await Bun.file(join(ROOT, file)).text());
+    const source = collapseWhitespace(await Bun.file(join(PROJECT_DIR, file)).text());
     const at = source.indexOf(` ${bound}`);
     // The value must end there: 10 is not 100.
     if (at < 0 || !/[;,} )]/.test(source[at + 1 + bound.length] ?? ""))

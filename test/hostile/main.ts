@@ -1,10 +1,13 @@
 /**
  * `bun run test:hostile [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces NAME,NAME]`: attacks every route of a
- * new stack, or the routes of some listeners. Writes `bench/results/hostile.json`; exits with 1 after a violation.
+ * new stack, or the routes of some listeners. Before that, the cost guard measures single inputs; `--cost` runs nothing else,
+ * and a repeated run leaves it out. Writes `bench/results/hostile.json` and `hostile-cost.json`; exits with 1 after a
+ * violation.
  */
 import { parseArgs } from "node:util";
 
 import { publish, round, type Target } from "../../bench/report.ts";
+import { reportCosts } from "./cost/report.ts";
 import { SURFACES } from "./routes.ts";
 import { type HostileReport, runHostile } from "./run.ts";
 import { WATCHED_PROCESSES } from "./watch.ts";
@@ -18,12 +21,16 @@ const INPUTS_PER_MINUTE = 10_000;
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "10" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    seed: { type: "string" },
     only: { type: "string" },
     surfaces: { type: "string" },
+    cost: { type: "boolean", default: false },
   },
 });
-const seed = Number(values.seed);
+const isRepeated = [values.seed, values.only, values.surfaces].some((value) => value !== undefined);
+const costly = isRepeated && !values.cost ? 0 : await reportCosts();
+if (values.cost) process.exit(costly === 0 ? 0 : 1);
+const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const minutes = Number(values.minutes);
 const only = values.only?.split(",").map(Number);
 const surfaceNames = values.surfaces?.split(",");
@@ -66,7 +73,7 @@ if (only === undefined)
     targets,
   });
 // A late response depends more on the machine than on the service.
-process.exit(findings.every(({ kind }) => kind === "no response") ? 0 : 1);
+process.exit(costly === 0 && findings.every(({ kind }) => kind === "no response") ? 0 : 1);
 
 function atMost(name: string, value: number, bound: number): Target {
   return { name, value: round(value), target: `<= ${bound}`, met: value <= bound };

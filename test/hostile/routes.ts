@@ -19,12 +19,21 @@ export type Surface = (typeof SURFACES)[number];
 
 /** The part of JSON Schema that zod generates for request bodies. */
 export type BodySchema = {
-  type?: string;
+  type?: string | string[];
   properties?: Record<string, BodySchema>;
   required?: string[];
   items?: BodySchema;
+  maxItems?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  pattern?: string;
+  format?: string;
+  const?: unknown;
   enum?: unknown[];
+  examples?: unknown[];
   anyOf?: BodySchema[];
+  oneOf?: BodySchema[];
   $ref?: string;
   $defs?: Record<string, BodySchema>;
 };
@@ -36,7 +45,11 @@ export type Route = {
   path: string;
   /** Names of the query parameters. */
   query: readonly string[];
+  /** The query as an object, where the application has a schema of it. */
+  parameters?: BodySchema;
   body?: BodySchema;
+  /** What validates a query and a body. */
+  validators?: { parameters: z.ZodType | undefined; body: z.ZodType | undefined };
 };
 
 export const formatRoute = ({ surface, method, path }: Route): string =>
@@ -70,17 +83,22 @@ const routeForm = z.object({
 const toRoutes = (surface: Surface, routes: readonly unknown[]): Route[] =>
   routes.map((route) => {
     const { method, path, hooks } = routeForm.parse(route);
-    const schema =
-      hooks.body && z.toJSONSchema(hooks.body, { unrepresentable: "any", io: "input" });
+    const body = toSchema(hooks.body);
+    const parameters = toSchema(hooks.query);
     return {
       surface,
       method,
       path: path.replace("*", ":asset"),
       query: Object.keys(hooks.query?.shape ?? {}),
-      // Zod's output fits this type; other properties are not read.
-      ...(schema === undefined ? {} : { body: schema as BodySchema }),
+      ...(parameters === undefined ? {} : { parameters }),
+      ...(body === undefined ? {} : { body }),
+      validators: { parameters: hooks.query, body: hooks.body },
     };
   });
+
+const toSchema = (type: z.ZodType | undefined): BodySchema | undefined =>
+  // Zod's output fits this type; other properties are not read.
+  type && (z.toJSONSchema(type, { unrepresentable: "any", io: "input" }) as BodySchema);
 
 const get = (surface: Surface, path: string, query: string[] = []): Route => ({
   surface,

@@ -4,7 +4,7 @@
  * event loops and the legitimate client's response times.
  */
 import { startDns } from "../harness/dns.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 import { attackForDuration } from "./attack.ts";
 import {
   describeInput,
@@ -17,6 +17,7 @@ import { createClientTask, createFixtures } from "./fixtures.ts";
 import { createInputs, GENERATOR_NAMES, type Input } from "./inputs.ts";
 import { findFault } from "./judge.ts";
 import type { ClientReport } from "./legitimate-client.ts";
+import { readPorts } from "./ports.ts";
 import { formatRoute, listRoutes, type Surface } from "./routes.ts";
 import { createTally } from "./tally.ts";
 import { type Memory, PROCESS_OF, type Stall, type WatchedProcess, watchStack } from "./watch.ts";
@@ -172,21 +173,6 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
     const own = watch.stalls.filter(({ process }) => process === name);
     return Math.max(0, ...own.map(({ ms }) => ms));
   }
-}
-
-const port = (url: string): number => Number(new URL(url).port);
-
-function readPorts(stack: Stack): Record<Surface, number> {
-  const info = stack.info();
-  return {
-    api: port(info.api_url),
-    dashboard: port(info.dashboard_url),
-    redirector: port(info.short_url),
-    "api internal": port(info.api_metrics_url),
-    "redirector internal": port(info.redirector_metrics_url),
-    "worker internal": port(info.worker_metrics_url),
-    clickhouse: port(info.clickhouse_url),
-  };
 }
 
 /** Starts the legitimate client's thread. */

@@ -25,7 +25,10 @@ const STREAM_TIMEOUT_MS = 300;
 const SLOW_MS_MAX = 7_000;
 const UNREAD_MS = 1_500;
 
-export async function sendInput(input: Input, port: number): Promise<Exchange> {
+/** What of an input decides how it is sent. */
+export type Sendable = Pick<Input, "bytes" | "methods" | "delivery" | "complete">;
+
+export async function sendInput(input: Sendable, port: number): Promise<Exchange> {
   const { bytes, methods, delivery, complete } = input;
   const reader = createResponseReader(methods);
   const started = performance.now();

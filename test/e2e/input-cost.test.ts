@@ -1,0 +1,29 @@
+/**
+ * Goal: no input at its bounds costs more than in proportion to its size. The short form of the cost guard: each part of a
+ * request once, judged by CPU time and its growth, not by the time on the wall. `bun run test:hostile:cost` combines all
+ * pairs, and judges the length of turns.
+ */
+import { beforeAll, expect, test } from "bun:test";
+
+import { startDns } from "../harness/dns.ts";
+import { startStack } from "../harness/stack.ts";
+import { type CostRow, guardCosts } from "../hostile/cost/guard.ts";
+import { countAccepted, formatRow } from "../hostile/cost/table.ts";
+
+let rows: CostRow[];
+
+beforeAll(async () => {
+  await using dns = await startDns();
+  await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  rows = await guardCosts(stack, { pairwise: false, budgets: false, log: console.log });
+});
+
+test("no input at its bounds costs more than in proportion to its size", () => {
+  expect(rows.filter(({ fault }) => fault !== undefined).map(formatRow)).toEqual([]);
+});
+
+test("every kind of link answers its visitors", () => {
+  const visits = countAccepted(rows.filter(({ target }) => target.startsWith("redirector")));
+  expect(visits.length).toBeGreaterThan(15);
+  expect(visits.filter(({ accepted }) => accepted === 0)).toEqual([]);
+});

@@ -1,0 +1,49 @@
+/** A part of a request that is filled up to bounds on input. */
+import { type HttpRequest, toBytes } from "../requests.ts";
+import type { Route } from "../routes.ts";
+
+export type Filling = {
+  /** The share of each bound that is filled, up to 1. */
+  share: number;
+  /** Bytes of the head for this part. */
+  room: number;
+  /** Different for each request, so that no cache knows a text that contains it. */
+  nonce: string;
+  route: Route;
+  /** An existing link. */
+  linkId: string;
+};
+
+export type Part = {
+  /** The bounds that it reaches, as `nameBound` names them. */
+  reaches: readonly string[];
+  fill: (request: HttpRequest, filling: Filling) => HttpRequest;
+};
+
+/** Parts of a request, of which one of each group is filled. */
+export type Parts = Readonly<Record<string, Readonly<Record<string, Part>>>>;
+
+/** Leaves the request as it is. */
+export const PLAIN: Part = { reaches: [], fill: (request) => request };
+
+/** Bytes of a head without filled parts, generously. */
+const HEAD_REST = 1_500;
+/** `HEAD_BYTES_MAX` of the redirector, and the most that Bun reads for the API. */
+const HEAD_BYTES_MAX = 16 * 1024;
+
+/** Fills the chosen parts, which share a head. */
+export function fillRequest(
+  base: HttpRequest,
+  parts: readonly Part[],
+  filling: Omit<Filling, "room">,
+): Buffer {
+  const filled = parts.filter((part) => part !== PLAIN);
+  const room = Math.floor((HEAD_BYTES_MAX - HEAD_REST) / Math.max(1, filled.length));
+  let request = base;
+  for (const part of filled) request = part.fill(request, { ...filling, room });
+  return toBytes(request);
+}
+
+/** Repeats a unit until it has about this many characters; at least once. */
+export const repeat = (unit: string, characters: number): string =>
+  unit.repeat(Math.max(1, Math.floor(characters / unit.length)));

@@ -1,0 +1,30 @@
+/** Runs the cost guard on a new stack and reports what it found. */
+import { publish } from "../../../bench/report.ts";
+import { startDns } from "../../harness/dns.ts";
+import { startStack } from "../../harness/stack.ts";
+import { guardCosts } from "./guard.ts";
+import { countAccepted, formatRow, listWorst } from "./table.ts";
+
+/**
+ * Sends all pairs of parts, prints the table of routes with their worst turn, and writes `bench/results/hostile-cost.json`.
+ * Returns the number of inputs that exceed their budget or cost more than in proportion to their size.
+ */
+export async function reportCosts(): Promise<number> {
+  await using dns = await startDns();
+  await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  const rows = await guardCosts(stack, { pairwise: true, budgets: true, log: console.log });
+  const worst = listWorst(rows);
+  const faults = rows.filter(({ fault }) => fault !== undefined);
+  console.log("Routes that rejected all inputs:");
+  console.table(countAccepted(rows).filter(({ accepted }) => accepted === 0));
+  console.log("Inputs above their budget:");
+  console.table(faults.map(formatRow));
+  const count = faults.length;
+  publish({
+    name: "hostile-cost",
+    versions: { bun: Bun.version },
+    rows: worst,
+    targets: [{ name: "inputs above budget", value: count, target: "<= 0", met: count === 0 }],
+  });
+  return count;
+}

@@ -1,0 +1,260 @@
+/** Visitors' requests with each part at its bounds. */
+import { withHeader } from "../request-edits.ts";
+import type { HttpRequest } from "../requests.ts";
+import { type Part, type Parts, PLAIN, repeat } from "./part.ts";
+
+const HOST_LENGTH_MAX = 253;
+const AGENT_LENGTH_MAX = 500;
+const PATH_LENGTH_MAX = 512;
+const PROXIES_MAX = 32;
+const ENTRY_LENGTH_MAX = 80;
+const FIELDS_MAX = 100;
+const CONNECTION_BYTES_MAX = 256;
+const FORM_BYTES_MAX = 2_048;
+const FRAMING_BYTES_MAX = 8 * 1024;
+
+/** A header with a text of some length. */
+const header = (
+  name: string,
+  reaches: readonly string[],
+  text: (most: number, nonce: string) => string,
+  most = Number.POSITIVE_INFINITY,
+): Part => ({
+  reaches,
+  fill: (request, { share, room, nonce }) =>
+    withHeader(request, name, text(Math.floor(Math.min(most, room) * share), nonce)),
+});
+
+/** A query of repeated parameters. */
+const query = (unit: string): Part => ({
+  reaches: [
+    "redirector/http/request-head-parser.ts HEAD_BYTES_MAX",
+    "redirector/redirect/forward-query.ts LOCATION_BYTES_MAX",
+    "redirector/redirect/forward-query.ts PARAMETERS_MAX",
+    "shared/decision/parameters.ts PARAMETERS_MAX",
+    "shared/contracts/click-text.ts CLICK_TEXT_BYTES_MAX",
+    "worker/enrich/rows.ts UTM_LENGTH_MAX",
+  ],
+  fill: (request, { share, room, nonce }) => ({
+    ...request,
+    query: [[`${nonce}&${repeat(unit, room * share)}x`, ""]],
+  }),
+});
+
+const agent = (unit: string, most?: number): Part =>
+  header(
+    "User-Agent",
+    [
+      "shared/visitors/user-agent.ts AGENT_LENGTH_MAX",
+      "shared/visitors/user-agent.ts WORDS_MAX",
+      "shared/visitors/user-agent.ts ANDROIDS_MAX",
+    ],
+    (length, nonce) => `Mozilla/5.0 (${nonce}) ${repeat(unit, length - 40)}`,
+    most,
+  );
+
+const referrer = (host: string, path: string, most?: number): Part =>
+  header(
+    "Referer",
+    [
+      "shared/visitors/referrer.ts AUTHORITY_LENGTH_MAX",
+      "shared/visitors/referrer.ts OTHER_SCRIPT_LENGTH_MAX",
+      "shared/visitors/referrer.ts PATH_LENGTH_MAX",
+    ],
+    (length, nonce) => `https://${nonce}.${host}/${repeat(path, length - host.length)}`,
+    most,
+  );
+
+const language = (unit: string): Part =>
+  header(
+    "Accept-Language",
+    ["shared/decision/language.ts ENTRIES_MAX", "shared/decision/language.ts PARAMETERS_MAX"],
+    (length, nonce) => `de-${nonce},${repeat(unit, length)}`,
+  );
+
+/** As trusted proxies append them: the visitor's own address comes first, and is read last. */
+const forwarded = (entry: string): Part => ({
+  reaches: ["shared/client-address.ts PROXIES_MAX", "shared/client-address.ts ENTRY_LENGTH_MAX"],
+  fill(request, { share }) {
+    const visitor = request.headers.find(([name]) => name === "X-Forwarded-For")?.[1] ?? "";
+    const proxies = Array<string>(Math.floor((PROXIES_MAX - 1) * share)).fill(entry);
+    return withHeader(request, "X-Forwarded-For", [visitor, ...proxies].join(", "));
+  },
+});
+
+const fields = (unit: string): Part => ({
+  reaches: ["redirector/http/request-head-parser.ts FIELDS_MAX"],
+  fill(request, { share, room }) {
+    const count = Math.floor((FIELDS_MAX - request.headers.length - 2) * share);
+    const value = repeat(unit, Math.max(1, room / FIELDS_MAX - 10));
+    const added = Array.from({ length: count }, (_, i): [string, string] => [`X-${i}`, value]);
+    return { ...request, headers: [...request.headers, ...added] };
+  },
+});
+
+/** A path that continues after the alias. */
+const beyond = (unit: string): Part => ({
+  reaches: ["redirector/redirect/forward-query.ts LOCATION_BYTES_MAX"],
+  fill: (request, { share, room }) => ({
+    ...request,
+    path: request.path + repeat(unit, room * share),
+  }),
+});
+
+const form = (framing: "length" | "chunks"): Part => ({
+  reaches: [
+    "redirector/passwords/password.ts FORM_BYTES_MAX",
+    ...(framing === "chunks" ? ["redirector/http/body.ts FRAMING_BYTES_MAX"] : []),
+  ],
+  fill(request, { share }) {
+    const bytes = Buffer.from(repeat("password=%20&", FORM_BYTES_MAX * share));
+    if (request.method !== "POST") return request;
+    if (framing === "length") return { ...request, body: bytes };
+    return {
+      ...withHeader(request, "Transfer-Encoding", "chunked"),
+      body: toChunks(bytes, Math.floor(FRAMING_BYTES_MAX * share) - 100),
+    };
+  },
+});
+
+/** One byte in each chunk, with extensions as long as there is room for. */
+function toChunks(bytes: Buffer, framing: number): Buffer {
+  const count = Math.min(bytes.length, Math.floor(framing / 8));
+  const extension = `;${"x".repeat(Math.max(1, Math.floor(framing / count) - 7))}`;
+  const chunks = Array.from({ length: count }, (_, i) => [
+    `1${extension}\r\n`,
+    bytes.subarray(i, i + 1),
+    "\r\n",
+  ]).flat();
+  return Buffer.concat([...chunks, "0\r\n\r\n"].map((part) => Buffer.from(part)));
+}
+
+/** Everything but the link. The first level of each group leaves the request as it is. */
+export const VISITOR_PARTS = {
+  query: {
+    plain: PLAIN,
+    "many parameters": query("a&"),
+    "one long value": query("x"),
+    "escapes that are not UTF-8": query("%ff"),
+    "UTM parameters": query("utm_source=a&utm_term=%C3%A9&"),
+  },
+  agent: {
+    plain: PLAIN,
+    words: agent("Ab/1 ", AGENT_LENGTH_MAX),
+    Androids: agent("Android 1; ", AGENT_LENGTH_MAX),
+    long: agent("(KHTML, like Gecko) "),
+  },
+  referrer: {
+    plain: PLAIN,
+    "long host and path": referrer(
+      repeat("a.", HOST_LENGTH_MAX - 40).concat("com"),
+      "a/",
+      HOST_LENGTH_MAX + PATH_LENGTH_MAX,
+    ),
+    "other script": referrer("\xc3\xa9".repeat(20).concat(".com"), "%C3%A9"),
+  },
+  language: { plain: PLAIN, entries: language("en;q=0.1,"), parameters: language("de;a;b;c;d,") },
+  address: {
+    plain: PLAIN,
+    proxies: forwarded("127.0.0.1"),
+    "long entries": forwarded("::ffff:127.0.0.1".padEnd(ENTRY_LENGTH_MAX)),
+  },
+  fields: {
+    plain: PLAIN,
+    many: fields("1"),
+    connection: header(
+      "Connection",
+      ["redirector/http/header-fields.ts CONNECTION_BYTES_MAX"],
+      (length) => repeat("a,", length).slice(0, -1),
+      CONNECTION_BYTES_MAX,
+    ),
+    host: header(
+      "Host",
+      ["redirector/http/host.ts HOST_LENGTH_MAX"],
+      (length, nonce) => `${nonce}.${repeat("a.", length - nonce.length - 5)}com`,
+      HOST_LENGTH_MAX,
+    ),
+  },
+  path: {
+    plain: PLAIN,
+    "beyond the alias": beyond("/a"),
+    "escapes beyond the alias": beyond("/%C3%A9%ff"),
+    "page about the link": {
+      reaches: ["redirector/pages/about-page.ts SHOWN_LENGTH_MAX"],
+      fill: (request) => ({ ...request, path: `${request.path}+` }),
+    },
+    "long alias": {
+      reaches: ["redirector/cache/key-index.ts KEY_BYTES_MAX"],
+      fill: (request, { share, room, nonce }) => ({
+        ...request,
+        path: `/${nonce}${repeat("%61", room * share)}`,
+      }),
+    },
+  },
+  form: { plain: PLAIN, length: form("length"), chunks: form("chunks") },
+} satisfies Parts;
+
+/** Members of a link that decide what its visitors' requests cost. */
+export type VisitedLink = { alias: string; method: HttpRequest["method"]; body: object };
+
+const LONG_URL = "https://example.com/".padEnd(8_000, "a/");
+
+/** Bounds that the links reach. */
+export const LINK_BOUNDS = [
+  "shared/contracts/link-rules.ts RULES_MAX",
+  "shared/contracts/link-rules.ts CONDITIONS_MAX",
+  "shared/contracts/link-rules.ts VALUES_MAX",
+  "shared/contracts/link-rules.ts LINK_VALUES_MAX",
+  "shared/contracts/link-rules.ts NAME_LENGTH_MAX",
+  "shared/contracts/link-split.ts ARMS_MAX",
+  "shared/contracts/link-preview.ts TITLE_LENGTH_MAX",
+  "shared/contracts/link-preview.ts DESCRIPTION_LENGTH_MAX",
+] as const;
+
+type Condition = Record<string, unknown>;
+
+/** 20 rules of which no visitor's request matches the last condition, so that all conditions are looked at. */
+function createRules(conditions: readonly Condition[]): object[] {
+  const at = (i: number): Condition => conditions[i % conditions.length] ?? {};
+  return Array.from({ length: 20 }, (_, i) => ({
+    url: "https://example.com/rule",
+    conditions: Array.from({ length: 10 }, (__, j) =>
+      j === 9 ? { type: "query", name: "never", in: ["never"] } : { ...at(i * 9 + j), not: true },
+    ),
+  }));
+}
+
+const link = (alias: string, body: object, method = "GET"): VisitedLink => ({
+  alias: `cost-${alias}`,
+  method,
+  body: { url: "https://example.com/", ...body },
+});
+
+/** The alias of the link with conditions of all kinds. */
+export const LINK_WITH_ALL = "cost-rules-all";
+
+/** One link for each kind of condition, one with all kinds, and the others that have code of their own. */
+export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
+  return [
+    link("plain", {}),
+    link("forwarding", { url: LONG_URL, forward_query: true, forward_path: "append" }),
+    link("utm", { utm_source: "a".repeat(255), forward_query: true }),
+    link("form", { password: "a password" }, "POST"),
+    link("confirm", { url: LONG_URL, confirm: true, max_clicks: 1_000_000, limit_counts: "human" }),
+    link("preview", {
+      preview: { title: "<".repeat(255), description: "&".repeat(1_000), image: LONG_URL },
+    }),
+    link("split", {
+      split: {
+        arms: Array.from({ length: 10 }, (_, i) => ({
+          url: `https://example.com/${i}`,
+          weight: 9,
+        })),
+      },
+    }),
+    ...conditions.map((condition) =>
+      link(`rules-${String(condition["type"])}`, { rules: createRules([condition]) }),
+    ),
+    link("rules-all", { rules: createRules(conditions), forward_query: true }),
+  ];
+}
