@@ -27,14 +27,14 @@ const { values } = parseArgs({
     cost: { type: "boolean", default: false },
   },
 });
-const isRepeated = [values.seed, values.only, values.surfaces].some((value) => value !== undefined);
-const costly = isRepeated && !values.cost ? 0 : await reportCosts();
-if (values.cost) process.exit(costly === 0 ? 0 : 1);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const minutes = Number(values.minutes);
 const only = values.only?.split(",").map(Number);
 const surfaceNames = values.surfaces?.split(",");
 const surfaces = surfaceNames && SURFACES.filter((surface) => surfaceNames.includes(surface));
+const isRepeated = [values.seed, values.only].some((value) => value !== undefined);
+const costly = isRepeated && !values.cost ? 0 : await reportCosts(surfaces);
+if (values.cost) process.exit(costly === 0 ? 0 : 1);
 console.log(
   `--seed ${seed}${surfaceNames === undefined ? "" : ` --surfaces ${surfaceNames.join()}`}`,
 );

@@ -12,14 +12,14 @@ import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../ports.ts";
 import { createValidRequest, type Fixtures, type HttpRequest } from "../requests.ts";
 import { formatRoute, listRoutes, type Route, type Surface } from "../routes.ts";
-import { PROCESS_OF, type WatchedProcess } from "../watch.ts";
-import { type Exchange, sendInput } from "../wire.ts";
+import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
+import { sendInput } from "../wire.ts";
 import { CALL_PARTS, hasPart } from "./calls.ts";
-import { createMeter, type Meter } from "./measure.ts";
+import { type Cost, createMeter, type Meter, type Sent } from "./measure.ts";
 import { type Combination, coverLevels, coverPairs } from "./pairs.ts";
-import { fillRequest, type Part, type Parts } from "./part.ts";
+import { fillRequest, type Part, type Parts, PLAIN } from "./part.ts";
 import { sampleConditions } from "./sample-conditions.ts";
-import { FLOOR_MS, isSuperlinear, SHARES } from "./slope.ts";
+import { FLOOR_MS, isSuperlinear, type Sample, SHARES } from "./slope.ts";
 import { LINK_WITH_ALL, listLinks, VISITOR_PARTS } from "./visitors.ts";
 
 /** Most milliseconds of an event loop's turn, by the process. */
@@ -35,8 +35,8 @@ export type CostRow = {
   target: string;
   process: WatchedProcess;
   status: number;
-  /** CPU time of the event loop at each share; only the last one when it is small. */
-  cpuMs: readonly number[];
+  /** At each share; three times the last one when it is small. */
+  samples: readonly [Sample, Sample, Sample];
   /** The longest turn where the CPU time exceeds the budget; else it is at most the CPU time. */
   turnMs: number;
   parts: string;
@@ -47,6 +47,8 @@ type Target = {
   name: string;
   route: Route;
   base: HttpRequest;
+  /** Filled in every combination. */
+  always: Part;
   parts: Parts;
   combinations: readonly Combination[];
 };
@@ -56,6 +58,8 @@ export type GuardOptions = {
   pairwise: boolean;
   /** Judges turns by their budget as well, which depends on the machine; else only how costs grow. */
   budgets: boolean;
+  /** Listeners whose inputs are measured; by default all. */
+  surfaces?: readonly Surface[] | undefined;
   log: (line: string) => void;
 };
 
@@ -65,7 +69,9 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
   const meter = createMeter(stack);
   const ports = readPorts(stack);
   const { visits, linkId } = await createVisits(stack, fixtures, options);
-  const targets = [...visits, ...createCalls(fixtures, linkId, options)];
+  const targets = [...visits, ...createCalls(fixtures, linkId, options)].filter(
+    ({ route }) => options.surfaces?.includes(route.surface) ?? true,
+  );
   const inputs = targets.flatMap((target) =>
     target.combinations.map((combination) => ({ target, combination })),
   );
@@ -73,8 +79,8 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
   const rows: CostRow[] = [];
   let sent = 0;
   for (const { target, combination } of inputs) {
-    const parts = listParts(target.parts, combination);
-    const send = (share: number) => (): Promise<Exchange> =>
+    const parts = [target.always, ...listParts(target.parts, combination)];
+    const send = (share: number) => (): Promise<Sent> =>
       sendFilled(target, parts, { share, number: ++sent, linkId: fixtures.linkId }, ports);
     const found = await measureInput(meter, send, target, options);
     const names = Object.entries(combination)
@@ -89,30 +95,29 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
 
 async function measureInput(
   meter: Meter,
-  send: (share: number) => () => Promise<Exchange>,
+  send: (share: number) => () => Promise<Sent>,
   { name, route }: Target,
   { budgets }: GuardOptions,
 ): Promise<Omit<CostRow, "parts">[]> {
   const full = await meter.measure(send(1));
   const own = PROCESS_OF[route.surface];
-  // Every process whose work the input causes: an API call also causes messages of the feed.
-  const judged = (Object.keys(BUDGET_MS) as WatchedProcess[]).filter(
+  // Every process that the input makes work: a call of the API also causes messages of the feed.
+  const judged = WATCHED_PROCESSES.filter(
     (process) => process === own || full.cpu[process] > FLOOR_MS,
   );
-  const others = judged.some((process) => full.cpu[process] > FLOOR_MS)
-    ? [await meter.measure(send(SHARES[0])), await meter.measure(send(SHARES[1]))]
-    : [];
+  const isCheap = judged.every((process) => full.cpu[process] <= FLOOR_MS);
+  const quarter = isCheap ? full : await meter.measure(send(SHARES[0]));
+  const half = isCheap ? full : await meter.measure(send(SHARES[1]));
   const rows: Omit<CostRow, "parts">[] = [];
   for (const process of judged) {
-    const cpuMs = [...others, full].map(({ cpu }) => cpu[process]);
-    const [quarter = 0, half = 0, most = 0] = cpuMs;
+    const sample = ({ bytes, cpu }: Cost): Sample => ({ bytes, cpuMs: cpu[process] });
+    const samples = [sample(quarter), sample(half), sample(full)] as const;
     const budget = BUDGET_MS[process];
     let turnMs = full.cpu[process];
     if (budgets && turnMs > budget)
       turnMs = Math.min(turnMs, await meter.measureTurn(process, send(1)));
-    const row = { target: name, process, status: full.status, cpuMs, turnMs };
-    if (others.length > 0 && isSuperlinear([quarter, half, most]))
-      rows.push({ ...row, fault: "grows faster than the input" });
+    const row = { target: name, process, status: full.status, samples, turnMs };
+    if (isSuperlinear(samples)) rows.push({ ...row, fault: "grows faster than the input" });
     else if (budgets && turnMs > budget) rows.push({ ...row, fault: `turn above ${budget} ms` });
     else rows.push(row);
   }
@@ -122,12 +127,12 @@ async function measureInput(
 const listParts = (parts: Parts, combination: Combination): Part[] =>
   Object.entries(combination).flatMap(([group, level]) => parts[group]?.[level] ?? []);
 
-function sendFilled(
+async function sendFilled(
   { route, base }: Target,
   parts: readonly Part[],
   { share, number, linkId }: { share: number; number: number; linkId: string },
   ports: Record<Surface, number>,
-): Promise<Exchange> {
+): Promise<Sent> {
   const filling = { share, nonce: `n${number.toString(36)}`, route, linkId };
   // An address of its own for each request: limits by network must not keep it from the parsers.
   const address = `100.${64 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
@@ -142,7 +147,8 @@ function sendFilled(
     delivery: { kind: "whole" },
     complete: true,
   } as const;
-  return sendInput(input, ports[route.surface]);
+  const { responses } = await sendInput(input, ports[route.surface]);
+  return { bytes: bytes.length, status: responses[0]?.status ?? 0 };
 }
 
 /** Chooses the first of a choice and the most of a range: the same valid request of a route each time. */
@@ -175,7 +181,7 @@ async function createVisits(
   const combinations = combine(VISITOR_PARTS, pairwise);
   let linkId = "";
   const visits = await Promise.all(
-    links.map(async ({ alias, method, body }) => {
+    links.map(async ({ alias, method, body, visits: kinds }) => {
       const { status, body: created } = await call(`${api_url}/v1/links`, {
         key: fixtures.enterpriseKey,
         body: { ...body, alias },
@@ -183,16 +189,17 @@ async function createVisits(
       if (status !== 201) throw new Error(`${alias}: ${status} ${JSON.stringify(created)}`);
       if (alias === LINK_WITH_ALL) linkId = linkSchema.parse(created).id;
       const route: Route = { surface: "redirector", method, path: `/${alias}`, query: [] };
-      return {
-        name: formatRoute(route),
+      return Object.entries(kinds).map(([kind, always]) => ({
+        name: `${formatRoute(route)}${kind === "plain" ? "" : `, ${kind}`}`,
         route,
         base: createBase(route, fixtures),
+        always,
         parts: VISITOR_PARTS,
         combinations,
-      };
+      }));
     }),
   );
-  return { visits, linkId };
+  return { visits: visits.flat(), linkId };
 }
 
 /** The calls of all routes of the API and the dashboard; a short run leaves out those that are the API's again. */
@@ -210,6 +217,7 @@ const createCalls = (fixtures: Fixtures, linkId: string, { pairwise }: GuardOpti
         route,
         // Changes go to another link, so that this one keeps its rules.
         base: createBase(route, route.method === "PATCH" ? fixtures : { ...fixtures, linkId }),
+        always: PLAIN,
         parts,
         combinations: combine(parts, pairwise),
       };

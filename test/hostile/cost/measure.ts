@@ -8,22 +8,24 @@ import { readFileSync } from "node:fs";
 
 import type { SharedStack } from "../../harness/stack.ts";
 import { WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
-import type { Exchange } from "../wire.ts";
 import { FLOOR_MS } from "./slope.ts";
 
 /** CPU time in milliseconds of each process's event loop. */
 export type Cpu = Record<WatchedProcess, number>;
 
-export type Cost = { cpu: Cpu; status: number };
+/** A request that was sent: its size, and the status of its response, 0 without one. */
+export type Sent = { bytes: number; status: number };
+
+export type Cost = Sent & { cpu: Cpu };
 
 const TRIES = 3;
 
 /** A thread that takes less CPU within this time is idle: its timers take some tenths of a millisecond. */
-const IDLE_CHECK_MS = 10;
-const IDLE_CPU_MS = 1;
+const IDLE_CHECK_MS = 5;
+const IDLE_CPU_MS = 0.5;
 
 /** Checks until a thread counts as idle though it is not: a worker that stores clicks may go on. */
-const IDLE_CHECKS_MAX = 100;
+const IDLE_CHECKS_MAX = 200;
 
 type Times = { cpuMs: number; waitMs: number };
 
@@ -62,28 +64,33 @@ export function createMeter(stack: SharedStack) {
     return before;
   }
 
-  async function measureOnce(send: () => Promise<Exchange>): Promise<Cost> {
-    const before = await waitUntilIdle();
-    const { responses } = await send();
+  async function measureOnce(send: () => Promise<Sent>): Promise<Cost> {
+    // Idle since the previous one, but for its timers.
+    const before = readCpu();
+    const sent = await send();
     const after = await waitUntilIdle();
     const used = (process: WatchedProcess): number => after[process] - before[process];
     return {
       cpu: { api: used("api"), redirector: used("redirector"), worker: used("worker") },
-      status: responses[0]?.status ?? 0,
+      ...sent,
     };
   }
 
+  // What starts the stack may still work.
+  const idle = waitUntilIdle();
+
   return {
     /** The least cost of up to three tries; stops when it is so small that it is not judged. */
-    async measure(send: () => Promise<Exchange>): Promise<Cost> {
+    async measure(send: () => Promise<Sent>): Promise<Cost> {
+      await idle;
       let least = await measureOnce(send);
       for (let i = 1; i < TRIES && Math.max(...Object.values(least.cpu)) > FLOOR_MS; i++) {
-        const { cpu, status } = await measureOnce(send);
+        const { cpu, ...sent } = await measureOnce(send);
         const lesser = (process: WatchedProcess): number =>
           Math.min(cpu[process], least.cpu[process]);
         least = {
           cpu: { api: lesser("api"), redirector: lesser("redirector"), worker: lesser("worker") },
-          status,
+          ...sent,
         };
       }
       return least;
@@ -93,7 +100,7 @@ export function createMeter(stack: SharedStack) {
      * The longest turn of a process's event loop while it serves the request, in milliseconds: the longest wait of another
      * client that asks all the time, without the time for which the thread waited for a CPU. The least of several tries.
      */
-    async measureTurn(process: WatchedProcess, send: () => Promise<Exchange>): Promise<number> {
+    async measureTurn(process: WatchedProcess, send: () => Promise<Sent>): Promise<number> {
       let least = Infinity;
       for (let i = 0; i < TRIES; i++) {
         await waitUntilIdle();
@@ -103,10 +110,7 @@ export function createMeter(stack: SharedStack) {
     },
   };
 
-  async function measureWait(
-    process: WatchedProcess,
-    send: () => Promise<Exchange>,
-  ): Promise<number> {
+  async function measureWait(process: WatchedProcess, send: () => Promise<Sent>): Promise<number> {
     const url = `${info[`${process}_metrics_url`]}/healthz`;
     let isOver = false;
     const sending = send().finally(() => (isOver = true));

@@ -2,6 +2,7 @@
 import { publish } from "../../../bench/report.ts";
 import { startDns } from "../../harness/dns.ts";
 import { startStack } from "../../harness/stack.ts";
+import type { Surface } from "../routes.ts";
 import { guardCosts } from "./guard.ts";
 import { countAccepted, formatRow, listWorst } from "./table.ts";
 
@@ -9,10 +10,11 @@ import { countAccepted, formatRow, listWorst } from "./table.ts";
  * Sends all pairs of parts, prints the table of routes with their worst turn, and writes `bench/results/hostile-cost.json`.
  * Returns the number of inputs that exceed their budget or cost more than in proportion to their size.
  */
-export async function reportCosts(): Promise<number> {
+export async function reportCosts(surfaces?: readonly Surface[]): Promise<number> {
   await using dns = await startDns();
   await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-  const rows = await guardCosts(stack, { pairwise: true, budgets: true, log: console.log });
+  const options = { pairwise: true, budgets: true, surfaces, log: console.log };
+  const rows = await guardCosts(stack, options);
   const worst = listWorst(rows);
   const faults = rows.filter(({ fault }) => fault !== undefined);
   console.log("Routes that rejected all inputs:");

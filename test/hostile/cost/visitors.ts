@@ -11,6 +11,8 @@ const ENTRY_LENGTH_MAX = 80;
 const FIELDS_MAX = 100;
 const CONNECTION_BYTES_MAX = 256;
 const FORM_BYTES_MAX = 2_048;
+/** One less than `PARAMETERS_MAX` beside those of the generator itself. */
+const FORWARDED_MAX = 253;
 const FRAMING_BYTES_MAX = 8 * 1024;
 
 /** A header with a text of some length. */
@@ -25,8 +27,8 @@ const header = (
     withHeader(request, name, text(Math.floor(Math.min(most, room) * share), nonce)),
 });
 
-/** A query of repeated parameters. */
-const query = (unit: string): Part => ({
+/** A query of repeated parameters, of which there are up to `most`. */
+const query = (unit: string, most = Number.POSITIVE_INFINITY): Part => ({
   reaches: [
     "redirector/http/request-head-parser.ts HEAD_BYTES_MAX",
     "redirector/redirect/forward-query.ts LOCATION_BYTES_MAX",
@@ -37,7 +39,7 @@ const query = (unit: string): Part => ({
   ],
   fill: (request, { share, room, nonce }) => ({
     ...request,
-    query: [[`${nonce}&${repeat(unit, room * share)}x`, ""]],
+    query: [[`${nonce}&${repeat(unit, Math.min(room, most * unit.length) * share)}x`, ""]],
   }),
 });
 
@@ -107,7 +109,8 @@ const form = (framing: "length" | "chunks"): Part => ({
     ...(framing === "chunks" ? ["redirector/http/body.ts FRAMING_BYTES_MAX"] : []),
   ],
   fill(request, { share }) {
-    const bytes = Buffer.from(repeat("password=%20&", FORM_BYTES_MAX * share));
+    const known = "password=a+password&";
+    const bytes = Buffer.from(known + repeat("a=%20&", FORM_BYTES_MAX * share - known.length));
     if (request.method !== "POST") return request;
     if (framing === "length") return { ...request, body: bytes };
     return {
@@ -129,11 +132,12 @@ function toChunks(bytes: Buffer, framing: number): Buffer {
   return Buffer.concat([...chunks, "0\r\n\r\n"].map((part) => Buffer.from(part)));
 }
 
-/** Everything but the link. The first level of each group leaves the request as it is. */
+/** What leaves a request one for the same link. The first level of each group leaves it as it is. */
 export const VISITOR_PARTS = {
   query: {
     plain: PLAIN,
     "many parameters": query("a&"),
+    "as many as are forwarded": query("a=%20&", FORWARDED_MAX),
     "one long value": query("x"),
     "escapes that are not UTF-8": query("%ff"),
     "UTM parameters": query("utm_source=a&utm_term=%C3%A9&"),
@@ -168,39 +172,45 @@ export const VISITOR_PARTS = {
       (length) => repeat("a,", length).slice(0, -1),
       CONNECTION_BYTES_MAX,
     ),
-    host: header(
-      "Host",
-      ["redirector/http/host.ts HOST_LENGTH_MAX"],
-      (length, nonce) => `${nonce}.${repeat("a.", length - nonce.length - 5)}com`,
-      HOST_LENGTH_MAX,
-    ),
   },
-  path: {
-    plain: PLAIN,
-    "beyond the alias": beyond("/a"),
-    "escapes beyond the alias": beyond("/%C3%A9%ff"),
-    "page about the link": {
-      reaches: ["redirector/pages/about-page.ts SHOWN_LENGTH_MAX"],
-      fill: (request) => ({ ...request, path: `${request.path}+` }),
-    },
-    "long alias": {
-      reaches: ["redirector/cache/key-index.ts KEY_BYTES_MAX"],
-      fill: (request, { share, room, nonce }) => ({
-        ...request,
-        path: `/${nonce}${repeat("%61", room * share)}`,
-      }),
-    },
-  },
-  form: { plain: PLAIN, length: form("length"), chunks: form("chunks") },
 } satisfies Parts;
 
-/** Members of a link that decide what its visitors' requests cost. */
-export type VisitedLink = { alias: string; method: HttpRequest["method"]; body: object };
+const host = header(
+  "Host",
+  ["redirector/http/host.ts HOST_LENGTH_MAX"],
+  (length, nonce) => `${nonce}.${repeat("a.", length - nonce.length - 5)}com`,
+  HOST_LENGTH_MAX,
+);
+
+/** `+` after the alias. */
+const aboutPage: Part = {
+  reaches: ["redirector/pages/about-page.ts SHOWN_LENGTH_MAX"],
+  fill: (request) => ({ ...request, path: `${request.path}+` }),
+};
+
+const longAlias: Part = {
+  reaches: ["redirector/cache/key-index.ts KEY_BYTES_MAX"],
+  fill: (request, { share, room, nonce }) => ({
+    ...request,
+    path: `/${nonce}${repeat("%61", room * share)}`,
+  }),
+};
+
+/** A link, and the kinds of its visits: each a part that is always filled. */
+export type VisitedLink = {
+  alias: string;
+  method: HttpRequest["method"];
+  body: object;
+  visits: Readonly<Record<string, Part>>;
+};
 
 const LONG_URL = "https://example.com/".padEnd(8_000, "a/");
 
-/** Bounds that the links reach. */
-export const LINK_BOUNDS = [
+/** Bounds that the links and the kinds of their visits reach. */
+export const LINK_BOUNDS: readonly string[] = [
+  ...[host, aboutPage, longAlias, beyond("/"), form("length"), form("chunks")].flatMap(
+    ({ reaches }) => reaches,
+  ),
   "shared/contracts/link-rules.ts RULES_MAX",
   "shared/contracts/link-rules.ts CONDITIONS_MAX",
   "shared/contracts/link-rules.ts VALUES_MAX",
@@ -209,7 +219,7 @@ export const LINK_BOUNDS = [
   "shared/contracts/link-split.ts ARMS_MAX",
   "shared/contracts/link-preview.ts TITLE_LENGTH_MAX",
   "shared/contracts/link-preview.ts DESCRIPTION_LENGTH_MAX",
-] as const;
+];
 
 type Condition = Record<string, unknown>;
 
@@ -224,10 +234,16 @@ function createRules(conditions: readonly Condition[]): object[] {
   }));
 }
 
-const link = (alias: string, body: object, method = "GET"): VisitedLink => ({
+const link = (
+  alias: string,
+  body: object,
+  visits: VisitedLink["visits"] = { plain: PLAIN },
+  method = "GET",
+): VisitedLink => ({
   alias: `cost-${alias}`,
   method,
   body: { url: "https://example.com/", ...body },
+  visits,
 });
 
 /** The alias of the link with conditions of all kinds. */
@@ -236,10 +252,20 @@ export const LINK_WITH_ALL = "cost-rules-all";
 /** One link for each kind of condition, one with all kinds, and the others that have code of their own. */
 export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
   return [
-    link("plain", {}),
-    link("forwarding", { url: LONG_URL, forward_query: true, forward_path: "append" }),
+    link("plain", {}, { plain: PLAIN, "unknown host": host, "unknown alias": longAlias }),
+    link("long", { url: LONG_URL, utm_source: "a".repeat(255) }, { about: aboutPage }),
+    link(
+      "forwarding",
+      { forward_query: true, forward_path: "append" },
+      { plain: PLAIN, "long path": beyond("/a"), "path that is not UTF-8": beyond("/%C3%A9%ff") },
+    ),
     link("utm", { utm_source: "a".repeat(255), forward_query: true }),
-    link("form", { password: "a password" }, "POST"),
+    link(
+      "form",
+      { password: "a password" },
+      { "form with a length": form("length"), "form in chunks": form("chunks") },
+      "POST",
+    ),
     link("confirm", { url: LONG_URL, confirm: true, max_clicks: 1_000_000, limit_counts: "human" }),
     link("preview", {
       preview: { title: "<".repeat(255), description: "&".repeat(1_000), image: LONG_URL },
