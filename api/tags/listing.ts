@@ -57,14 +57,15 @@ async function listByClicks(
   const order = { sort: "name", search, after: null } as const;
   // One more, to detect that there are too many.
   const { rows, end } = await listTags(sql, owner, order, EXAMINED_MAX + 1, EXAMINED_MAX + 1);
-  const counted = await withClicks(sql, owner, rows);
-  const all = counted.flatMap((tag) => (tag.clicks === null ? [] : [[tag.clicks, tag] as const]));
-  if (all.length < counted.length || end !== null || rows.length > EXAMINED_MAX)
+  const links = rows.reduce((sum, row) => sum + row.links, 0);
+  if (end !== null || rows.length > EXAMINED_MAX || links > SUMMED_LINKS_MAX)
     throw new ApiError(
       "invalid_request",
       `Up to ${EXAMINED_MAX} tags of up to ${SUMMED_LINKS_MAX} links can be sorted by clicks.`,
       { param: "sort" },
     );
+  const counted = await withClicks(sql, owner, rows);
+  const all = counted.map((tag) => [tag.clicks ?? 0, tag] as const);
   const left = all
     .filter(
       ([clicks, { name }]) =>

@@ -248,6 +248,8 @@ describe("a large account", () => {
       ["few", 7],
       ["many", null],
     ]);
+    const sorted = { sort: "clicks", limit: 1, search: "", after: null } as const;
+    expect(await reasonOf(postgres.tags.list(owner, sorted))).toBe("invalid_request");
     await postgres.sql`update tags set links = 99999 where account_id = ${owner.accountId} and name = 'many'`;
     expect(await clicks()).toEqual([
       ["few", 7],

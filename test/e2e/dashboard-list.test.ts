@@ -218,6 +218,7 @@ withBrowser("the page of tags", () => {
       await dialog.getByText("removed from 2 links").waitFor();
       await dialog.getByRole("button", { name: "Delete tag" }).click();
       await page.getByText("Removed from 2 links.").waitFor();
+      await dialog.waitFor({ state: "detached" });
       const { data } = await client.tags.list();
       expect(data).toMatchObject([{ name: "spring sale", color: "green", links: 2 }]);
       await page.getByLabel("Search tags").fill("quiet");

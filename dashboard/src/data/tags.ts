@@ -6,7 +6,10 @@ import { getClient } from "./http.ts";
 import { useAccountContext } from "./session.ts";
 
 /** Maximum tags that the pages know, those with the most links; the page of tags has all. */
-const KNOWN_TAGS_MAX = 1_000;
+const KNOWN_TAGS_MAX = 300;
+
+/** Colours and completions may be as old: to add up clicks costs the API more than the rest. */
+const STALE_MS = 60_000;
 
 const NO_TAGS: readonly Tag[] = [];
 
@@ -15,6 +18,7 @@ export function useTags(): readonly Tag[] {
   const { scope } = useAccountContext();
   const { data } = useQuery({
     queryKey: ["tags", scope, "known"],
+    staleTime: STALE_MS,
     queryFn: async ({ signal }) => {
       const known: Tag[] = [];
       for await (const tag of getClient(scope).tags.all({ sort: "links" }, { signal })) {

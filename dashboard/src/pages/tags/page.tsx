@@ -63,33 +63,35 @@ function AllTagsCard() {
   });
   return (
     <Card title="All tags">
-      <div className="columns">
-        <TextField
-          label="Search tags"
-          type="search"
-          maxLength={50}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <SelectField
-          label="Order"
-          options={SORTS}
-          value={sort}
-          onChange={(event) => setParams({ sort: event.target.value, after: undefined })}
-        />
+      <div className="stack">
+        <div className="columns">
+          <TextField
+            label="Search tags"
+            type="search"
+            maxLength={50}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          <SelectField
+            label="Order"
+            options={SORTS}
+            value={sort}
+            onChange={(event) => setParams({ sort: event.target.value, after: undefined })}
+          />
+        </div>
+        <QueryBoundary query={query} label="tags" lines={6}>
+          {({ data, next_cursor }) => (
+            <>
+              {data.length === 0 ? (
+                <NoTags isSearch={search !== ""} />
+              ) : (
+                <TagTable tags={data} onEdit={setEditing} onDelete={setDeleting} />
+              )}
+              {search === "" && <Pager pages={pages} next={next_cursor} />}
+            </>
+          )}
+        </QueryBoundary>
       </div>
-      <QueryBoundary query={query} label="tags" lines={6}>
-        {({ data, next_cursor }) => (
-          <>
-            {data.length === 0 ? (
-              <NoTags isSearch={search !== ""} />
-            ) : (
-              <TagTable tags={data} onEdit={setEditing} onDelete={setDeleting} />
-            )}
-            {search === "" && <Pager pages={pages} next={next_cursor} />}
-          </>
-        )}
-      </QueryBoundary>
       {editing !== undefined && (
         <EditTagDialog tag={editing} onClose={() => setEditing(undefined)} />
       )}
