@@ -88,7 +88,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/analytics/click-poller.ts POLLS_PER_SECOND_MAX
     api/links/upsert-link.ts ATTEMPTS_MAX
     api/feed/link-publisher.ts RELAY_BATCH
-    api/feed/link-publisher.ts PUBLISH_RACES_MAX
+    api/feed/feed-streams.ts PUBLISH_RACES_MAX
     worker/failures/intake.ts IN_FLIGHT_MAX
   `),
   "is the memory of a cache or a store, or how it keeps an entry": lines(`
@@ -141,7 +141,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/http/json-body.ts BODY_MS_MAX
     api/http/chunk-stream.ts STALLED_MS
     api/analytics/backtest/backtest.ts TURN_MS
-    api/analytics/live.ts DURATION_MS
+    api/analytics/live-stream.ts DURATION_MS
     api/limits/stream-leases.ts LEASE_SECONDS
     api/domains/dns.ts TIMEOUT_MS
     api/domains/dns.ts TRIES
@@ -170,7 +170,6 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     worker/batches/stream.ts ACK_PENDING_MAX
     worker/batches/segment-index.ts RANGES_MAX
     worker/batches/owner.ts OPEN_MAX
-    worker/batches/repair.ts WAITING_MAX
     worker/batches/repair.ts SUSPECTED_MAX
     worker/consumer/acknowledger.ts REASON_LENGTH_MAX
     worker/counters.ts BATCH
@@ -181,8 +180,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/analytics/link-totals.ts LINKS_MAX
     api/analytics/model.ts RESULTS_MAX
     api/analytics/period.ts SPAN_YEARS_MAX
-    api/analytics/live.ts BUFFER_BYTES
-    api/analytics/live.ts PENDING_CLICKS_MAX
+    api/analytics/live-stream.ts BUFFER_BYTES
+    api/analytics/live-stream.ts PENDING_CLICKS_MAX
     api/analytics/live-rows.ts ROWS_MAX
     api/clickhouse.ts QUERY_BYTES_MAX
     api/clicks/model.ts PAGE_MAX
@@ -191,15 +190,17 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/clicks/export.ts GROUP_LINKS
     api/clicks/export.ts LOOKUP_LINKS
     api/shares/reading.ts ROWS_MAX
-    api/domains/service.ts SWITCHED_LINKS_MAX
-    api/domains/service.ts COLLISIONS_NAMED_MAX
-    api/links/service.ts SELECTED_LINKS_MAX
+    api/domains/republishing.ts SWITCHED_LINKS_MAX
+    api/domains/republishing.ts COLLISIONS_NAMED_MAX
+    api/links/lookups.ts SELECTED_LINKS_MAX
     api/links/known-domains.ts NAMED_MAX
     api/links/alias.ts COLLISIONS_MAX
     api/links/listing/list-links.ts EXAMINED_MAX
     api/links/listing/list-links.ts SORTED_MATCHES_MAX
-    api/links/bulk/tags.ts CHANGED_MAX
-    api/links/bulk/tags.ts BATCH
+    api/tags/service.ts CHANGED_MAX
+    api/tags/service.ts BATCH
+    api/tags/listing.ts EXAMINED_MAX
+    api/tags/listing.ts SUMMED_LINKS_MAX
     api/links/settings/urls.ts LOOKUPS_MAX
     api/sessions/sql.ts USERS_OF_ADDRESS_MAX
     shared/decision/targets.ts ACTUAL_LENGTH_MAX
