@@ -1,6 +1,7 @@
 /** The ClickHouse client for writing, and which of its errors are permanent. */
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 
+import { COMPARISON_SECONDS_MAX } from "../shared/clicks/rollups.ts";
 import { HOUR_MS } from "../shared/durations.ts";
 
 /** A longer insert is retried; its deduplication token makes that safe. */
@@ -8,6 +9,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
 
 /** A migration that fills a table from all clicks takes long, and a statement still runs after its request timed out. */
 export const MIGRATION_TIMEOUT_MS = 6 * HOUR_MS;
+
+/** A comparison of the consistency check may take long; ClickHouse gives it up before this. */
+export const COMPARISON_TIMEOUT_MS = (COMPARISON_SECONDS_MAX + 10) * 1_000;
 
 export const openClickHouse = (url: string, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
   createClient({

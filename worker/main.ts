@@ -23,7 +23,7 @@ import { createBatchLog } from "./batches/clickhouse-log.ts";
 import { findStored, readHistory, readRows } from "./batches/clicks-table.ts";
 import { createRepairs, type Repairs } from "./batches/repair.ts";
 import { checks, migrateChecks } from "./checks.ts";
-import { isRejected, openClickHouse } from "./clickhouse.ts";
+import { COMPARISON_TIMEOUT_MS, isRejected, openClickHouse } from "./clickhouse.ts";
 import { type Config, configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
 import { startConsistencyCheck } from "./consistency-check.ts";
 import { type Consumer, startConsumer } from "./consumer/consumer.ts";
@@ -57,8 +57,10 @@ async function runWorker(): Promise<void> {
   const parts = { clickhouse, nats, geo, counters, repairs, metrics, log };
   const consumer = startConfiguredConsumer(config, parts);
   lifecycle.onStop("consumer", () => consumer.stop());
+  const comparing = openClickHouse(config.CLICKHOUSE_URL, COMPARISON_TIMEOUT_MS);
+  lifecycle.onStop("clickhouse of the consistency check", () => comparing.close());
   const audit = startConsistencyCheck({
-    clickhouse,
+    clickhouse: comparing,
     log,
     repairs,
     ownerEpoch: () => consumer.owner()?.epoch,

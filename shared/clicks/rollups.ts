@@ -24,7 +24,8 @@ export { type ClickHouse, queryRows } from "./query.ts";
  */
 const STATEMENT_SECONDS_MAX = 25;
 
-const SETTINGS = `max_execution_time = ${STATEMENT_SECONDS_MAX}`;
+/** Time after which ClickHouse gives up a query of {@link findDifferences}, for which nothing waits. */
+export const COMPARISON_SECONDS_MAX = 300;
 
 /** A bucket of a link, or of an account, whose rollup does not match its clicks. */
 export type Difference = {
@@ -64,7 +65,7 @@ export async function findDifferences(
     );
     const to = roundTo(range.to / bucketSeconds) * bucketSeconds;
     for await (const piece of divide(rollup, { from, to }))
-      differences.push(...(await compare(clickhouse, rollup, piece)));
+      differences.push(...(await compare(clickhouse, rollup, piece, COMPARISON_SECONDS_MAX)));
   }
   return differences;
 }
@@ -88,7 +89,7 @@ export async function compareAgain(
 ): Promise<Difference[]> {
   const found = pieceOf(group);
   if (found === undefined || found.bucket < (await readWholeFrom(clickhouse))) return [];
-  return await compare(clickhouse, found.rollup, found.piece);
+  return await compare(clickhouse, found.rollup, found.piece, STATEMENT_SECONDS_MAX);
 }
 
 function pieceOf(group: readonly Difference[]) {
@@ -106,6 +107,7 @@ async function compare(
   clickhouse: ClickHouse,
   { table, idColumn, keys, selectFromClicks }: RollupTable,
   { clicks, kind, rows, parameters }: Piece,
+  secondsMax: number,
 ): Promise<Difference[]> {
   // Rollups without the column have only human clicks.
   const [humans, bots] = keys.includes("class")
@@ -131,7 +133,7 @@ async function compare(
        )
       GROUP BY subject, bucket_at
       ORDER BY bucket_at, subject
-      SETTINGS ${SETTINGS}`,
+      SETTINGS max_execution_time = ${secondsMax}`,
     parameters,
   );
   return found.map(({ bucket_at, ...row }) => ({ table, bucket: bucket_at, ...row }));
@@ -178,7 +180,8 @@ async function rebuild(
         )
        GROUP BY ${keys}
       HAVING sum(difference) != 0
-      SETTINGS insert_deduplicate = 0, use_query_condition_cache = 0, ${SETTINGS}`,
+      SETTINGS insert_deduplicate = 0, use_query_condition_cache = 0,
+               max_execution_time = ${STATEMENT_SECONDS_MAX}`,
     query_params: parameters,
   });
 }
