@@ -1,7 +1,7 @@
 /**
  * Goal: no input at its bounds costs more than in proportion to its size. The short form of the cost guard: each part of a
- * request once, judged by CPU time and its growth, not by the time on the wall. `bun run test:hostile:cost` combines all
- * pairs, and judges the length of turns.
+ * request once, judged by CPU time and its growth. `bun run test:hostile --cost` combines all pairs, with a third of the
+ * budgets.
  */
 import { beforeAll, expect, test } from "bun:test";
 
@@ -10,12 +10,15 @@ import { startStack } from "../harness/stack.ts";
 import { type CostRow, guardCosts } from "../hostile/cost/guard.ts";
 import { countAccepted, formatRow } from "../hostile/cost/table.ts";
 
+/** Budgets are multiplied by it: CPU time does not depend on what else runs, but on the machine. */
+const SLOWDOWN = 3;
+
 let rows: CostRow[];
 
 beforeAll(async () => {
   await using dns = await startDns();
   await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-  rows = await guardCosts(stack, { pairwise: false, budgets: false, log: console.log });
+  rows = await guardCosts(stack, { pairwise: false, slowdown: SLOWDOWN, log: console.log });
 });
 
 test("no input at its bounds costs more than in proportion to its size", () => {

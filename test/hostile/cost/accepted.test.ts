@@ -17,7 +17,7 @@ const EMPTY: HttpRequest = {
   body: undefined,
 };
 
-const fillPart = ({ fill }: Part, route: Route): HttpRequest =>
+const fillFor = ({ fill }: Part, route: Route): HttpRequest =>
   fill(EMPTY, {
     share: 1,
     room: 14_000,
@@ -46,7 +46,7 @@ test.each([
 ] as const)("every route's validation accepts its filled body: %s", async (level) => {
   for (const route of routes) {
     if (route.body === undefined) continue;
-    const { body } = fillPart(CALL_PARTS.body[level], route);
+    const { body } = fillFor(CALL_PARTS.body[level], route);
     const result = await route.validators?.body?.safeParseAsync(JSON.parse(String(body)));
     expect(result?.error?.issues ?? [], formatRoute(route)).toEqual([]);
   }
@@ -57,7 +57,7 @@ test.each(["many values", "long texts"] as const)(
   async (level) => {
     for (const route of routes) {
       if (route.parameters === undefined) continue;
-      const query = parseQuery(fillPart(CALL_PARTS.query[level], route));
+      const query = parseQuery(fillFor(CALL_PARTS.query[level], route));
       const result = await route.validators?.parameters?.safeParseAsync(query);
       expect(result?.error?.issues ?? [], formatRoute(route)).toEqual([]);
     }

@@ -56,8 +56,8 @@ type Target = {
 export type GuardOptions = {
   /** All pairs of parts, instead of each part once. */
   pairwise: boolean;
-  /** Judges turns by their budget as well, which depends on the machine; else only how costs grow. */
-  budgets: boolean;
+  /** How many times slower than the budgets' the machine may be. */
+  slowdown: number;
   /** Listeners whose inputs are measured; by default all. */
   surfaces?: readonly Surface[] | undefined;
   log: (line: string) => void;
@@ -97,7 +97,7 @@ async function measureInput(
   meter: Meter,
   send: (share: number) => () => Promise<Sent>,
   { name, route }: Target,
-  { budgets }: GuardOptions,
+  { slowdown }: GuardOptions,
 ): Promise<Omit<CostRow, "parts">[]> {
   const full = await meter.measure(send(1));
   const own = PROCESS_OF[route.surface];
@@ -112,13 +112,12 @@ async function measureInput(
   for (const process of judged) {
     const sample = ({ bytes, cpu }: Cost): Sample => ({ bytes, cpuMs: cpu[process] });
     const samples = [sample(quarter), sample(half), sample(full)] as const;
-    const budget = BUDGET_MS[process];
+    const budget = BUDGET_MS[process] * slowdown;
     let turnMs = full.cpu[process];
-    if (budgets && turnMs > budget)
-      turnMs = Math.min(turnMs, await meter.measureTurn(process, send(1)));
+    if (turnMs > budget) turnMs = Math.min(turnMs, await meter.measureTurn(process, send(1)));
     const row = { target: name, process, status: full.status, samples, turnMs };
     if (isSuperlinear(samples)) rows.push({ ...row, fault: "grows faster than the input" });
-    else if (budgets && turnMs > budget) rows.push({ ...row, fault: `turn above ${budget} ms` });
+    else if (turnMs > budget) rows.push({ ...row, fault: `turn above ${budget} ms` });
     else rows.push(row);
   }
   return rows;

@@ -9,7 +9,8 @@ export function sampleConditions(): Record<string, unknown>[] {
   return (condition?.oneOf ?? []).map((kind) => {
     const schema = { ...kind, $defs: body?.$defs ?? {} };
     const extent = {
-      items: (most: number) => most,
+      // Of a few possible values only one, so that the visitor's is another.
+      items: (most: number) => (kind.properties?.["in"]?.items?.enum === undefined ? most : 1),
       length: () => 12,
       optional: true,
       choice: 0,
