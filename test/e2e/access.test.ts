@@ -75,7 +75,7 @@ async function keyWith(
 /** Endpoints for people without a key, which `shared-statistics.test.ts` covers. */
 const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/access"];
 
-/** Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` for a link's. */
+/** Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` and `:tag` for a link's. */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
   ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],
@@ -84,8 +84,8 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["PUT", "/v1/links/external/order-1", "links:write", { url: "https://example.com/" }],
   ["POST", "/v1/tags/merge", "links:write", { tags: ["old"], into: "new" }],
   ["GET", "/v1/tags", "links:read"],
-  ["PATCH", "/v1/tags/none", "links:write", { color: "red" }],
-  ["DELETE", "/v1/tags/none", "links:write"],
+  ["PATCH", "/v1/tags/:tag", "links:write", { color: "red" }],
+  ["DELETE", "/v1/tags/:tag", "links:write"],
   ["GET", "/v1/links", "links:read"],
   ["GET", "/v1/links/lookup?alias=:alias", "links:read"],
   ["GET", "/v1/links/:link/qr", "links:read"],
@@ -139,9 +139,10 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
 ];
 
 async function createResources(owner: string, type: "live" | "test" = "live") {
+  const tag = crypto.randomUUID();
   const { body } = await call(api("/v1/links"), {
     key: owner,
-    body: { url: "https://example.com/target" },
+    body: { url: "https://example.com/target", tags: [tag] },
   });
   const created = await call(api("/v1/keys"), {
     key: owner,
@@ -158,7 +159,7 @@ async function createResources(owner: string, type: "live" | "test" = "live") {
   const share = z.object({ id: z.string(), token: z.string() }).parse(shared);
   secrets.push(share.token);
   const link = linkSchema.parse(body);
-  return { link: link.id, alias: link.alias, domain, share: share.id, key: key.id };
+  return { link: link.id, alias: link.alias, tag, domain, share: share.id, key: key.id };
 }
 
 /** Creates keys that every endpoint refuses, and resources that none shows to strangers. */
@@ -207,13 +208,14 @@ test("these tests cover every documented endpoint", async () => {
     }),
   );
   expect([...covered, ...PUBLIC_ENDPOINTS].toSorted()).toEqual(
-    documented.map((operation) => operation.replace("{link_id}", "{id}")).toSorted(),
+    documented.map((operation) => operation.replace(/\{(?:link_id|name)\}/, "{id}")).toSorted(),
   );
 });
 
 const NO_RESOURCES = {
   link: "link_none",
   alias: "none",
+  tag: "none",
   domain: "dom_none",
   share: "shr_none",
   key: "key_none",
@@ -228,6 +230,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
     const target = path
       .replace(":link", resources.link)
       .replace(":alias", resources.alias)
+      .replace(":tag", resources.tag)
       .replace(":domain", resources.domain)
       .replace(":share", resources.share)
       .replace(":key", resources.key);
