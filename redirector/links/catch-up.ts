@@ -2,7 +2,6 @@
 import { isInStream, type LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { createCoalesced } from "./coalesced.ts";
-import { continues } from "./feed-position.ts";
 import type { HostFeed } from "./host-feed.ts";
 
 /** Maximum time for NATS to report the end of the feed, and for the store to reach it. */
@@ -35,7 +34,8 @@ export function createCatchUp({ streams, nats, readFeed }: CatchUpDeps) {
       const connection = await nats.connection;
       const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
       const manager = await connection.jetstreamManager(options);
-      return await manager.streams.info(stream.name);
+      const { created, state } = await manager.streams.info(stream.name);
+      return { created, sequence: state.last_seq };
     }),
   }));
 
@@ -48,9 +48,8 @@ export function createCatchUp({ streams, nats, readFeed }: CatchUpDeps) {
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     for (;;) {
       const feed = readFeed();
-      const position = feed.streams?.[name] ?? feed;
-      // A stream that was rolled back ends before the position, and may lack changes.
-      if (continues(position, end) && position.sequence >= end.state.last_seq) return;
+      const { stream, sequence } = feed.streams?.[name] ?? feed;
+      if (stream === end.created && sequence >= end.sequence) return;
       if (performance.now() >= deadline) throw new Error("The links store is behind the feed.");
       await Bun.sleep(CATCH_UP_POLL_MS);
     }

@@ -246,23 +246,4 @@ describe("an alias that the store does not have", () => {
     await connection.close();
     store.close();
   });
-
-  test("may have a link while the feed ends before the store's position, as after a rollback", async () => {
-    await using server = await startNats();
-    const connection = await server.connect();
-    const manager = await connection.jetstreamManager();
-    await ensureLinksStream(manager, 1);
-    const { created } = await manager.streams.info(LINKS_STREAM);
-    const nats = openNats({ url: server.url, name: "redirector", log });
-    await nats.connection;
-    const store = openWriter(dir, { reserveBytes: 0 });
-    write(store, [], { ...complete, stream: created, sequence: 5 });
-    using process = startProcess(nats);
-    expect(process.links.fetch("", "unknown")).rejects.toThrow("behind the feed");
-    write(store, [], { ...complete, stream: created, sequence: 0 });
-    expect(await process.links.fetch("", "unknown")).toBeUndefined();
-    await nats.close();
-    await connection.close();
-    store.close();
-  });
 });
