@@ -32,7 +32,8 @@ export async function startDns(): Promise<Dns> {
         for (const data of records)
           response.answers.push(Object.assign(new Resource(name, TYPE.TXT, CLASS.IN, 0), { data }));
       }
-      void send(response);
+      // A client that has given up has closed its port, which refuses the response.
+      send(response).catch(() => undefined);
     },
   });
   await server.listen({ udp: { port, address: "127.0.0.1" } });
