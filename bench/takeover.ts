@@ -1,10 +1,11 @@
-import { ROLLUP_TABLES } from "../shared/clicks/rollup-tables.ts";
 /**
  * `bun run bench:takeover [MILLIONS]`: how long a worker takes to take over beside so many million clicks of the day, 150 unless
  * given, when the last insert of the one before is in `clicks` and not in the rollups, and when it never arrived. Also how long
  * the consistency check compares that day.
  */
+import { ROLLUP_TABLES } from "../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows } from "../shared/clicks/rollups.ts";
+import { DAY_SECONDS } from "../shared/durations.ts";
 import { newUuid } from "../shared/ids.ts";
 import { UNKNOWN_LOCATION } from "../shared/visitors/geo.ts";
 import { parseAgent } from "../shared/visitors/user-agent.ts";
@@ -18,18 +19,15 @@ import { isRejected, openClickHouse } from "../worker/clickhouse.ts";
 import { insertRows } from "../worker/consumer/row-insert.ts";
 import { createEnricher } from "../worker/enrich/rows.ts";
 import { createVisitorHash } from "../worker/enrich/visitor.ts";
+import { insertClicks, LINKS, RANK_ID_PREFIX } from "./analytics/generated-clicks.ts";
 import { publish, round } from "./report.ts";
 
 const [MILLIONS = 150] = process.argv.slice(2).map(Number);
-const LINKS = 100_000;
 /** A whole batch (worker/batches/collector.ts). */
 const SEGMENTS = 30;
 const SEGMENT_CLICKS = 2_000;
 const SECONDS_MAX = 10;
-const DAY_SECONDS = 86_400;
 const STEPS = 24;
-/** Ids of links are this and their rank by clicks. */
-const RANK_ID_PREFIX = "01900000-0000-7000-8000-";
 const ACCOUNT = newUuid();
 
 /** The time of the clicks: today, so far. */
@@ -181,7 +179,8 @@ async function fill(): Promise<void> {
   const seconds = Math.floor((now - midnight) / STEPS);
   for (let step = 0; step < STEPS; step++) {
     const from = midnight + step * seconds;
-    await run(insertClicks(from, seconds, Math.floor((MILLIONS * 1e6) / STEPS), step));
+    const clicks = Math.floor((MILLIONS * 1e6) / STEPS);
+    await run(insertClicks({ accountId: ACCOUNT, from, seconds, clicks, segment: step }));
     for (const { table, keys, measures, selectFromClicks } of ROLLUP_TABLES) {
       const columns = [...keys, ...measures].join(", ");
       const ofStep = `ts >= toDateTime64(${from}, 3, 'UTC') AND ts < toDateTime64(${from + seconds}, 3, 'UTC')`;
@@ -192,27 +191,6 @@ async function fill(): Promise<void> {
     console.log(`${step + 1} of ${STEPS} parts of the day`);
   }
   for (const { query } of views) await run(query);
-}
-
-function insertClicks(from: number, seconds: number, clicks: number, step: number): string {
-  return `
-    INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, continent, country, region,
-                        region_name, city, browser, os, device, referrer, language, journal_id, segment, idx)
-    SELECT toDateTime64(${from}, 3, 'UTC') + toIntervalMillisecond(intDiv(number * ${seconds * 1_000}, ${clicks})),
-           toUUID(concat('${RANK_ID_PREFIX}', leftPad(lower(hex(rank)), 12, '0'))), toUUID('${ACCOUNT}'), 'live',
-           if(r1 % 10 = 0, 'bot', 'human'), sipHash64(rank, r1 % 5000000), 'EU',
-           ['DE','US','FR','GB','IN','BR','JP','ES','IT','PL','NL','SE'][1 + city % 40 % 12],
-           concat('R', toString(city % 40)), concat('Region ', toString(city % 40)), concat('City ', toString(city)),
-           ['Chrome','Safari','Firefox','Edge','Samsung Internet'][1 + r2 % 5],
-           ['Windows','iOS','Android','macOS','Linux'][1 + r1 % 5], ['mobile','desktop','tablet'][1 + r1 % 3],
-           concat('site-', toString(least(intDiv(r2, 7) % 300, r1 % 300)), '.example'), 'en',
-           '01900000-0000-7000-8000-000000000002', ${step}, number % 60000
-      FROM (SELECT number, rand(1) AS r1, rand(2) AS r2, least(r2 % 400, r1 % 400) AS city,
-                   -- Zipf's law over all links, with an extra share for the first.
-                   if(rand(3) % 20 = 0, 1, toUInt32(pow(${LINKS}, rand(4) / 4294967295))) AS rank
-              FROM numbers(${clicks}))
-    SETTINGS max_insert_threads = 2, max_block_size = 1000000, min_insert_block_size_rows = 1000000,
-             insert_deduplicate = 0`;
 }
 
 /** Every click is once in `clicks` and in a rollup. */

@@ -5,17 +5,15 @@ import { join } from "node:path";
 
 import postgres from "postgres";
 
-import { DAY_MS } from "../../shared/durations.ts";
+import { DAY_MS, DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { createAccount } from "../../test/harness/admin.ts";
 import { call, linkSchema } from "../../test/harness/api.ts";
 import { type Stack, startStack } from "../../test/harness/stack.ts";
+import { ID_OF_RANK, insertClicks, LINKS, RANK_ID_PREFIX } from "./generated-clicks.ts";
 
-const LINKS = 100_000;
 const MEDIAN_RANK = LINKS / 2;
 const TAGGED_LINKS = 10_000;
-/** Ids of links are this and their rank by clicks. */
-const RANK_ID_PREFIX = "01900000-0000-7000-8000-";
 const DAYS = 90;
 const MERGED_MS = 600_000;
 
@@ -148,28 +146,12 @@ async function generate(data: Data, clicks: number, save: () => void): Promise<v
 }
 
 function insertDay({ account, hot, median, endDay, days }: Contents, clicks: number): string {
-  const start = new Date((endDay - days - 1) * DAY_MS).toISOString().slice(0, 10);
-  return `
-    INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, continent, country, region,
-                        region_name, city, browser, os, device, referrer, language, journal_id, segment, idx)
-    SELECT toDateTime64('${start} 00:00:00', 3, 'UTC') + toIntervalMillisecond(intDiv(number * ${DAY_MS}, ${clicks})),
-           multiIf(rank = 1, toUUID('${hot.uuid}'), rank = ${MEDIAN_RANK}, toUUID('${median.uuid}'),
-                   toUUID(concat('${RANK_ID_PREFIX}', leftPad(lower(hex(rank)), 12, '0')))),
-           toUUID('${decodeId("acct", account.id)}'), 'live',
-           if(r1 % 10 = 0, 'bot', 'human'), sipHash64(rank, r1 % 5000000), 'EU',
-           -- Each city is in one region, and each region in one country.
-           ['DE','US','FR','GB','IN','BR','JP','ES','IT','PL','NL','SE'][1 + city % 40 % 12],
-           concat('R', toString(city % 40)), concat('Region ', toString(city % 40)),
-           concat('City ', toString(city)),
-           ['Chrome','Safari','Firefox','Edge','Samsung Internet'][1 + r2 % 5],
-           ['Windows','iOS','Android','macOS','Linux'][1 + r1 % 5],
-           ['mobile','desktop','tablet'][1 + r1 % 3],
-           concat('site-', toString(least(intDiv(r2, 7) % 300, r1 % 300)), '.example'), 'en',
-           '01900000-0000-7000-8000-000000000002', ${days}, number % 60000
-      FROM (SELECT number, rand(1) AS r1, rand(2) AS r2, least(r2 % 400, r1 % 400) AS city,
-                   -- Zipf's law over all links, with an extra share for the first.
-                   if(rand(3) % 20 = 0, 1, toUInt32(pow(${LINKS}, rand(4) / 4294967295))) AS rank
-              FROM numbers(${clicks}))
-    SETTINGS max_insert_threads = 2, max_block_size = 1000000, min_insert_block_size_rows = 1000000,
-             insert_deduplicate = 0, deduplicate_blocks_in_dependent_materialized_views = 0`;
+  return insertClicks({
+    accountId: decodeId("acct", account.id) ?? "",
+    from: (endDay - days - 1) * DAY_SECONDS,
+    seconds: DAY_SECONDS,
+    clicks,
+    segment: days,
+    linkId: `multiIf(rank = 1, toUUID('${hot.uuid}'), rank = ${MEDIAN_RANK}, toUUID('${median.uuid}'), ${ID_OF_RANK})`,
+  });
 }
