@@ -17,6 +17,12 @@ const CONNECT_TIMEOUT_SECONDS = 2;
 /** Maximum time that closing a connection waits for its statement. */
 const CLOSE_TIMEOUT_SECONDS = 2;
 
+/**
+ * Whether a field can contain a text: PostgreSQL rejects NUL, and no field contains another control character. A query for
+ * any other text finds nothing.
+ */
+export const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
+
 /** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
 export const openPostgres = (
   url: string,

@@ -2,6 +2,7 @@
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { isStorable } from "../postgres.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import { requireKnownDomains } from "./known-domains.ts";
 import { buildShortUrl } from "./responses.ts";
@@ -17,9 +18,6 @@ import {
  * Maximum links that tags and domains can select for analytics: their ids are sent to ClickHouse.
  */
 const SELECTED_LINKS_MAX = 100_000;
-
-/** PostgreSQL rejects NUL, and no tag contains a control character. */
-const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
 
 type LookupDeps = Pick<LinkServiceDeps, "sql" | "domains" | "destinationRules">;
 

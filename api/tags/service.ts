@@ -4,7 +4,7 @@ import type * as z from "zod";
 import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
-import type { Sql } from "../postgres.ts";
+import { isStorable, type Sql } from "../postgres.ts";
 import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
 import { findTags, lockRenaming, replaceTags, setColor } from "./sql.ts";
@@ -112,9 +112,6 @@ async function get(sql: Sql, owner: AccountScope, name: string): Promise<Counted
   if (counted === undefined) throw notFound("tag");
   return counted;
 }
-
-/** PostgreSQL rejects NUL, and no tag contains a control character. */
-const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
 
 const tagTaken = (name: string): ApiError =>
   new ApiError(

@@ -1,5 +1,6 @@
 /** Reads the filter of a list from its query. */
 import type { AccountScope } from "../../http/principal.ts";
+import { isStorable } from "../../postgres.ts";
 import type { DestinationRules } from "../destination-url.ts";
 import type { ListLinksQuery } from "../model.ts";
 import type { LinkFilter } from "./filter.ts";
@@ -44,5 +45,5 @@ export function toFilter(
     filter.targetUrl,
     filter.externalId,
   ];
-  return /\p{Cc}/u.test(texts.join("")) ? undefined : filter;
+  return isStorable(texts.join("")) ? filter : undefined;
 }
