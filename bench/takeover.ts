@@ -65,11 +65,10 @@ const lost = await measure(async (segments) => {
 console.log(`taken over in ${round(half)} and ${round(lost)} s`);
 await expectEqualSums();
 const start = performance.now();
-const differences = await findDifferences(
-  client,
-  { from: midnight, to: midnight + DAY_SECONDS },
-  "touched",
-);
+const differences = await findDifferences(client, {
+  from: midnight,
+  to: midnight + DAY_SECONDS,
+});
 const compared = (performance.now() - start) / 1_000;
 if (differences.length > 0) throw new Error(`${differences.length} buckets differ.`);
 process.kill(Number(pids.worker), "SIGCONT");

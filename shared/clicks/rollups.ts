@@ -42,28 +42,25 @@ export type Difference = {
 };
 
 /**
- * Finds buckets whose rollup does not match the clicks: buckets entirely `within` the range, or all that it `touched`, and
- * only if all their clicks are retained (whole-clicks.ts). Clicks that are stored meanwhile can look like a difference, so it
+ * Finds buckets whose rollup does not match the clicks: buckets entirely within the range, and only if all their clicks are
+ * retained (whole-clicks.ts). Clicks that are stored meanwhile can look like a difference, so it
  * must be confirmed by {@link compareAgain} while nothing is stored. Days with more than `pieceClicks` are compared in pieces.
  */
 export async function findDifferences(
   clickhouse: ClickHouse,
   range: BucketRange,
-  buckets: "within" | "touched" = "within",
   pieceClicks = PIECE_CLICKS,
 ): Promise<Difference[]> {
-  const [roundFrom, roundTo] =
-    buckets === "within" ? [Math.ceil, Math.floor] : [Math.floor, Math.ceil];
   const wholeFrom = await readWholeFrom(clickhouse);
   const divide = createDivision(clickhouse, pieceClicks);
   const differences: Difference[] = [];
   for (const rollup of ROLLUP_TABLES) {
     const { bucketSeconds } = rollup;
     const from = Math.max(
-      roundFrom(range.from / bucketSeconds) * bucketSeconds,
+      Math.ceil(range.from / bucketSeconds) * bucketSeconds,
       Math.ceil(wholeFrom / bucketSeconds) * bucketSeconds,
     );
-    const to = roundTo(range.to / bucketSeconds) * bucketSeconds;
+    const to = Math.floor(range.to / bucketSeconds) * bucketSeconds;
     for await (const piece of divide(rollup, { from, to }))
       differences.push(...(await compare(clickhouse, rollup, piece, COMPARISON_SECONDS_MAX)));
   }

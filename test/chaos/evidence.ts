@@ -8,6 +8,7 @@ import { createClient } from "@clickhouse/client";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences } from "../../shared/clicks/rollups.ts";
 import type { Stack } from "../harness/stack.ts";
+import { wholeDays } from "../harness/whole-days.ts";
 
 /** How far back rollups are compared with the clicks: longer than any run. */
 const CHECKED_SECONDS = 6 * 3_600;
@@ -20,7 +21,7 @@ export async function findAllDifferences(stack: Stack) {
   });
   const now = Math.ceil(Date.now() / 1_000);
   const range = { from: now - CHECKED_SECONDS, to: now };
-  const differences = await findDifferences(clickhouse, range, "touched");
+  const differences = await findDifferences(clickhouse, wholeDays(range));
   await clickhouse.close();
   return differences;
 }

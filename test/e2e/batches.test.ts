@@ -27,6 +27,7 @@ import {
   type TestSegment,
 } from "../harness/segments.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
+import { wholeDays } from "../harness/whole-days.ts";
 
 /** Time until segments are stored that no worker returned to JetStream: it redelivers them after 10 s. */
 const TIMEOUT_MS = 30_000;
@@ -142,10 +143,10 @@ async function expectNothingTwice(missing: readonly TestSegment[] = []) {
   await eventually(async () => expect(await compareRollups()).toEqual([]), 5_000);
 }
 
-/** Buckets of the last hour of any rollup that are not what the raw clicks say. */
+/** Buckets of the day of any rollup that are not what the raw clicks say. */
 function compareRollups() {
   const now = Math.ceil(Date.now() / 1_000);
-  return findDifferences(clickhouse, { from: now - 3_600, to: now }, "touched");
+  return findDifferences(clickhouse, wholeDays({ from: now - 3_600, to: now }));
 }
 
 /** Waits until everything in the stream was delivered and acknowledged. */
@@ -301,7 +302,7 @@ test("a repair that an operator asks for while clicks are stored waits until non
     await waitUntilAcknowledged();
     const now = Math.floor(Date.now() / 1_000);
     const range = { from: now - 86_400, to: now };
-    expect(await findDifferences(clickhouse, range, "touched")).toEqual([]);
+    expect(await findDifferences(clickhouse, wholeDays(range))).toEqual([]);
   } finally {
     await replaceView("clicks");
   }

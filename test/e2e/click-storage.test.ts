@@ -190,7 +190,7 @@ test("a comparison in pieces finds what one of the whole day finds, and both are
   const found = await compareRollups();
   expect(new Set(found.map(({ table }) => table)).size).toBe(deletions.length);
   const range = { from: DAY, to: DAY + DAY_SECONDS };
-  const inPieces = await findDifferences(client, range, "within", CLICKS / 10);
+  const inPieces = await findDifferences(client, range, CLICKS / 10);
   expect(keysOf(inPieces)).toEqual(keysOf(found));
   await rebuildBuckets(client, inPieces);
   expect(await compareRollups()).toEqual([]);
