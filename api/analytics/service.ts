@@ -29,7 +29,7 @@ import { accountClicks } from "./scopes.ts";
 import { resolveMatcher } from "./selection.ts";
 import type { QueryRange } from "./sources.ts";
 import { resolveClicks, resolveLinkClicks, type Subject, type SubjectDeps } from "./subject.ts";
-import { incomplete } from "./summary.ts";
+import { breakdownCompleteFrom, incomplete } from "./summary.ts";
 import { countTargets, type TargetsResponse } from "./targets.ts";
 import { countAccount, countOverTime, readOverview } from "./totals.ts";
 
@@ -79,8 +79,8 @@ const createCounts = (deps: SubjectDeps) => ({
 const createBreakdowns = (deps: SubjectDeps) => ({
   /** Breaks clicks down by location. */
   async geo(owner: AccountScope, subject: Subject, query: GeoQuery): Promise<AccountGeoResponse> {
-    const { scope, range, complete } = await resolveClicks(deps, owner, subject, query);
-    return { ...(await breakDownGeo(deps.clickhouse, scope, range, query)), ...complete };
+    const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
+    return { ...(await breakDownGeo(deps.clickhouse, scope, range, query)), ...breakdownCompleteFrom(range, selection) };
   },
 
   /** Breaks clicks down by device, browser and system. */
@@ -89,8 +89,8 @@ const createBreakdowns = (deps: SubjectDeps) => ({
     subject: Subject,
     query: AnalyticsQuery,
   ): Promise<AccountDevicesResponse> {
-    const { scope, range, complete } = await resolveClicks(deps, owner, subject, query);
-    return { ...(await breakDownDevices(deps.clickhouse, scope, range)), ...complete };
+    const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
+    return { ...(await breakDownDevices(deps.clickhouse, scope, range)), ...breakdownCompleteFrom(range, selection) };
   },
 
   /** Breaks clicks down by referrer. */
@@ -99,9 +99,9 @@ const createBreakdowns = (deps: SubjectDeps) => ({
     subject: Subject,
     query: ReferrersQuery,
   ): Promise<AccountReferrersResponse> {
-    const { scope, range, complete } = await resolveClicks(deps, owner, subject, query);
+    const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
     const referrers = await breakDownReferrers(deps.clickhouse, scope, range, query.limit);
-    return { ...referrers, ...complete };
+    return { ...referrers, ...breakdownCompleteFrom(range, selection) };
   },
 
   /** Breaks clicks down by one or two dimensions. */

@@ -1,7 +1,7 @@
 /** Totals and time series of a range, and of the range that it is compared with. */
 import { DAY_MS } from "../../shared/durations.ts";
 import { resolveComparison } from "./comparison.ts";
-import type { Selection } from "./filters.ts";
+import { needsRawClicks, type Selection } from "./filters.ts";
 import type { SummaryQuery } from "./model.ts";
 import type { SummaryCounts } from "./queries.ts";
 import { hasRawClicks, type QueryRange, timeSource } from "./sources.ts";
@@ -59,6 +59,10 @@ export const incomplete = (range: QueryRange): { complete_from?: string } =>
 /** As {@link incomplete}, for counts that need single clicks only because of filters. */
 export const completeFrom = (range: QueryRange, { columns }: Selection) =>
   columns === undefined ? {} : incomplete(range);
+
+/** As {@link incomplete}, for breakdowns: rollups by dimension count the clicks of people only. */
+export const breakdownCompleteFrom = (range: QueryRange, selection: Selection) =>
+  needsRawClicks(selection) ? incomplete(range) : {};
 
 /** The rollup by quarter hour for times of clicks, unless raw clicks are needed. */
 export const rollupOf = <Table extends string>(

@@ -6,7 +6,7 @@ import { type Reader, readLinkNames } from "./link-names.ts";
 import type { AccountQuery, AccountSummary, Summary, SummaryQuery } from "./model.ts";
 import { findTopLinks } from "./queries.ts";
 import { resolveClicks, type Subject, type SubjectClicks, type SubjectDeps } from "./subject.ts";
-import { countSummary, incomplete } from "./summary.ts";
+import { breakdownCompleteFrom, countSummary, incomplete } from "./summary.ts";
 import { needsSingleClicks, readTopValues } from "./top-values.ts";
 
 /** Counts the clicks that a query selects, and those of the period it compares them with. */
@@ -30,7 +30,7 @@ export async function countAccount(
     const link_id = encodeId("link", uuid);
     return { link_id, ...nameOf(link_id), clicks };
   });
-  return { ...series, top_links };
+  return { ...series, top_links, ...breakdownCompleteFrom(selected.range, selected.selection) };
 }
 
 /** Returns totals, time series and the top values of each dimension. */
@@ -47,6 +47,8 @@ export async function readOverview(
     readTopValues(deps.clickhouse, clicks, dimensions, limit),
   ]);
   const { period, summary, clicks_over_time } = series;
-  const complete = needsSingleClicks(dimensions) ? incomplete(clicks.range) : {};
+  const complete = needsSingleClicks(dimensions)
+    ? incomplete(clicks.range)
+    : breakdownCompleteFrom(clicks.range, clicks.selection);
   return { period, summary, clicks_over_time, breakdowns, ...complete };
 }

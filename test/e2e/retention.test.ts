@@ -76,6 +76,18 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
     data: [{ country: "DE", clicks: 100 }],
   });
   expect(await getCountries("period=7d")).toMatchObject({ data: [{ country: "DE", clicks: 60 }] });
+  // Rollups by dimension count people; breakdowns of other classes read single clicks, and say what is missing.
+  const getBreakdown = async (path: string): Promise<unknown> =>
+    (await call(`${stack.info().api_url}/v1/analytics${path}`, { key })).body;
+  const dimensions = [`/${id}/geo`, `/${id}/devices`, `/${id}/referrers`, "/geo", ""];
+  for (const path of dimensions) {
+    const people = await getBreakdown(`${path}?period=90d`);
+    expect(people, path).not.toHaveProperty("complete_from");
+    const bots = await getBreakdown(`${path}?period=90d&class=bot`);
+    expect(bots, path).toHaveProperty("complete_from");
+    const whole = await getBreakdown(`${path}?period=7d&class=bot`);
+    expect(whole, path).not.toHaveProperty("complete_from");
+  }
   // A zone whose days are not UTC's: the edge with deleted clicks is rounded to its whole UTC day.
   expect(await getCountries("period=90d&timezone=Asia/Kolkata")).toMatchObject({
     data: [{ country: "DE", clicks: 100 }],
