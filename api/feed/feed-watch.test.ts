@@ -12,8 +12,6 @@ import {
   test,
 } from "bun:test";
 
-import type { JetStreamManager, NatsConnection } from "nats";
-
 import {
   decodeHeartbeat,
   domainNotice,
@@ -24,23 +22,22 @@ import {
   encodeLinkMessage,
   type LinkRecord,
 } from "../../shared/contracts/link-record.ts";
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
   LINKS_STREAM,
   linkSubject,
 } from "../../shared/contracts/streams.ts";
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { type FeedStores, keepFeed, startFeedStores } from "../../test/harness/links-feed.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { checkFeed } from "../checks.ts";
-import { createFillStream } from "../links/republish/fill.ts";
 import { isUnavailable } from "../postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
-import { startFeedWatch } from "./feed-watch.ts";
-import { startLinkPublisher } from "./link-publisher.ts";
+import { startFeedWatches } from "./feed-watches.ts";
 import { resyncLinks } from "./resync.ts";
 import { recordIncomplete, recordPosition, selectFeed } from "./sql.ts";
 
@@ -48,44 +45,20 @@ setDefaultTimeout(120_000);
 
 const WITHIN_MS = 15_000;
 
-/** Between two checks, so that no test waits long for one. */
-const INTERVAL_MS = 200;
-
 /** More than a batch of the filling. */
 const LINKS = 1_100;
 
 const log = createLog("test", "silent");
 
-let postgres: TestPostgres;
-let nats: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-let owner: { accountId: Uuid; mode: "live" };
+let stores: FeedStores;
 beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-  connection = await nats.connect();
-  manager = await connection.jetstreamManager();
-  owner = { accountId: await postgres.addAccount(), mode: "live" };
-  await addLinks(LINKS);
+  stores = await startFeedStores();
+  await stores.addLinks(LINKS);
 });
-afterAll(async () => {
-  await connection.close();
-  await Promise.all([postgres[Symbol.asyncDispose](), nats[Symbol.asyncDispose]()]);
-});
-
-/** Links as a process of an earlier version left them: with low versions, and nothing in the outbox. */
-async function addLinks(count: number): Promise<void> {
-  await postgres.sql`
-    with added as (
-      insert into links (id, account_id, mode, alias, original_url, target_url, version, created_at, updated_at)
-      select gen_random_uuid(), ${owner.accountId}, 'live', 'link-' || i, url, url, i, now(), now()
-        from generate_series(1, ${count}::integer) i, lateral (select 'https://example.com/' || i as url) urls
-      returning id)
-    insert into link_counters (link_id, account_id, mode) select id, ${owner.accountId}, 'live' from added`;
-}
+afterAll(() => stores[Symbol.asyncDispose]());
 
 const publish = (record: LinkRecord) =>
-  connection
+  stores.connection
     .jetstream()
     .publish(linkSubject(record.domain, record.alias), encodeLinkMessage(record));
 
@@ -99,32 +72,16 @@ const publishDeleted = (count: number) =>
 
 async function readRecord(domain: string, alias: string): Promise<LinkRecord | undefined> {
   const message = { last_by_subj: linkSubject(domain, alias) };
-  return decodeLinkRecord((await manager.streams.getMessage(LINKS_STREAM, message)).data);
+  return decodeLinkRecord((await stores.manager.streams.getMessage(LINKS_STREAM, message)).data);
 }
 
 async function readHeartbeat() {
   const message = { last_by_subj: HEARTBEAT_SUBJECT };
-  return decodeHeartbeat((await manager.streams.getMessage(LINKS_STREAM, message)).data);
+  return decodeHeartbeat((await stores.manager.streams.getMessage(LINKS_STREAM, message)).data);
 }
 
-/** Starts a publisher with a watch, as an API process does. */
-function startWatch(sql = postgres.sql, countIntervalMs = 0) {
-  const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, countIntervalMs, log };
-  const feed = startLinkPublisher(deps);
-  const watch = startFeedWatch({
-    ...deps,
-    fill: createFillStream({ sql, feed }),
-    takeAcknowledged: feed.takeAcknowledged,
-    intervalMs: INTERVAL_MS,
-  });
-  return {
-    watch,
-    async [Symbol.asyncDispose]() {
-      await watch.stop();
-      await feed.stop();
-    },
-  };
-}
+/** Keeps the feed as an API process does. */
+const startWatch = (sql = stores.sql) => keepFeed({ sql, connection: stores.connection });
 
 /** Waits until the stream was filled since an epoch, and says so. */
 const expectFilled = (after: number) =>
@@ -141,7 +98,7 @@ const expectLinks = (links: number) =>
 
 /** Every link of PostgreSQL is in the stream, under one version or a later one. */
 async function expectAllPublished(epoch: number): Promise<void> {
-  const rows = await postgres.sql<{ alias: string }[]>`select alias from links`;
+  const rows = await stores.sql<{ alias: string }[]>`select alias from links`;
   const records = await Promise.all(rows.map(({ alias }) => readRecord("", alias)));
   for (const record of records) {
     expect(record).toMatchObject({ state: "active" });
@@ -149,18 +106,18 @@ async function expectAllPublished(epoch: number): Promise<void> {
   }
 }
 
-const epochOf = async () => (await selectFeed(postgres.sql)).epoch ?? 0;
+const epochOf = async () => (await selectFeed(stores.sql)).epoch ?? 0;
 
 beforeEach(async () => {
-  await manager.streams.delete(LINKS_STREAM).catch(() => undefined);
-  await postgres.sql`delete from takedowns`;
+  await stores.manager.streams.delete(LINKS_STREAM).catch(() => undefined);
+  await stores.sql`delete from takedowns`;
 });
 
 describe("a stream", () => {
   test("that was never filled has every link under one version, lower than those to come", async () => {
-    await postgres.sql`delete from link_feed`;
-    await postgres.sql`insert into link_feed default values`;
-    await ensureLinksStream(manager, 1);
+    await stores.sql`delete from link_feed`;
+    await stores.sql`insert into link_feed default values`;
+    await ensureLinksStream(stores.manager, 1);
     // As processes published them that knew no epoch: hosts would remove links that are older than one.
     await publishDeleted(LINKS);
     await using _ = startWatch();
@@ -171,11 +128,11 @@ describe("a stream", () => {
     await using fresh = await startPostgres();
     await using _ = startWatch(fresh.sql);
     await expectFilled(0);
-    expect((await manager.streams.info(LINKS_STREAM)).state.messages).toBe(1);
+    expect((await stores.manager.streams.info(LINKS_STREAM)).state.messages).toBe(1);
   });
 
   test("with links is left as it is by a database without any account, which says so", async () => {
-    await ensureLinksStream(manager, 1);
+    await ensureLinksStream(stores.manager, 1);
     await publishDeleted(3);
     await using empty = await startPostgres();
     await using api = startWatch(empty.sql);
@@ -196,10 +153,10 @@ describe("a stream", () => {
 
   test("that is empty is filled, and what the database does not have is withdrawn", async () => {
     const before = await epochOf();
-    await ensureLinksStream(manager, 1);
+    await ensureLinksStream(stores.manager, 1);
     // As it came back from an old copy: of a link, a domain and takedowns that are no more.
     const link_id = newUuid();
-    const { accountId: account_id } = owner;
+    const { accountId: account_id } = stores.owner;
     const gone = { domain: "", alias: "gone", link_id, account_id, mode: "live" as const };
     await publish({
       ...gone,
@@ -220,7 +177,7 @@ describe("a stream", () => {
     expect(await readRecord("", "@takedowns")).toMatchObject({ takedowns: { hosts: [] } });
     expect(api.watch.complete()).toBe(true);
     expect(api.watch.filledLinks()).toBe(LINKS);
-    expect(await postgres.sql`select from link_feed where incomplete_since is not null`).toEqual(
+    expect(await stores.sql`select from link_feed where incomplete_since is not null`).toEqual(
       [] as never,
     );
   });
@@ -228,7 +185,7 @@ describe("a stream", () => {
   test("says that it is incomplete while it is being filled", async () => {
     await using first = startWatch();
     await eventually(async () => expect(first.watch.complete()).toBe(true), WITHIN_MS);
-    const { sql } = postgres;
+    const { sql } = stores;
     // A change that has locked its alias keeps the filling waiting.
     const released = Promise.withResolvers<void>();
     const locked = Promise.withResolvers<void>();
@@ -238,13 +195,13 @@ describe("a stream", () => {
       await released.promise;
     });
     await locked.promise;
-    await manager.streams.delete(LINKS_STREAM);
+    await stores.manager.streams.delete(LINKS_STREAM);
     await eventually(
       async () => expect(await readHeartbeat()).toMatchObject({ complete: false }),
       WITHIN_MS,
     );
     expect(first.watch.problem()).toContain("lacks links");
-    expect(await checkFeed(postgres.url).run()).toMatchObject({
+    expect(await checkFeed(stores.url).run()).toMatchObject({
       status: "failed",
       detail: expect.stringContaining("LINKS lacks links"),
     });
@@ -253,13 +210,13 @@ describe("a stream", () => {
     await held;
     await expectFilled(before);
     await eventually(async () => expect(first.watch.problem()).toBeUndefined(), WITHIN_MS);
-    expect(await checkFeed(postgres.url).run()).toBeUndefined();
+    expect(await checkFeed(stores.url).run()).toBeUndefined();
   });
 
   test("that is filled has changes that drew earlier versions, and later ones stay", async () => {
     await using _ = startWatch();
     const before = await expectFilled(await epochOf());
-    const { sql } = postgres;
+    const { sql } = stores;
     const released = Promise.withResolvers<void>();
     const drawn = Promise.withResolvers<void>();
     const early = sql.begin(async (transaction) => {
@@ -304,15 +261,19 @@ describe("a stream", () => {
 
   test("in which replaced messages stay, as after a disk error, is made again and filled", async () => {
     // With more than one message a subject, a message does not replace the one before.
-    await manager.streams.add({ name: LINKS_STREAM, subjects: ["links.>"], allow_direct: true });
+    await stores.manager.streams.add({
+      name: LINKS_STREAM,
+      subjects: ["links.>"],
+      allow_direct: true,
+    });
     await publishDeleted(1_000);
-    const { created } = await manager.streams.info(LINKS_STREAM);
+    const { created } = await stores.manager.streams.info(LINKS_STREAM);
     const before = await epochOf();
     // Not before, as it would fill the stream while these are published, and delete it.
     await using _ = startWatch();
     const epoch = await expectFilled(before);
     await expectAllPublished(epoch);
-    const info = await manager.streams.info(LINKS_STREAM);
+    const info = await stores.manager.streams.info(LINKS_STREAM);
     expect(info.created).not.toBe(created);
     expect(info.config.max_msgs_per_subject).toBe(1);
   });
@@ -320,10 +281,10 @@ describe("a stream", () => {
   test("has a heartbeat that says how many links there are at least", async () => {
     await using _ = startWatch();
     await expectFilled(0);
-    const { sql } = postgres;
+    const { sql } = stores;
     // Of a domain that is not verified, and one whose change may not be published yet.
     await sql`insert into domains (id, account_id, mode, host, verification_value)
-              select gen_random_uuid(), ${owner.accountId}, 'live', 'unverified.example', 'proof'`;
+              select gen_random_uuid(), ${stores.owner.accountId}, 'live', 'unverified.example', 'proof'`;
     await sql`update links set domain_id = (select id from domains where host = 'unverified.example')
                where alias = 'link-7'`;
     await sql`insert into link_outbox (version, record, created_at)
@@ -344,7 +305,7 @@ describe("a stream", () => {
     await using _ = startWatch();
     const before = await expectFilled(await epochOf());
     for (let i = 1; i <= 50; i++)
-      await manager.streams.purge(LINKS_STREAM, { filter: linkSubject("", `link-${i}`) });
+      await stores.manager.streams.purge(LINKS_STREAM, { filter: linkSubject("", `link-${i}`) });
     await expectFilled(before);
     for (let i = 1; i <= 50; i++)
       expect(await readRecord("", `link-${i}`)).toMatchObject({ state: "active" });
@@ -354,7 +315,7 @@ describe("a stream", () => {
 test("a database whose disk is full is named, until there is room, and the heartbeat goes on", async () => {
   await using api = startWatch();
   await expectFilled(0);
-  const { sql } = postgres;
+  const { sql } = stores;
   await sql`
     create function refuse() returns trigger language plpgsql as $$
       begin raise exception 'No space left on device' using errcode = 'disk_full'; end $$`;
@@ -373,7 +334,7 @@ describe("a database that was restored", () => {
   test("draws versions above all that were published, and publishes everything anew", async () => {
     await using _ = startWatch();
     const before = await expectFilled(0);
-    const { sql } = postgres;
+    const { sql } = stores;
     const [backup] = await sql`select last_value::float8 as version from link_version`;
     // Its clock was an hour ahead, so that time alone would not make versions higher.
     const ahead = Number(backup?.["version"]) + 3_600_000_000;
@@ -396,10 +357,11 @@ describe("a database that was restored", () => {
 test("a stream is filled once for a loss, though checks that began before its end saw it incomplete", async () => {
   const fillings: number[] = [];
   const watches = [1, 2].map(() =>
-    startFeedWatch({
-      sql: postgres.sql,
-      nats: Promise.resolve(connection),
+    startFeedWatches({
+      sql: stores.sql,
+      nats: Promise.resolve(stores.connection),
       streamReplicas: 1,
+      streams: [UNDIVIDED],
       fill: async ({ epoch }) => {
         fillings.push(epoch);
         // Ends in the midst of checks.
@@ -416,7 +378,7 @@ test("a stream is filled once for a loss, though checks that began before its en
   expect(fillings).toHaveLength(1);
   const LOSSES = 50;
   for (let i = 0; i < LOSSES; i++) {
-    await recordIncomplete(postgres.sql, 0);
+    await recordIncomplete(stores.sql, 0);
     epoch = await expectFilled(epoch);
   }
   await Promise.all(watches.map((watch) => watch.stop()));
@@ -424,7 +386,7 @@ test("a stream is filled once for a loss, though checks that began before its en
 });
 
 test("a database that is restored during a check keeps its old version, so that the next check notices", async () => {
-  const { sql } = postgres;
+  const { sql } = stores;
   const read = await selectFeed(sql);
   await sql`update link_feed set version = ${read.version - 1}`;
   const position = { created: "now", last_sequence: 1, messages: 1 };
@@ -437,9 +399,9 @@ test("a database that is restored during a check keeps its old version, so that 
 test("an operator can have everything published anew, takedowns included, and waits for it", async () => {
   await using _ = startWatch();
   const before = await expectFilled(0);
-  await changeTakedowns(postgres.sql, "host", "evil.example", true);
+  await changeTakedowns(stores.sql, "host", "evil.example", true);
   const progress: number[] = [];
-  expect(await resyncLinks(postgres.sql, (links) => progress.push(links))).toBe(LINKS);
+  expect(await resyncLinks(stores.sql, (links) => progress.push(links))).toBe(LINKS);
   expect(progress.at(-1)).toBe(LINKS);
   await expectAllPublished(await epochOf());
   expect(await epochOf()).toBeGreaterThan(before);

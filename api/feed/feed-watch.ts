@@ -5,10 +5,11 @@
 import type { JetStreamManager, NatsConnection } from "nats";
 
 import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
-import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { heartbeatSubject } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
 import { DATABASE_FULL } from "../full-disk.ts";
+import { createPause } from "../pause.ts";
 import type { Sql } from "../postgres.ts";
 import { fillOnce, type FillStream } from "./filling.ts";
 import { describeIncompleteness, describeOtherDatabase } from "./incompleteness.ts";
@@ -53,9 +54,9 @@ export type FeedWatchDeps = {
    * for none.
    */
   takeAcknowledged: (stream: LinksStream) => number;
-  stream?: LinksStream;
+  stream: LinksStream;
   /** The streams of all feeds that this process publishes to. */
-  streams?: readonly LinksStream[];
+  streams: readonly LinksStream[];
   log: Log;
   intervalMs?: number;
   countIntervalMs?: number;
@@ -64,8 +65,8 @@ export type FeedWatchDeps = {
 /** Starts watching. Any number of processes may watch; one of them fills the stream. */
 export function startFeedWatch({
   nats,
-  stream = UNDIVIDED,
-  streams = [stream],
+  stream,
+  streams,
   countIntervalMs = COUNT_INTERVAL_MS,
   intervalMs = INTERVAL_MS,
   ...deps
@@ -74,7 +75,7 @@ export function startFeedWatch({
   let isStarted = false;
   let stopped = false;
   let filled = 0;
-  let wake: (() => void) | undefined;
+  const pause = createPause(intervalMs);
   const onFilled = (links: number): void => void (filled = links);
   const checks = createStreamCheck({ ...deps, stream, streams, countIntervalMs, onFilled });
   const filling = createFilling({ ...deps, stream, onFilled, isStopped: () => stopped });
@@ -84,13 +85,7 @@ export function startFeedWatch({
     const manager = await connection.jetstreamManager({ timeout: INTERVAL_MS, checkAPI: false });
     const client = connection.jetstream({ timeout: INTERVAL_MS });
     while (!stopped) {
-      const next = new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, intervalMs);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
+      const next = pause.start();
       // A failed heartbeat is not repeated: the next one has the same content, and link changes
       // have the outbox.
       try {
@@ -105,7 +100,7 @@ export function startFeedWatch({
           // Starts only after redirectors know that the stream is incomplete: once links are
           // published, their current position would no longer show it.
           if (checks.needsFilling() && !heartbeat.complete)
-            filling.start(connection, manager, () => wake?.());
+            filling.start(connection, manager, pause.end);
         }
       } catch (error) {
         log.debug({ error }, "heartbeat_failed");
@@ -129,7 +124,7 @@ export function startFeedWatch({
     databaseProblem: () => (checks.isDatabaseFull() ? DATABASE_FULL : undefined),
     async stop() {
       stopped = true;
-      wake?.();
+      pause.end();
       // Before the connection is open, there is nothing to finish.
       if (isStarted) await Promise.all([running, filling.running()]);
     },

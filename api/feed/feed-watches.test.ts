@@ -7,25 +7,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { JetStreamManager, NatsConnection } from "nats";
-
 import {
   isInStream,
   type LinksStream,
   linksStreams,
 } from "../../shared/contracts/links-streams.ts";
 import { readHeartbeat, shortLinkOfSubject } from "../../shared/contracts/streams.ts";
-import type { Uuid } from "../../shared/ids.ts";
 import { openImages, positionsOf } from "../../shared/links-store/images.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { createFillStream } from "../links/republish/fill.ts";
+import { type FeedStores, keepFeed, startFeedStores } from "../../test/harness/links-feed.ts";
 import { startImages } from "../links/republish/image-job.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
-import { startFeedWatches } from "./feed-watches.ts";
-import { startLinkPublisher } from "./link-publisher.ts";
 import { resyncLinks } from "./resync.ts";
 import { selectFeeds } from "./sql.ts";
 
@@ -39,57 +32,25 @@ const log = createLog("test", "silent");
 const ONE = linksStreams(1);
 const FOUR = linksStreams(4);
 
-let postgres: TestPostgres;
-let nats: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
+let stores: FeedStores;
 beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-  connection = await nats.connect();
-  manager = await connection.jetstreamManager();
-  await addLinks(await postgres.addAccount());
-  await changeTakedowns(postgres.sql, "host", "evil.example", true);
+  stores = await startFeedStores();
+  await stores.addLinks(LINKS);
+  await changeTakedowns(stores.sql, "host", "evil.example", true);
 });
-afterAll(async () => {
-  await connection.close();
-  await Promise.all([postgres[Symbol.asyncDispose](), nats[Symbol.asyncDispose]()]);
-});
+afterAll(() => stores[Symbol.asyncDispose]());
 
-async function addLinks(account: Uuid): Promise<void> {
-  await postgres.sql`
-    with added as (
-      insert into links (id, account_id, mode, alias, original_url, target_url, version, created_at, updated_at)
-      select gen_random_uuid(), ${account}, 'live', 'link-' || i, url, url, i, now(), now()
-        from generate_series(1, ${LINKS}::integer) i, lateral (select 'https://example.com/' || i as url) urls
-      returning id)
-    insert into link_counters (link_id, account_id, mode) select id, ${account}, 'live' from added`;
-}
-
-/** Publishes to feeds and watches them, as an API process does. */
+/** Keeps the feed of these streams as an API process does. */
 function startApi(streams: readonly LinksStream[]) {
-  const { sql } = postgres;
-  const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, streams, log };
-  const feed = startLinkPublisher(deps);
-  const fillStream = createFillStream({ sql, feed });
   /** What was said when a filling began: small streams are complete again before anybody could ask. */
   const said: { problem: string | undefined; complete: Record<string, number> }[] = [];
-  const watch = startFeedWatches({
-    ...deps,
-    fill(filling) {
-      said.push({ problem: watch.problem(), complete: watch.completeStreams() });
-      return fillStream(filling);
-    },
-    takeAcknowledged: feed.takeAcknowledged,
-    intervalMs: INTERVAL_MS,
+  const kept = keepFeed({
+    ...stores,
+    streams,
+    onFill: () =>
+      said.push({ problem: kept.watch.problem(), complete: kept.watch.completeStreams() }),
   });
-  return {
-    watch,
-    said,
-    async [Symbol.asyncDispose]() {
-      await watch.stop();
-      await feed.stop();
-    },
-  };
+  return { ...kept, said };
 }
 
 type Api = ReturnType<typeof startApi>;
@@ -99,7 +60,7 @@ const expectComplete = ({ watch }: Api): Promise<void> =>
 
 /** The aliases that a stream has. */
 async function aliasesIn({ name, root }: LinksStream): Promise<string[]> {
-  const { state } = await manager.streams.info(name, { subjects_filter: `${root}.>` });
+  const { state } = await stores.manager.streams.info(name, { subjects_filter: `${root}.>` });
   return Object.keys(state.subjects ?? {}).flatMap((subject) => {
     const link = shortLinkOfSubject(subject);
     return link === undefined ? [] : [link.alias];
@@ -119,10 +80,10 @@ test("a divided feed has each link in its stream, and a lost stream is filled wi
   await using api = startApi(FOUR);
   await expectComplete(api);
   await expectDivided();
-  const epochs = async () => (await selectFeeds(postgres.sql)).map(({ epoch }) => epoch);
+  const epochs = async () => (await selectFeeds(stores.sql)).map(({ epoch }) => epoch);
   const before = await epochs();
   api.said.length = 0;
-  await manager.streams.delete("LINKS_4_2");
+  await stores.manager.streams.delete("LINKS_4_2");
   await eventually(async () => expect((await epochs())[2]).not.toBe(before[2]), WITHIN_MS);
   expect(api.said).toEqual([
     {
@@ -135,7 +96,7 @@ test("a divided feed has each link in its stream, and a lost stream is filled wi
   const after = await epochs();
   expect(after.map((epoch, i) => epoch === before[i])).toEqual([true, true, false, true]);
   // An operator has all of them filled.
-  expect(await resyncLinks(postgres.sql, () => undefined)).toBe(LINKS);
+  expect(await resyncLinks(stores.sql, () => undefined)).toBe(LINKS);
   expect((await epochs()).map((epoch, i) => epoch === after[i])).not.toContain(true);
   await expectDivided();
 });
@@ -146,8 +107,8 @@ test("an image of a divided feed has a position in each stream", async () => {
   if (images === undefined) throw new Error("There is no place.");
   await using api = startApi(FOUR);
   await expectComplete(api);
-  const { sql } = postgres;
-  const deps = { sql, nats: Promise.resolve(connection), images, log };
+  const { sql } = stores;
+  const deps = { sql, nats: Promise.resolve(stores.connection), images, log };
   const job = startImages({ ...deps, streams: FOUR, intervalMs: INTERVAL_MS });
   const [image] = await eventually(async () => {
     const listed = await images.list();
@@ -159,7 +120,7 @@ test("an image of a divided feed has a position in each stream", async () => {
   const rows = await selectFeeds(sql);
   for (const [i, { epoch, sequence }] of positionsOf(image).entries()) {
     expect(epoch).toBe(rows[i]?.epoch ?? -1);
-    const { state } = await manager.streams.info(FOUR[i]?.name ?? "");
+    const { state } = await stores.manager.streams.info(FOUR[i]?.name ?? "");
     expect(sequence).toBeGreaterThan(LINKS / 5);
     expect(sequence).toBeLessThanOrEqual(state.last_seq);
   }
@@ -187,16 +148,16 @@ test("a feed that is no longer published says so, and is filled before it is bel
     await using before = startApi(ONE);
     await expectComplete(before);
   }
-  const epoch = (await readHeartbeat(manager))?.epoch ?? 0;
+  const epoch = (await readHeartbeat(stores.manager))?.epoch ?? 0;
   {
     await using divided = startApi(FOUR);
     await expectComplete(divided);
-    expect(await readHeartbeat(manager)).toMatchObject({ complete: false });
+    expect(await readHeartbeat(stores.manager)).toMatchObject({ complete: false });
   }
   await using again = startApi(ONE);
   await expectComplete(again);
   await eventually(async () => {
-    const heartbeat = await readHeartbeat(manager);
+    const heartbeat = await readHeartbeat(stores.manager);
     expect(heartbeat).toMatchObject({ complete: true });
     expect(heartbeat?.epoch).toBeGreaterThan(epoch);
   }, WITHIN_MS);

@@ -7,11 +7,7 @@ export type FeedWatches = FeedWatch & {
 };
 
 /** Starts a watch of each stream. */
-export function startFeedWatches({
-  streams,
-  ...deps
-}: Omit<FeedWatchDeps, "stream" | "streams"> &
-  Required<Pick<FeedWatchDeps, "streams">>): FeedWatches {
+export function startFeedWatches({ streams, ...deps }: Omit<FeedWatchDeps, "stream">): FeedWatches {
   const watches = streams.map((stream) => ({
     name: stream.name,
     watch: startFeedWatch({ ...deps, stream, streams }),

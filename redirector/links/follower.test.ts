@@ -23,6 +23,7 @@ import {
   takedownNotice,
 } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
@@ -35,6 +36,7 @@ import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { createFeedGroup } from "./feed-group.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { StoreError } from "./feed-writer.ts";
 import { startFollower } from "./follower.ts";
@@ -105,12 +107,13 @@ function follow({ dir: given, wrap = (store) => store, ...options }: Options = {
   const nats = openNats({ url: server.url, name: "redirector", log });
   const store = openWriter(dir, { reserveBytes: 0 });
   const reader = openReader(dir);
-  const records = createFeedRecords(log);
   const follower = startFollower({
     nats,
+    stream: UNDIVIDED,
     streamReplicas: 1,
+    group: createFeedGroup({ store, streams: [UNDIVIDED], log }),
     store: wrap(store),
-    records,
+    records: createFeedRecords(log),
     log,
     ...options,
   });

@@ -5,13 +5,13 @@
  */
 import type { ConsumerMessages, NatsConnection } from "nats";
 
-import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { heartbeatSubject } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { consume, type ConsumeOptions } from "./feed-consumer.ts";
 import { createFeedEpoch } from "./feed-epoch.ts";
-import { createFeedGroup, type FeedGroup } from "./feed-group.ts";
+import type { FeedGroup } from "./feed-group.ts";
 import { readNextMessage } from "./feed-message.ts";
 import type { FeedRecords } from "./feed-records.ts";
 import { createFeedWriter, type FeedWriter, StoreError } from "./feed-writer.ts";
@@ -29,10 +29,10 @@ const WITHOUT_CONSUMER_MS = 1_000;
 
 type FollowerDeps = Omit<ConsumeOptions, "requestTimeoutMs"> & {
   nats: Pick<Nats, "connection" | "connected">;
-  stream?: LinksStream;
+  stream: LinksStream;
   /** The group of all followers of the host. */
-  group?: FeedGroup;
-  store: Pick<StoreWriter, "feed" | "write" | "sweep" | "links">;
+  group: FeedGroup;
+  store: Pick<StoreWriter, "feed" | "write" | "sweep">;
   records: Pick<FeedRecords, "read">;
   /** Throws when the store must not be written any more; called at least once a second. */
   checkStore?: () => void;
@@ -47,10 +47,9 @@ export type Follower = {
 };
 
 export function startFollower(deps: FollowerDeps): Follower {
-  const { nats, store, stream = UNDIVIDED, log, checkStore = () => undefined } = deps;
-  const { group = createFeedGroup({ store, streams: [stream], log }) } = deps;
-  const writer = createFeedWriter({ ...deps, stream });
-  const epoch = createFeedEpoch({ stream, group, store, writer });
+  const { nats, stream, log, checkStore = () => undefined } = deps;
+  const writer = createFeedWriter(deps);
+  const epoch = createFeedEpoch({ ...deps, writer });
   const readAlone = createReadAlone(stream, writer, () => stopped);
   let interrupted = false;
   let stopped = false;
@@ -59,7 +58,6 @@ export function startFollower(deps: FollowerDeps): Follower {
   const follow = (connection: NatsConnection): Promise<void> =>
     consume(connection, {
       ...deps,
-      stream,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       writer,
       epoch,

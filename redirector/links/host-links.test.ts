@@ -10,6 +10,7 @@ import { join } from "node:path";
 
 import { domainNotice, takedownNotice } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import { ensureLinksStream, LINKS_STREAM, linkSubject } from "../../shared/contracts/streams.ts";
 import { EMPTY_FEED, type FeedState, toChange } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
@@ -53,6 +54,7 @@ function startProcess(nats: Pick<Nats, "connection" | "connected"> = AWAY, turnM
   const links = startHostLinks({
     dir,
     nats,
+    streams: [UNDIVIDED],
     cache,
     takedowns,
     domains,

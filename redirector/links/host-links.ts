@@ -5,7 +5,7 @@
  * alias: the feed may have just received its link.
  */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { EMPTY_FEED } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
@@ -57,7 +57,7 @@ type HostLinksDeps = {
   dir: string;
   nats: Pick<Nats, "connection" | "connected">;
   /** The streams of the feed. */
-  streams?: readonly LinksStream[];
+  streams: readonly LinksStream[];
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
   domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
@@ -73,11 +73,10 @@ type HostLinksDeps = {
 };
 
 export function startHostLinks(deps: HostLinksDeps): HostLinks {
-  const { takedowns, streams = [UNDIVIDED] } = deps;
+  const { takedowns, streams } = deps;
   let failed = 0;
   const updates = createMemoryUpdates({
     ...deps,
-    streams,
     onFailed(error) {
       failed++;
       store.logFailed("failed", error);
@@ -93,7 +92,6 @@ export function startHostLinks(deps: HostLinksDeps): HostLinks {
 
   const { recordConnection, catchUp, waitUntilCurrent, stop } = createCatchUp({
     ...deps,
-    streams,
     readFeed,
   });
   const reads = createStoreReads({

@@ -30,6 +30,7 @@ import type { NatsConnection } from "nats";
 
 import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import {
   ensureLinksStream,
   HEARTBEAT_SUBJECT,
@@ -88,6 +89,7 @@ function start(folder = dir, images: ImagesPlace = {}): LinksThread {
     dir: folder,
     natsUrl: server.url,
     streamReplicas: 1,
+    streams: [UNDIVIDED],
     logLevel: "silent",
     images,
     onChanged: () => undefined,

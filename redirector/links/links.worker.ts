@@ -17,7 +17,7 @@ export type LinksOptions = {
   natsUrl: string;
   streamReplicas: number;
   /** The streams of the feed. */
-  streams?: readonly LinksStream[];
+  streams: readonly LinksStream[];
   logLevel: string;
   images: ImagesPlace;
 };

@@ -1,7 +1,7 @@
 /** Fills the links store from an image and the feed, in the process that holds the folder's lock. */
 import { existsSync, rmSync } from "node:fs";
 
-import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
+import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { Images } from "../../shared/links-store/images.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
@@ -31,7 +31,7 @@ type FillerDeps = {
   natsUrl: string;
   streamReplicas: number;
   /** The streams of the feed. */
-  streams?: readonly LinksStream[] | undefined;
+  streams: readonly LinksStream[];
   images: Images | undefined;
   records: FeedRecords;
   /** Called after each transaction that changed the store. */
@@ -40,7 +40,7 @@ type FillerDeps = {
 };
 
 export function createStoreFiller(deps: FillerDeps) {
-  const { dir, natsUrl, images, onChanged, log, streams = [UNDIVIDED] } = deps;
+  const { dir, natsUrl, images, onChanged, log, streams } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
   /** When an image may be loaded again, so that a full disk is not filled again and again. */

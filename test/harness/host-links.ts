@@ -6,12 +6,14 @@ import { join } from "node:path";
 import { createDomainAnswers } from "../../redirector/cache/domain-settings.ts";
 import { createLinkCache } from "../../redirector/cache/link-cache.ts";
 import { createTakedowns } from "../../redirector/cache/takedowns.ts";
+import { createFeedGroup } from "../../redirector/links/feed-group.ts";
 import { createFeedHealth } from "../../redirector/links/feed-health.ts";
 import { createFeedRecords } from "../../redirector/links/feed-records.ts";
 import { startFollower } from "../../redirector/links/follower.ts";
 import { startHostLinks } from "../../redirector/links/host-links.ts";
 import { openReader } from "../../redirector/links/store-reader.ts";
 import { openWriter } from "../../redirector/links/store-writer.ts";
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import type { Log } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 
@@ -22,11 +24,14 @@ export function startTestHost(url: string, { replicas = 1, log }: { replicas?: n
   const reader = openReader(dir);
   let skipped = 0;
   const records = createFeedRecords(log, () => skipped++);
-  const follower = startFollower({ nats, streamReplicas: replicas, store, records, log });
+  const group = createFeedGroup({ store, streams: [UNDIVIDED], log });
+  const shared = { nats, group, store, records, log };
+  const follower = startFollower({ ...shared, stream: UNDIVIDED, streamReplicas: replicas });
   const health = createFeedHealth();
   const links = startHostLinks({
     dir,
     nats,
+    streams: [UNDIVIDED],
     cache: createLinkCache(4 * 1024 ** 2),
     takedowns: createTakedowns(),
     domains: createDomainAnswers(),

@@ -16,8 +16,6 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { JetStreamManager, NatsConnection } from "nats";
-
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import {
   decodeLinkMessage,
@@ -31,13 +29,9 @@ import { readFeed } from "../../../shared/links-store/schema.ts";
 import { decodeStoredRecord } from "../../../shared/links-store/stored-record.ts";
 import { createLog } from "../../../shared/log.ts";
 import { eventually } from "../../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../../test/harness/nats.ts";
-import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
-import { type FeedWatch, startFeedWatch } from "../../feed/feed-watch.ts";
-import { type LinkPublisher, startLinkPublisher } from "../../feed/link-publisher.ts";
+import { type FeedStores, keepFeed, startFeedStores } from "../../../test/harness/links-feed.ts";
 import { recordIncomplete } from "../../feed/sql.ts";
 import { changeTakedowns } from "../../takedowns/service.ts";
-import { createFillStream } from "./fill.ts";
 import { type ImagesJob, startImages } from "./image-job.ts";
 import { buildImage } from "./image.ts";
 
@@ -52,45 +46,29 @@ const LINKS = 1_100;
 const log = createLog("test", "silent");
 const never = new AbortController().signal;
 
-let postgres: TestPostgres;
-let nats: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-let feed: LinkPublisher;
-let watch: FeedWatch;
-let owner: { accountId: Uuid; mode: "live" };
+let stores: FeedStores;
+let api: ReturnType<typeof keepFeed>;
 let dir: string;
 let images: Images;
 let jobs: ImagesJob[];
 
 beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-  connection = await nats.connect();
-  manager = await connection.jetstreamManager();
-  owner = { accountId: await postgres.addAccount(), mode: "live" };
-  await addLinks(null, "link", LINKS);
+  stores = await startFeedStores();
+  const { sql, owner } = stores;
+  await stores.addLinks(LINKS);
   const domain = newUuid();
-  await postgres.sql`
+  await sql`
     insert into domains (id, account_id, mode, host, verification_value, verified_at, version, case_sensitive, settings)
     values (${domain}, ${owner.accountId}, 'live', 'go.example.com', 'value', now(), 5, false,
-            ${postgres.sql.json({ root_url: "https://example.com/" })})`;
-  await addLinks(domain, "Mixed-Case", 20);
-  await changeTakedowns(postgres.sql, "host", "evil.example", true);
-  const deps = { sql: postgres.sql, nats: Promise.resolve(connection), streamReplicas: 1, log };
-  feed = startLinkPublisher(deps);
-  watch = startFeedWatch({
-    ...deps,
-    fill: createFillStream({ sql: postgres.sql, feed }),
-    takeAcknowledged: feed.takeAcknowledged,
-    intervalMs: INTERVAL_MS,
-  });
-  await eventually(async () => expect(watch.complete()).toBe(true), WITHIN_MS);
+            ${sql.json({ root_url: "https://example.com/" })})`;
+  await stores.addLinks(20, "Mixed-Case", domain);
+  await changeTakedowns(sql, "host", "evil.example", true);
+  api = keepFeed(stores);
+  await eventually(async () => expect(api.watch.complete()).toBe(true), WITHIN_MS);
 });
 afterAll(async () => {
-  await watch.stop();
-  await feed.stop();
-  await connection.close();
-  await Promise.all([postgres[Symbol.asyncDispose](), nats[Symbol.asyncDispose]()]);
+  await api[Symbol.asyncDispose]();
+  await stores[Symbol.asyncDispose]();
 });
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-images-"));
@@ -108,17 +86,7 @@ function requireImages(): Images {
   return opened;
 }
 
-async function addLinks(domain: Uuid | null, name: string, count: number): Promise<void> {
-  await postgres.sql`
-    with added as (
-      insert into links (id, account_id, mode, domain_id, alias, original_url, target_url, title, folded, version, created_at, updated_at)
-      select gen_random_uuid(), ${owner.accountId}, 'live', ${domain}, ${name} || '-' || i, url, url, 'A title', ${domain !== null || null}, i, now(), now()
-        from generate_series(1, ${count}::integer) i, lateral (select 'https://example.com/' || i as url) urls
-      returning id)
-    insert into link_counters (link_id, account_id, mode) select id, ${owner.accountId}, 'live' from added`;
-}
-
-const source = () => ({ sql: postgres.sql, manager, isStopped: () => false });
+const source = () => ({ ...stores, isStopped: () => false });
 
 /** What a file has of each link and notice. */
 function readImage(path: string) {
@@ -131,7 +99,7 @@ function readImage(path: string) {
 /** What the stream has of each link and notice, from a sequence number on. */
 async function readStream(from: number): Promise<Map<string, LinkRecord>> {
   const records = new Map<string, LinkRecord>();
-  const consumer = await connection
+  const consumer = await stores.connection
     .jetstream()
     .consumers.get(LINKS_STREAM, { opt_start_seq: from });
   const { num_pending: count } = await consumer.info();
@@ -164,7 +132,7 @@ test("an image has what the feed has of each link, domain and takedown, and wher
 });
 
 test("what changes while an image is made is published behind its position", async () => {
-  const { sql, links } = postgres;
+  const { sql, links, owner } = stores;
   const ids = await sql<{ id: Uuid }[]>`
     select id from links where domain_id is null order by alias collate "C"`;
   let changed = 0;
@@ -181,7 +149,7 @@ test("what changes while an image is made is published behind its position", asy
   const built = buildImage(source(), path).finally(() => (building = false));
   while ((building && changed < 100) || changed < 5) await change();
   const { sequence = 0 } = (await built) ?? {};
-  await eventually(async () => expect((await feed.outboxStats()).pending).toBe(0), WITHIN_MS);
+  await eventually(async () => expect((await api.feed.outboxStats()).pending).toBe(0), WITHIN_MS);
   const { records } = readImage(path);
   for (const [key, record] of await readStream(sequence + 1))
     if (record.version > (records.get(key)?.version ?? 0)) records.set(key, record);
@@ -201,9 +169,9 @@ test("what changes while an image is made is published behind its position", asy
 
 test("a link that a message no longer fits has in an image what the feed has of it", async () => {
   const subject = linkSubject("", "link-7");
-  const { data } = await manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
+  const { data } = await stores.manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
   const extras = { expired_url: `https://example.com/${"x".repeat(70_000)}` };
-  const { sql } = postgres;
+  const { sql } = stores;
   await sql`update links set extras = ${sql.json(extras)} where alias = 'link-7'`;
   const path = join(dir, "image");
   await buildImage(source(), path);
@@ -212,7 +180,7 @@ test("a link that a message no longer fits has in an image what the feed has of 
 });
 
 test("no image is made of a time when the stream lacks links", async () => {
-  await recordIncomplete(postgres.sql, 0);
+  await recordIncomplete(stores.sql, 0);
   expect(await buildImage(source(), join(dir, "image"))).toBeUndefined();
   let attempts = 0;
   await eventually(async () => {
@@ -229,7 +197,7 @@ test("of several processes one makes an image, when the last is a day old, and o
   const leftover = join(dir, "shorthop-image-1");
   writeFileSync(leftover, "");
   utimesSync(leftover, 0, 0);
-  const deps = { sql: postgres.sql, nats: Promise.resolve(connection), images, log };
+  const deps = { sql: stores.sql, nats: Promise.resolve(stores.connection), images, log };
   jobs = [1, 2].map(() => startImages({ ...deps, intervalMs: INTERVAL_MS }));
   await eventually(async () => {
     const [newest] = await images.list();

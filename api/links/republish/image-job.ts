@@ -12,6 +12,7 @@ import { DAY_MS } from "../../../shared/durations.ts";
 import { type Images, positionsOf } from "../../../shared/links-store/images.ts";
 import type { Log } from "../../../shared/log.ts";
 import { readEpochs } from "../../feed/position.ts";
+import { createPause } from "../../pause.ts";
 import type { Sql } from "../../postgres.ts";
 import { buildImage } from "./image.ts";
 import { lockImages } from "./sql.ts";
@@ -79,8 +80,9 @@ export function startImages({
   const startedAt = Date.now();
   let madeAt: number | undefined;
   let retryAt = -Infinity;
+  let isStarted = false;
   let stopped = false;
-  let wake: (() => void) | undefined;
+  const pause = createPause(intervalMs);
 
   async function isDue(): Promise<boolean> {
     const [newest] = await images.list();
@@ -105,14 +107,9 @@ export function startImages({
 
   async function run(): Promise<void> {
     const manager = await (await nats).jetstreamManager({ checkAPI: false });
+    isStarted = true;
     while (!stopped) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, intervalMs);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
+      await pause.start();
       if (stopped || performance.now() < retryAt) continue;
       try {
         if (await isDue()) await make(manager);
@@ -133,10 +130,9 @@ export function startImages({
       Date.now() - startedAt < OVERDUE_MS && madeAt === undefined ? undefined : describeAge(madeAt),
     async stop() {
       stopped = true;
+      pause.end();
       // Before the connection is open, there is nothing to finish.
-      if (wake === undefined) return;
-      wake();
-      await running;
+      if (isStarted) await running;
     },
   };
 }

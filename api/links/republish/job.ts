@@ -7,6 +7,7 @@ import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { Log } from "../../../shared/log.ts";
 import type { DomainService } from "../../domains/service.ts";
+import { createPause } from "../../pause.ts";
 import { enqueue } from "../bulk/enqueue.ts";
 import type { LinkRow } from "../model.ts";
 import { feedAlias, feedDomain } from "../record.ts";
@@ -38,7 +39,7 @@ export function startRepublishing({
   log,
 }: RepublishingDeps): () => Promise<void> {
   let stopped = false;
-  let wake: (() => void) | undefined;
+  const pause = createPause(INTERVAL_MS);
 
   async function run(): Promise<void> {
     while (!stopped) {
@@ -51,20 +52,14 @@ export function startRepublishing({
         log.warn({ error }, "republishing_failed");
       }
       if (stopped) return;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, INTERVAL_MS);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
+      await pause.start();
     }
   }
 
   const running = run();
   return async () => {
     stopped = true;
-    wake?.();
+    pause.end();
     await running;
   };
 }
