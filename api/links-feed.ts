@@ -1,8 +1,10 @@
 /** What keeps the links feed: the publisher, the watches of its streams, and images of all links. */
+import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import { openImages } from "../shared/links-store/images.ts";
 import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
+import { watchReadability } from "../shared/stream-readability.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import type { Config } from "./config.ts";
 import { startFeedWatches } from "./feed/feed-watches.ts";
@@ -42,8 +44,14 @@ export function startLinksFeed({ config, sql, nats, lifecycle, log }: LinksFeedD
     log,
   });
   lifecycle.onStop("replica watch", replicas.stop);
+  const readability = watchReadability({
+    nats: nats.connection,
+    streams: [...streams.map(({ name }) => name), CLICKS_STREAM],
+    log,
+  });
+  lifecycle.onStop("readability watch", readability.stop);
   const images = startConfiguredImages({ config, sql, nats, lifecycle, log });
-  return { feed, watch, replicas, images };
+  return { feed, watch, replicas, readability, images };
 }
 
 /** Starts the job that writes images of all links; undefined when no place for them is configured. */

@@ -156,6 +156,7 @@ const createHealth = ({
   watch,
   images,
   replicas,
+  readability,
 }: HealthDeps): HealthSource => ({
   readiness: async () => ({
     process: lifecycle.stopping() ? "stopping" : "ok",
@@ -168,6 +169,7 @@ const createHealth = ({
     postgres: watch.databaseProblem() ?? fullDisk.problem(),
     links_images: images?.problem(),
     replicas: replicas.warning(),
+    streams: readability.warning(),
   }),
 });
 

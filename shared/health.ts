@@ -9,6 +9,8 @@ export type PartName =
   | "links_images"
   | "outbox"
   | "replicas"
+  | "streams"
+  | "clickhouse"
   | "links_store"
   | "disk"
   | "clicks"

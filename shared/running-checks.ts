@@ -26,6 +26,10 @@ const REMEDIES: Record<PartName, string> = {
   outbox:
     "Start NATS if it is away; if its disk is full, make room and restart it (docs/runbook.md#shorthopoutboxold).",
   replicas: "Run nats stream edit STREAM --replicas 3 as the operator.",
+  streams:
+    "At once: nats stream rm with the stream's name, and restart nats-server (docs/runbook.md#shorthopstreamdamaged).",
+  clickhouse:
+    "Make room on the host of ClickHouse (df -h), or enlarge its disk; if it is not full, see its log (docs/runbook.md#shorthopwarning).",
   links_store:
     "Make LINKS_DIR a directory with room that the process may write to, and restart the redirectors of this host.",
   disk: "Make room (df -h), or move the folder to a larger disk.",

@@ -18,8 +18,10 @@ import {
   LIMITS_STREAM,
   LINKS_STREAM,
 } from "./contracts/streams.ts";
+import { createLog } from "./log.ts";
 import { runChecks } from "./preflight.ts";
 import { checkStreams } from "./stream-checks.ts";
+import { watchReadability } from "./stream-readability.ts";
 
 let nats: TestNats;
 let connection: NatsConnection;
@@ -70,7 +72,7 @@ test("missing streams, wrong settings and missing replicas are named", async () 
   ]);
 });
 
-test("a stream whose messages cannot be read is named, with the remedy", async () => {
+test("a stream whose messages cannot be read is named, with the remedy, also by processes that watch it", async () => {
   await using damaged = await startNats();
   const client = await damaged.connect();
   const streams = await client.jetstreamManager();
@@ -89,6 +91,13 @@ test("a stream whose messages cannot be read is named, with the remedy", async (
   };
   for (let i = 0; i < 4; i++) await publish();
   expect(await check()).toMatchObject({ status: "ok" });
+  const watch = watchReadability({
+    nats: Promise.resolve(client),
+    // Of one that does not exist nothing is known.
+    streams: [LINKS_STREAM, CLICKS_STREAM],
+    log: createLog("test", "silent"),
+    intervalMs: 50,
+  });
   await damaged.kill();
   flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
   await damaged.start("retained");
@@ -98,6 +107,12 @@ test("a stream whose messages cannot be read is named, with the remedy", async (
     detail: expect.stringContaining("does not return them"),
     mend: expect.stringContaining("nats stream rm CLICKS"),
   });
+  await eventually(async () => {
+    expect(watch.warning()).toMatch(/^CLICKS: .*does not return them.*nats stream rm CLICKS/);
+  }, 10_000);
+  await streams.streams.delete(CLICKS_STREAM);
+  await eventually(async () => expect(watch.warning()).toBeUndefined(), 10_000);
+  watch.stop();
   await client.close();
 });
 

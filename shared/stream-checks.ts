@@ -17,11 +17,11 @@ import {
   jetStreamErrorCode,
   LIMITS_STREAM,
   LINKS_STREAM,
-  NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
 import { natsLogin } from "./nats.ts";
 import type { Check, Problem } from "./preflight.ts";
+import { isReadable, UNREADABLE, unreadableRemedy } from "./stream-readability.ts";
 
 const TIMEOUT_MS = 1_500;
 
@@ -77,33 +77,13 @@ async function checkStream(
   }
 }
 
-/** Attempts to read the last message: a newer one may replace it between the two requests. */
-const READ_ATTEMPTS = 5;
-
-/**
- * Reads the last message. When a disk has damaged a block, nats-server 2.9 still accepts messages but returns none after
- * the damage: links and clicks are lost in it.
- */
 async function readabilityProblem(
   nats: NatsConnection,
   stream: string,
 ): Promise<Problem | undefined> {
-  const { streams } = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
-  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
-    const { state } = await streams.info(stream);
-    if (state.messages === 0) return undefined;
-    try {
-      await streams.getMessage(stream, { seq: state.last_seq });
-      return undefined;
-    } catch (error) {
-      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
-    }
-  }
-  return {
-    status: "failed",
-    detail: `NATS accepts messages and does not return them: a part of its data is damaged`,
-    mend: `At once: nats stream rm ${stream}, and restart nats-server. Processes make the stream again and publish what they have, clicks of the last 150 s (docs/runbook.md#damaged-streams).`,
-  };
+  const manager = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
+  if (await isReadable(manager, stream)) return undefined;
+  return { status: "failed", detail: UNREADABLE, mend: unreadableRemedy(stream) };
 }
 
 function settingsProblem(stream: string, config: StreamConfig): Problem | undefined {

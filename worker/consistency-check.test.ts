@@ -39,7 +39,15 @@ function createClickHouse(wrong: Wrong) {
   return { clickhouse, rebuilt, queries: () => queries };
 }
 
-const difference = { subject: newUuid(), bucket: HOUR, missing: 5, surplus: 0, humans: 5, bots: 0 };
+const difference = {
+  subject: newUuid(),
+  account: newUuid(),
+  bucket: HOUR,
+  missing: 5,
+  surplus: 0,
+  humans: 5,
+  bots: 0,
+};
 
 /** PostgreSQL, which gives the lock. */
 const transaction = async () => [{ locked: true }];

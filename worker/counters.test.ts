@@ -135,6 +135,7 @@ test("counters never decrease, even when a lagging replica returns less", async 
 const takeAway = (subject: Uuid, clicks: number, table = "clicks_1d") => ({
   table,
   subject,
+  account: newUuid(),
   bucket: 0,
   missing: 0,
   surplus: clicks,

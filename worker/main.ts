@@ -29,6 +29,7 @@ import { startConsistencyCheck } from "./consistency-check.ts";
 import { type Consumer, startConsumer } from "./consumer/consumer.ts";
 import { insertRows } from "./consumer/row-insert.ts";
 import { type Counters, startCounters } from "./counters.ts";
+import { watchDiskRoom } from "./disk-room.ts";
 import { createEnricher } from "./enrich/rows.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
 import { startFailureIntake } from "./failures/intake.ts";
@@ -82,6 +83,9 @@ async function runWorker(): Promise<void> {
   });
   lifecycle.onStop("replica watch", replicas.stop);
 
+  const room = watchDiskRoom({ clickhouse, log });
+  lifecycle.onStop("disk watch", room.stop);
+
   metrics.watch({ consumer, counters, audit, geo, failureReports, replies });
   const health = {
     readiness: () => ({
@@ -89,7 +93,10 @@ async function runWorker(): Promise<void> {
       clicks: consumer.state(),
       counters: counters.state(),
     }),
-    warnings: () => ({ replicas: replicas.warning(), clickhouse: consumer.warning() }),
+    warnings: () => ({
+      replicas: replicas.warning(),
+      clickhouse: consumer.warning() ?? room.warning(),
+    }),
   };
   reportStatus({ nats, replies, health, consumer, log });
   const internal = startInternalServer({

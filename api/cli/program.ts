@@ -4,6 +4,7 @@ import { Command, type OutputConfiguration } from "commander";
 import { version } from "../../shared/version.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addBackupCommands } from "./backup.ts";
+import { addCheckRollupsCommand } from "./check-rollups.ts";
 import { addClickCommands } from "./clicks.ts";
 import { createWithClickHouse, createWithDatabase, createWithNats } from "./context.ts";
 import { addDlqCommands } from "./dlq.ts";
@@ -57,9 +58,9 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   addClickCommands(program, {
     withNats,
     withClickHouse: createWithClickHouse(env),
-    withOwnersClickHouse: createWithClickHouse(ownerEnv),
     defaultRedirectors: () => findUrl(env, "REDIRECTOR_METRICS_URL"),
   });
+  addCheckRollupsCommand(program, createWithClickHouse(ownerEnv));
   addBackupCommands(program, {
     withClickHouse: createWithClickHouse(ownerEnv),
     findDatabase: async () => ({

@@ -1,7 +1,13 @@
 /** Goal: the pieces of a comparison contain each click once, and none of them has the clicks of a whole busy day. */
 import { describe, expect, test } from "bun:test";
 
-import { createDivision, type Piece, pieceOfSubjects, SUBJECTS_MAX } from "./pieces.ts";
+import {
+  createDivision,
+  type Piece,
+  pieceOfAccounts,
+  pieceOfSubjects,
+  SUBJECTS_MAX,
+} from "./pieces.ts";
 import type { ClickHouse } from "./query.ts";
 import { ROLLUP_TABLES, type RollupTable } from "./rollup-tables.ts";
 import { type Difference, groupDifferences } from "./rollups.ts";
@@ -35,17 +41,27 @@ const divide = (clicks: number, links: readonly string[], table: string): Promis
     createDivision(createClickHouse(clicks, links).clickhouse, 100)(rollupOf(table), RANGE),
   );
 
-const clicksOf = (table: string) => pieceOfSubjects(rollupOf(table), RANGE, ["a"]).clicks;
+const expectedOf = (table: string) => pieceOfSubjects(rollupOf(table), RANGE, ["a"]).expected;
 
 const LINKS = ["d", "c", "b", "a"];
+
+const differenceOf = (of: Pick<Difference, "table" | "subject"> & { bucket?: number }) => ({
+  bucket: 0,
+  account: "account",
+  missing: 1,
+  surplus: 0,
+  humans: 1,
+  bots: 0,
+  ...of,
+});
 
 describe("a day with few clicks", () => {
   test.each(["clicks_15m", "clicks_1d", "clicks_1d_places"])(
     "is one piece of %s",
     async (table) => {
       const pieces = await divide(100, LINKS, table);
-      expect(pieces.map(({ kind, parameters }) => [kind, parameters])).toEqual([
-        [undefined, RANGE],
+      expect(pieces.map(({ lacksAccounts, parameters }) => [lacksAccounts, parameters])).toEqual([
+        [false, RANGE],
       ]);
     },
   );
@@ -74,17 +90,22 @@ describe("a day with many clicks", () => {
         { ...RANGE, first: "b", next: "a" },
         { ...RANGE, first: "a" },
       ]);
-      expect(pieces[1]?.clicks).toContain("link_id >= {first: UUID} AND link_id < {next: UUID}");
+      expect(pieces[1]?.expected).toContain("link_id >= {first: UUID} AND link_id < {next: UUID}");
       expect(pieces[1]?.rows).toContain("link_id >= {first: UUID} AND link_id < {next: UUID}");
     }
   });
 
-  test("has one more piece for accounts where a rollup has rows of both", async () => {
+  test("has one more piece for accounts where a rollup has rows of both, which reads no clicks", async () => {
     const pieces = await divide(200, LINKS, "clicks_1d_places");
-    expect(pieces.map(({ kind, parameters }) => [kind, parameters])).toEqual([
-      ["link_id", { ...RANGE, next: "b" }],
-      ["link_id", { ...RANGE, first: "b" }],
-      ["account_id", RANGE],
+    expect(pieces.map(({ lacksAccounts, parameters }) => [lacksAccounts, parameters])).toEqual([
+      [true, { ...RANGE, next: "b" }],
+      [true, { ...RANGE, first: "b" }],
+      [false, RANGE],
+    ]);
+    expect(pieces.map(({ expected }) => /FROM clicks\w*/.exec(expected)?.[0])).toEqual([
+      "FROM clicks",
+      "FROM clicks",
+      "FROM clicks_1d_places",
     ]);
     expect(pieces.map(({ rows }) => /subject_id !?= account_id$/.exec(rows)?.[0])).toEqual([
       "subject_id != account_id",
@@ -113,10 +134,9 @@ describe("a day with many clicks", () => {
 
 describe("what is compared again", () => {
   test("is in groups of one bucket of a table, each of so many subjects as a statement can list", () => {
-    const difference = { missing: 1, surplus: 0, humans: 1, bots: 0 };
     const found = Array.from({ length: 2 * SUBJECTS_MAX + 1 }, (_, i): Difference[] => [
-      { ...difference, table: "clicks_1h", bucket: 0, subject: `${i}` },
-      { ...difference, table: "clicks_1d", bucket: i < 3 ? 0 : DAY, subject: `${i}` },
+      differenceOf({ table: "clicks_1h", subject: `${i}` }),
+      differenceOf({ table: "clicks_1d", bucket: i < 3 ? 0 : DAY, subject: `${i}` }),
     ]).flat();
     const groups = groupDifferences(found);
     expect(groups.flat()).toHaveLength(found.length);
@@ -132,11 +152,28 @@ describe("what is compared again", () => {
       expect(new Set(group.map(({ table, bucket }) => `${table} ${bucket}`)).size).toBe(1);
   });
 
-  test("reads clicks by link, and by account only where a rollup has accounts", () => {
-    expect(clicksOf("clicks_1d")).toEndWith("AND link_id IN {subjects: Array(UUID)}");
-    expect(clicksOf("clicks_1h_of_account")).toEndWith("AND account_id IN {subjects: Array(UUID)}");
-    expect(clicksOf("clicks_1d_agents")).toEndWith(
-      "AND (link_id IN {subjects: Array(UUID)} OR account_id IN {subjects: Array(UUID)})",
+  test("is accounts only after all links, whose rows theirs are compared with", () => {
+    const found = ["account", "a", "account", "b"].map((subject, bucket) =>
+      differenceOf({ table: "clicks_1d_places", subject, bucket: bucket % 2 }),
     );
+    expect(groupDifferences(found).map((group) => group.map(({ subject }) => subject))).toEqual([
+      ["a", "b"],
+      ["account", "account"],
+    ]);
+  });
+
+  test("reads the clicks of links, of accounts the rows of their links, and all clicks only of an hour", () => {
+    expect(expectedOf("clicks_1d")).toContain("link_id IN {subjects: Array(UUID)}");
+    expect(expectedOf("clicks_1d_of_account")).toContain("link_id IN {subjects: Array(UUID)}");
+    expect(expectedOf("clicks_1d_agents")).toContain("link_id IN {subjects: Array(UUID)}");
+    expect(expectedOf("clicks_1h_of_account")).toContain("account_id IN {subjects: Array(UUID)}");
+    const { selectFromLinks } = rollupOf("clicks_1d_agents");
+    if (selectFromLinks === undefined) throw new Error("It has no rows of accounts.");
+    const { expected, rows } = pieceOfAccounts(selectFromLinks, RANGE, ["account"]);
+    expect(expected).toContain(
+      "account_id IN {subjects: Array(UUID)} AND subject_id != account_id",
+    );
+    expect(expected).not.toMatch(/FROM clicks\b(?!_)/);
+    expect(rows).toEndWith("subject_id = account_id");
   });
 });

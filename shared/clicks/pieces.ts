@@ -1,7 +1,8 @@
 /**
  * Divides the comparison of a rollup with its clicks into pieces, each of which is one query of ClickHouse. A piece is a day.
  * If a day has more than {@link PIECE_CLICKS} clicks, a piece is an hour of it; of rollups by day, it is the day of some of
- * the links, which have about so many clicks, or of all accounts.
+ * the links, which have about so many clicks. No order of clicks divides them by account: rows of accounts are one more
+ * piece, and are compared with the rows of links.
  */
 import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
@@ -14,6 +15,9 @@ export type BucketRange = { from: number; to: number };
 /** Clicks that a piece of a day reads, unless one link has more; a query takes seconds on two cores. */
 export const PIECE_CLICKS = 10_000_000;
 
+/** Time after which ClickHouse gives up a query of a comparison for which nothing waits. */
+export const COMPARISON_SECONDS_MAX = 300;
+
 /** Clicks of a day whose links are the candidates for limits of pieces. */
 const SAMPLE = 1_000;
 
@@ -22,15 +26,18 @@ export const SUBJECTS_MAX = 100;
 
 const CLICKS_IN_RANGE = `ts >= ${clickTime("from")} AND ts < ${clickTime("to")}`;
 
+const BUCKETS_IN_RANGE =
+  "bucket >= toDateTime({from: UInt32}, 'UTC') AND bucket < toDateTime({to: UInt32}, 'UTC')";
+
 export type Piece = {
-  /** The condition on the clicks. */
-  clicks: string;
-  /** Of a rollup of both links and accounts, the kind of rows to make of the clicks; undefined for both. */
-  kind?: "link_id" | "account_id" | undefined;
-  /** The condition on the rollup's rows, and on those that are made of the clicks. */
+  /** A query of rows that the rollup must have, and maybe others. */
+  expected: string;
+  /** The condition on these rows, and on the rollup's. */
   rows: string;
-  /** Query parameters of both conditions. */
+  /** Query parameters of both. */
   parameters: Record<string, unknown>;
+  /** Whether the rollup has rows of accounts, and the piece only those of links. */
+  lacksAccounts: boolean;
 };
 
 /** Divides a range that begins and ends at the limits of buckets. */
@@ -50,9 +57,9 @@ export function createDivision(clickhouse: ClickHouse, pieceClicks: number): Div
   return async function* divide(rollup, range) {
     for (const day of steps(range, DAY_SECONDS)) {
       const limits = await readLimits(day);
-      if (limits.length === 0) yield createPiece(day, {});
+      if (limits.length === 0) yield pieceOfAll(rollup, day);
       else if (rollup.bucketSeconds === DAY_SECONDS) yield* divideByLinks(rollup, day, limits);
-      else for (const hour of steps(day, HOUR_SECONDS)) yield createPiece(hour, {});
+      else for (const hour of steps(day, HOUR_SECONDS)) yield pieceOfAll(rollup, hour);
     }
   };
 }
@@ -62,61 +69,82 @@ function* steps({ from: first, to: end }: BucketRange, seconds: number): Generat
     yield { from, to: Math.min(from + seconds, end) };
 }
 
-/** The piece of these subjects, at most {@link SUBJECTS_MAX}. */
+const pieceOfAll = (rollup: RollupTable, range: BucketRange): Piece => ({
+  expected: rollup.selectFromClicks(CLICKS_IN_RANGE),
+  rows: BUCKETS_IN_RANGE,
+  parameters: range,
+  lacksAccounts: false,
+});
+
+/** The piece of these subjects, at most {@link SUBJECTS_MAX}; of a rollup of both links and accounts, of links. */
 export function pieceOfSubjects(
-  { idColumn }: RollupTable,
+  { idColumn, selectFromClicks }: RollupTable,
   range: BucketRange,
   subjects: readonly Uuid[],
 ): Piece {
-  return createPiece(range, {
-    clicks:
-      idColumn === "subject_id"
-        ? `(${isNamed("link_id")} OR ${isNamed("account_id")})`
-        : isNamed(idColumn),
-    rows: isNamed(idColumn),
-    parameters: { subjects },
-  });
+  const ofBoth = idColumn === "subject_id";
+  const clicks = `${CLICKS_IN_RANGE} AND ${isNamed(ofBoth ? "link_id" : idColumn)}`;
+  return {
+    expected: selectFromClicks(clicks, ofBoth ? "link_id" : undefined),
+    rows: `${BUCKETS_IN_RANGE} AND ${isNamed(idColumn)}`,
+    parameters: { ...range, subjects },
+    lacksAccounts: ofBoth,
+  };
+}
+
+/** Where a rollup has rows of both links and accounts: the piece of these accounts, or of all. */
+export function pieceOfAccounts(
+  selectFromLinks: NonNullable<RollupTable["selectFromLinks"]>,
+  range: BucketRange,
+  accounts?: readonly Uuid[],
+): Piece {
+  const ofAccounts = `${BUCKETS_IN_RANGE} AND ${accounts === undefined ? "true" : isNamed("account_id")}`;
+  return {
+    expected: selectFromLinks(ofAccounts),
+    rows: `${ofAccounts} AND subject_id = account_id`,
+    parameters: { ...range, ...(accounts === undefined ? {} : { subjects: accounts }) },
+    lacksAccounts: false,
+  };
 }
 
 const isNamed = (column: string): string => `${column} IN {subjects: Array(UUID)}`;
 
-function createPiece(
-  range: BucketRange,
-  { clicks = "true", rows = "true", kind, parameters = {} }: Partial<Piece>,
-): Piece {
-  return {
-    clicks: `${CLICKS_IN_RANGE} AND ${clicks}`,
-    rows: `bucket >= toDateTime({from: UInt32}, 'UTC') AND bucket < toDateTime({to: UInt32}, 'UTC') AND ${rows}`,
-    kind,
-    parameters: { ...range, ...parameters },
-  };
-}
-
 function* divideByLinks(
-  { idColumn }: RollupTable,
+  rollup: RollupTable,
   range: BucketRange,
   limits: readonly Uuid[],
 ): Generator<Piece> {
+  for (let i = 0; i <= limits.length; i++)
+    yield pieceOfLinks(rollup, range, limits[i - 1], limits[i]);
+  if (rollup.selectFromLinks !== undefined) yield pieceOfAccounts(rollup.selectFromLinks, range);
+}
+
+/** The piece of the links from `first` up to `next`, which is not in it; undefined for no limit. */
+function pieceOfLinks(
+  { idColumn, selectFromClicks }: RollupTable,
+  range: BucketRange,
+  first: Uuid | undefined,
+  next: Uuid | undefined,
+): Piece {
   const ofBoth = idColumn === "subject_id";
-  for (let i = 0; i <= limits.length; i++) {
-    const [first, next] = [limits[i - 1], limits[i]];
-    const within = (column: string): string =>
-      [
-        ...(first === undefined ? [] : [`${column} >= {first: UUID}`]),
-        ...(next === undefined ? [] : [`${column} < {next: UUID}`]),
-        "true",
-      ].join(" AND ");
-    yield createPiece(range, {
-      clicks: within("link_id"),
-      rows: `${within(idColumn)}${ofBoth ? " AND subject_id != account_id" : ""}`,
-      kind: "link_id",
-      parameters: {
-        ...(first === undefined ? {} : { first }),
-        ...(next === undefined ? {} : { next }),
-      },
-    });
-  }
-  if (ofBoth) yield createPiece(range, { rows: "subject_id = account_id", kind: "account_id" });
+  const within = (column: string): string[] => [
+    ...(first === undefined ? [] : [`${column} >= {first: UUID}`]),
+    ...(next === undefined ? [] : [`${column} < {next: UUID}`]),
+  ];
+  const ofLinks = ofBoth ? ["subject_id != account_id"] : [];
+  return {
+    expected: selectFromClicks(
+      [CLICKS_IN_RANGE, ...within("link_id")].join(" AND "),
+      ofBoth ? "link_id" : undefined,
+    ),
+    rows: [BUCKETS_IN_RANGE, ...within(idColumn), ...ofLinks].join(" AND "),
+    parameters: {
+      ...range,
+      ...(first === undefined ? {} : { first }),
+      ...(next === undefined ? {} : { next }),
+    },
+    lacksAccounts: ofBoth,
+  };
 }
 
 /**
@@ -131,7 +159,8 @@ async function findLimits(
   const [row] = await queryRows<{ clicks: string; links: Uuid[] }>(
     clickhouse,
     `SELECT count() AS clicks, arraySort(groupArraySample(${SAMPLE})(link_id)) AS links
-       FROM clicks WHERE ${CLICKS_IN_RANGE}`,
+       FROM clicks WHERE ${CLICKS_IN_RANGE}
+    SETTINGS max_execution_time = ${COMPARISON_SECONDS_MAX}`,
     range,
   );
   const { clicks, links } = row ?? { clicks: "0", links: [] };

@@ -21,9 +21,14 @@ export type RollupTable = {
   viewQuery: string;
   /**
    * The same aggregation, of only the clicks for which the condition holds. Where subjects are both links and accounts,
-   * `subjects` selects the rows of one kind.
+   * `subjects` selects the rows of links.
    */
-  selectFromClicks(condition: string, subjects?: "link_id" | "account_id"): string;
+  selectFromClicks(condition: string, subjects?: "link_id"): string;
+  /**
+   * Where subjects are both links and accounts: the rows of accounts, as sums of the rows of links for which the condition
+   * holds. No order of clicks divides those of an account.
+   */
+  selectFromLinks?(condition: string): string;
 };
 
 const QUARTER_HOUR_SECONDS = 900;
@@ -76,20 +81,30 @@ const summedBy = (
  */
 function ofSubjects(name: string, columns: readonly string[], expressions = columns): RollupTable {
   const keys = ["subject_id", "account_id", "mode", "bucket", ...columns];
+  const table = `clicks_1d_${name}`;
+  const others = ["mode", "bucket", ...columns].join(", ");
   const select = (condition?: string, subjects = "link_id, account_id"): string => `
     SELECT arrayJoin([${subjects}]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
            ${expressions.join(", ")}, count() AS clicks
       FROM clicks ${where(condition, "class = 'human'")}
      GROUP BY ${keys.join(", ")}`;
   return {
-    table: `clicks_1d_${name}`,
-    view: `clicks_1d_${name}_view`,
+    table,
+    view: `${table}_view`,
     bucketSeconds: DAY_SECONDS,
     idColumn: "subject_id",
     keys,
     measures: ["clicks"],
     viewQuery: select(),
     selectFromClicks: select,
+    // The subquery, because a column with another's name would be meant by the condition.
+    selectFromLinks: (condition) => `
+    SELECT account AS subject_id, account AS account_id, ${others}, clicks
+      FROM (
+        SELECT account_id AS account, ${others}, sum(clicks) AS clicks
+          FROM ${table} ${where(condition, "subject_id != account_id")}
+         GROUP BY account, ${others}
+      )`,
   };
 }
 

@@ -5,9 +5,11 @@
 import type { Uuid } from "../ids.ts";
 import {
   type BucketRange,
+  COMPARISON_SECONDS_MAX,
   createDivision,
   type Piece,
   PIECE_CLICKS,
+  pieceOfAccounts,
   pieceOfSubjects,
   SUBJECTS_MAX,
 } from "./pieces.ts";
@@ -15,22 +17,21 @@ import { type ClickHouse, queryRows } from "./query.ts";
 import { ROLLUP_TABLES, type RollupTable } from "./rollup-tables.ts";
 import { readWholeFrom } from "./whole-clicks.ts";
 
-export type { BucketRange } from "./pieces.ts";
+export { type BucketRange, COMPARISON_SECONDS_MAX } from "./pieces.ts";
 export { type ClickHouse, queryRows } from "./query.ts";
 
 /**
  * Time after which ClickHouse gives a statement up: before its client does (worker/clickhouse.ts). An insert that took effect
  * after that would be repeated, and correct a bucket twice.
  */
-const STATEMENT_SECONDS_MAX = 25;
-
-/** Time after which ClickHouse gives up a query of {@link findDifferences}, for which nothing waits. */
-export const COMPARISON_SECONDS_MAX = 300;
+export const STATEMENT_SECONDS_MAX = 25;
 
 /** A bucket of a link, or of an account, whose rollup does not match its clicks. */
 export type Difference = {
   table: string;
   subject: Uuid;
+  /** The account of the link, or itself. */
+  account: Uuid;
   /** Unix seconds. */
   bucket: number;
   /** Clicks that the rollup lacks, and surplus clicks. Both can occur: too few of one value, too many of another. */
@@ -43,8 +44,9 @@ export type Difference = {
 
 /**
  * Finds buckets whose rollup does not match the clicks: buckets entirely within the range, and only if all their clicks are
- * retained (whole-clicks.ts). Clicks that are stored meanwhile can look like a difference, so it
- * must be confirmed by {@link compareAgain} while nothing is stored. Days with more than `pieceClicks` are compared in pieces.
+ * retained (whole-clicks.ts). Clicks that are stored meanwhile can look like a difference, so it must be confirmed by
+ * {@link compareAgain} while nothing is stored. Days with more than `pieceClicks` are compared in pieces. Accounts are then
+ * suspected also for the differences of their links, with which their own rows may still agree.
  */
 export async function findDifferences(
   clickhouse: ClickHouse,
@@ -61,24 +63,55 @@ export async function findDifferences(
       Math.ceil(wholeFrom / bucketSeconds) * bucketSeconds,
     );
     const to = Math.floor(range.to / bucketSeconds) * bucketSeconds;
-    for await (const piece of divide(rollup, { from, to }))
-      differences.push(...(await compare(clickhouse, rollup, piece, COMPARISON_SECONDS_MAX)));
+    for await (const piece of divide(rollup, { from, to })) {
+      const found = await compare(clickhouse, rollup, piece, COMPARISON_SECONDS_MAX);
+      differences.push(...found, ...(piece.lacksAccounts ? found.map(ofItsAccount) : []));
+    }
   }
-  return differences;
+  return addUp(differences);
 }
 
-/** Groups differences by bucket of a table, and divides each group so that one statement can list its subjects. */
-export const groupDifferences = (differences: readonly Difference[]): Difference[][] =>
-  [...Map.groupBy(differences, ({ table, bucket }) => `${table} ${bucket}`).values()].flatMap(
-    (group) =>
+const ofItsAccount = (difference: Difference): Difference => ({
+  ...difference,
+  subject: difference.account,
+});
+
+const isOfAccount = ({ subject, account }: Difference): boolean => subject === account;
+
+/** Adds up what pieces have found of the same bucket. */
+function addUp(differences: readonly Difference[]): Difference[] {
+  const sums = new Map<string, Difference>();
+  for (const difference of differences) {
+    const key = `${difference.table} ${difference.bucket} ${difference.subject}`;
+    const sum = sums.get(key) ?? { ...difference, missing: 0, surplus: 0, humans: 0, bots: 0 };
+    for (const count of ["missing", "surplus", "humans", "bots"] as const)
+      sum[count] += difference[count];
+    sums.set(key, sum);
+  }
+  return [...sums.values()];
+}
+
+/**
+ * Groups differences by bucket of a table, and divides each group so that one statement can list its subjects. Those of
+ * accounts come last: their rows are compared with those of their links, which must be right by then.
+ */
+export function groupDifferences(differences: readonly Difference[]): Difference[][] {
+  const [links, accounts] = [
+    differences.filter((one) => !isOfAccount(one)),
+    differences.filter(isOfAccount),
+  ];
+  return [links, accounts]
+    .flatMap((some) => [...Map.groupBy(some, ({ table, bucket }) => `${table} ${bucket}`).values()])
+    .flatMap((group) =>
       Array.from({ length: Math.ceil(group.length / SUBJECTS_MAX) }, (_, i) =>
         group.slice(i * SUBJECTS_MAX, (i + 1) * SUBJECTS_MAX),
       ),
-  );
+    );
+}
 
 /**
  * Compares a group of {@link groupDifferences} again, and returns those that still differ. Reads the clicks of these links in
- * the bucket; if the rollup has rows of accounts, the ids of all clicks in the bucket.
+ * the bucket, or of accounts the rows of their links; of a rollup by hour that only has accounts, all clicks of the hour.
  */
 export async function compareAgain(
   clickhouse: ClickHouse,
@@ -96,14 +129,18 @@ function pieceOf(group: readonly Difference[]) {
   const { bucket } = first;
   const range = { from: bucket, to: bucket + rollup.bucketSeconds };
   const subjects = group.map(({ subject }) => subject);
-  return { rollup, bucket, piece: pieceOfSubjects(rollup, range, subjects) };
+  const piece =
+    rollup.selectFromLinks !== undefined && isOfAccount(first)
+      ? pieceOfAccounts(rollup.selectFromLinks, range, subjects)
+      : pieceOfSubjects(rollup, range, subjects);
+  return { rollup, bucket, piece };
 }
 
-/** Compares a piece of a rollup with the clicks. */
+/** Compares a piece of a rollup with what it must be. */
 async function compare(
   clickhouse: ClickHouse,
-  { table, idColumn, keys, selectFromClicks }: RollupTable,
-  { clicks, kind, rows, parameters }: Piece,
+  { table, idColumn, keys }: RollupTable,
+  { expected, rows, parameters }: Piece,
   secondsMax: number,
 ): Promise<Difference[]> {
   // Rollups without the column have only human clicks.
@@ -112,14 +149,14 @@ async function compare(
     : ["sum(clicks)", "0"];
   const found = await queryRows<Omit<Difference, "table" | "bucket"> & { bucket_at: number }>(
     clickhouse,
-    `SELECT ${idColumn} AS subject, toUnixTimestamp(bucket) AS bucket_at,
+    `SELECT ${idColumn} AS subject, any(account_id) AS account, toUnixTimestamp(bucket) AS bucket_at,
             toFloat64(sumIf(clicks, clicks > 0)) AS missing, toFloat64(-sumIf(clicks, clicks < 0)) AS surplus,
             toFloat64(${humans}) AS humans, toFloat64(${bots}) AS bots
        FROM (
          SELECT ${keys.join(", ")}, sum(clicks) AS clicks
            FROM (
              SELECT ${keys.join(", ")}, toInt64(clicks) AS clicks
-               FROM (${selectFromClicks(clicks, kind)})
+               FROM (${expected})
               WHERE ${rows}
              UNION ALL
              SELECT ${keys.join(", ")}, -toInt64(clicks) FROM ${table}
@@ -156,8 +193,8 @@ export async function rebuildBuckets(
 
 async function rebuild(
   clickhouse: ClickHouse,
-  { table, measures, selectFromClicks, ...rollup }: RollupTable,
-  { clicks, rows, parameters }: Piece,
+  { table, measures, ...rollup }: RollupTable,
+  { expected, rows, parameters }: Piece,
 ): Promise<void> {
   const keys = rollup.keys.join(", ");
   const columns = [keys, ...measures].join(", ");
@@ -170,7 +207,7 @@ async function rebuild(
       SELECT ${keys}, toUInt64(sum(difference)) AS clicks${mergedVisitors}
         FROM (
           SELECT *, toInt64(clicks) AS difference
-            FROM (SELECT ${columns} FROM (${selectFromClicks(clicks)}) WHERE ${rows})
+            FROM (SELECT ${columns} FROM (${expected}) WHERE ${rows})
           UNION ALL
           SELECT ${columns}, -toInt64(clicks) AS difference FROM ${table}
            WHERE ${rows}

@@ -2,24 +2,19 @@
  * Mutations of a copy of the project, each of which removes one protection of clicks. A chaos test that passes
  * without it would not prove anything about it.
  */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-
-import { copyProject } from "../harness/project-copy.ts";
+import { type Mutation as Replacement, withMutation } from "../harness/mutations.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import type { Kind } from "./kinds.ts";
 import { EXIT_UNEQUAL } from "./targets.ts";
 
-type Mutation = {
-  file: string;
-  replace: [from: string, to: string][];
-} & (
-  | {
-      /** The faults that the protection is for. */
-      kinds: [Kind, ...Kind[]];
-    }
-  | { program: "test/upgrade/main.ts" }
-);
+type Mutation = Replacement &
+  (
+    | {
+        /** The faults that the protection is for. */
+        kinds: [Kind, ...Kind[]];
+      }
+    | { program: "test/upgrade/main.ts" }
+  );
 
 /** Faults of a run without a protection. */
 const FAULTS = 2;
@@ -121,9 +116,7 @@ export async function runMutation(name: string, seed: string): Promise<boolean> 
   const mutation = MUTATIONS[name];
   if (mutation === undefined)
     throw new Error(`There is no protection "${name}": ${Object.keys(MUTATIONS).join(", ")}.`);
-  const copy = copyProject(PROJECT_DIR);
-  try {
-    mutate(copy, mutation);
+  return await withMutation(mutation, async (copy) => {
     const child = Bun.spawn([process.execPath, ...commandOf(mutation, seed)], {
       cwd: copy,
       stdio: ["ignore", "inherit", "inherit"],
@@ -131,9 +124,7 @@ export async function runMutation(name: string, seed: string): Promise<boolean> 
     const code = await child.exited;
     console.log(describe(name, code));
     return code === EXIT_UNEQUAL;
-  } finally {
-    rmSync(copy, { recursive: true });
-  }
+  });
 }
 
 /** The test's program and arguments. */
@@ -148,16 +139,4 @@ function describe(name: string, code: number): string {
   if (code === 0) return `Equal without ${name}: the test does not cover it.`;
   if (code === EXIT_UNEQUAL) return `Unequal without ${name}, as expected.`;
   return `Without ${name} the test could not run: that shows nothing.`;
-}
-
-/** Changes the copy. Throws unless each code line occurs exactly once. */
-function mutate(copy: string, { file, replace }: Mutation): void {
-  const path = join(copy, file);
-  let text = readFileSync(path, "utf8");
-  for (const [from, to] of replace) {
-    if (text.split(from).length !== 2)
-      throw new Error(`"${from}" must occur exactly once in ${file}.`);
-    text = text.replace(from, () => to);
-  }
-  writeFileSync(path, text);
 }

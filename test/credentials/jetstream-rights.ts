@@ -85,7 +85,7 @@ export const CALLS: readonly NatsRight[] = [
     "`CLICKS`: read single messages",
     calls(CLICKS, "STREAM.MSG.GET"),
     ["api"],
-    "`shorthop reconcile`, as the API's user",
+    "whether NATS returns what it accepts; `shorthop reconcile`, as the API's user",
   ),
   publish(
     "`CLICKS`: state of the workers' consumer",

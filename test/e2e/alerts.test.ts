@@ -121,6 +121,17 @@ const CASES: readonly Case[] = [
     ],
   },
   {
+    alert: "ShorthopStreamDamaged",
+    wrong: [[`shorthop_warning{job="shorthop-api",${HOST},part="streams"}`, always(1)]],
+    labels: {},
+    summary:
+      "NATS returns nothing of what it accepts, so clicks are lost: shorthop doctor on a host of the API says which stream",
+    well: [
+      [`shorthop_warning{job="shorthop-api",${HOST},part="streams"}`, always(0)],
+      [`shorthop_warning{job="shorthop-api",${HOST},part="postgres"}`, always(1)],
+    ],
+  },
+  {
     alert: "ShorthopEventLoopStalled",
     wrong: [[`shorthop_event_loop_stall_max_seconds{job="shorthop-api",${HOST}}`, always(0.75)]],
     labels: { job: "shorthop-api", instance: "a:1" },

@@ -196,6 +196,7 @@ test("no comparison and no rebuild changes a bucket of which retention may have 
         const [table = "", bucket = ""] = key.split(" ");
         const difference = {
           table,
+          account: "01900000-0000-7000-8000-00000000000c",
           bucket: Number(bucket),
           missing: 0,
           surplus: 1,

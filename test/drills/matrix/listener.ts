@@ -39,6 +39,7 @@ const isOlder =
 
 /** Alerts of deploy/monitoring/alerts.yaml by their conditions, without the time for which these must hold. */
 export const ALERTS: Readonly<Record<string, (metrics: Metrics) => boolean>> = {
+  ShorthopStreamDamaged: isAbove("warning", 0, 'part="streams"'),
   ShorthopFeedStale: isAbove("redirector_feed_age_seconds", 30),
   ShorthopFeedIncomplete: (metrics) =>
     [

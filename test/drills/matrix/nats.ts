@@ -70,8 +70,8 @@ export const NATS_CELLS: readonly Cell[] = [
     subject: "NATS",
     condition: "one bit flipped",
     promise:
-      "`doctor` finds that NATS accepts messages and returns none. By its remedy within 150 s no click is lost, and the API fills `LINKS`.",
-    named: /stream CLICKS: NATS accepts messages and does not return them/,
+      "An alert and `doctor` say that NATS accepts messages and returns none. By their remedy within 150 s no click is lost, and the API fills `LINKS`.",
+    named: /api: alert ShorthopStreamDamaged/,
     async inject(system) {
       await flipIn(system, [LINKS_STREAM, CLICKS_STREAM]);
       await deleteClicks(system);

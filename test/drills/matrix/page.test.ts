@@ -3,9 +3,12 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { applyMutation } from "../../harness/mutations.ts";
+import { PROJECT_DIR } from "../../harness/stack.ts";
 import { CONDITIONS, nameOf, SUBJECTS } from "./cell.ts";
 import { CELLS, NOT_APPLICABLE } from "./cells.ts";
 import { ALERTS } from "./listener.ts";
+import { MUTATIONS } from "./mutations.ts";
 import { expectedRows, readRows } from "./page.ts";
 
 test("everything that can come back in every state has a cell or a reason why not, and not both", () => {
@@ -23,6 +26,15 @@ test("everything that can come back in every state has a cell or a reason why no
 test("docs/drills.md has a row for each, with what its cell promises", () => {
   const rows = readRows().map(({ what, condition, promise }) => ({ what, condition, promise }));
   expect(rows).toEqual(expectedRows());
+});
+
+test("each protection can be removed, and is on the page with the cell that then fails", () => {
+  const page = readFileSync(join(PROJECT_DIR, "docs/drills.md"), "utf8").replaceAll(/\s+/g, " ");
+  for (const [name, mutation] of Object.entries(MUTATIONS)) {
+    expect(CELLS.map(nameOf)).toContain(mutation.cell);
+    expect(page).toContain(`- \`${name}\` (${mutation.cell}): ${mutation.does}`);
+    expect(() => applyMutation(PROJECT_DIR, mutation)).not.toThrow();
+  }
 });
 
 test("alerts that a drill looks for exist", () => {

@@ -1,0 +1,78 @@
+/**
+ * Watches the room on ClickHouse's disk. When it is full, clicks are not stored and wait in NATS for 72 hours; long before,
+ * ClickHouse has no room to merge parts, and then rejects inserts for their number.
+ */
+import { type ClickHouse, queryRows } from "../shared/clicks/query.ts";
+import { MINUTE_MS } from "../shared/durations.ts";
+import type { Log } from "../shared/log.ts";
+
+const INTERVAL_MS = MINUTE_MS;
+
+/** Room that ClickHouse needs to merge parts, as a share of what its tables have: it deletes parts only afterwards. */
+const SHARE_MIN = 0.2;
+
+/** Room below which any disk is nearly full. */
+const ROOM_BYTES_MIN = 64 * 1024 ** 2;
+
+export type DiskRoom = {
+  /** A warning to the operator; undefined while there is room, or while that is unknown. */
+  warning(): string | undefined;
+  stop(): void;
+};
+
+type DiskRoomDeps = { clickhouse: Pick<ClickHouse, "query">; log: Log; intervalMs?: number };
+
+/** Watches the disk of the server that the client is connected to. */
+export function watchDiskRoom({
+  clickhouse,
+  log,
+  intervalMs = INTERVAL_MS,
+}: DiskRoomDeps): DiskRoom {
+  let warning: string | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  async function repeat(): Promise<void> {
+    try {
+      warning = describeRoom(await readRoom(clickhouse));
+    } catch (error) {
+      // Others say that ClickHouse is away.
+      log.debug({ error }, "disk_room_not_read");
+      warning = undefined;
+    }
+    if (!stopped) timer = setTimeout(() => void repeat(), intervalMs);
+  }
+
+  void repeat();
+  return {
+    warning: () => warning,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Bytes that are free on the disk, and bytes of all tables. */
+type Room = { free: number; used: number };
+
+/** Reads the room on the disk, and what the tables have. */
+export async function readRoom(clickhouse: Pick<ClickHouse, "query">): Promise<Room> {
+  const [row] = await queryRows<{ free: string; used: string }>(
+    clickhouse,
+    `SELECT filesystemAvailable() AS free, sum(total_bytes) AS used
+       FROM system.tables WHERE database = currentDatabase()`,
+  );
+  return { free: Number(row?.free ?? Infinity), used: Number(row?.used ?? 0) };
+}
+
+/** Describes a disk with too little room; undefined when there is enough. */
+export function describeRoom({ free, used }: Room): string | undefined {
+  if (free >= Math.max(ROOM_BYTES_MIN, SHARE_MIN * used)) return undefined;
+  return `the disk of ClickHouse is nearly full: ${formatBytes(free)} are left, and its tables have ${formatBytes(used)}; when it is full, clicks wait in CLICKS, for 72 hours`;
+}
+
+const formatBytes = (bytes: number): string =>
+  bytes >= 1024 ** 3
+    ? `${(bytes / 1024 ** 3).toFixed(1)} GiB`
+    : `${Math.floor(bytes / 1024 ** 2)} MiB`;
