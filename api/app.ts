@@ -45,6 +45,8 @@ export type AppDeps = ResourceServices & {
   corsOrigins?: readonly string[];
   /** Whether the process is stopping; responses then ask clients to reconnect elsewhere. */
   isStopping: () => boolean;
+  /** Whether the process is behind; expensive calls then get 503. */
+  isBehind: () => boolean;
   /** Called for every completed request. */
   observe: Observe;
   /** Called with every error of a request. */
@@ -71,7 +73,8 @@ export function createApp(deps: AppDeps) {
   });
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
   const parametersOf = createParameterLookup(() => routes);
-  const auth = authPlugin({ authenticate, requestContext, parametersOf });
+  const { isBehind } = deps;
+  const auth = authPlugin({ authenticate, requestContext, parametersOf, isBehind });
   const headers = siteHeaders(shortUrl);
   const originOf = createOriginOf(shortUrl, apiUrl);
   const app = new Elysia({ name: "api", normalize: false })

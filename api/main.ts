@@ -4,6 +4,7 @@
  */
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
+import { watchEventLoop } from "../shared/event-loop.ts";
 import type { HealthSource } from "../shared/health.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, type Lifecycle, runMain } from "../shared/lifecycle.ts";
@@ -53,11 +54,13 @@ async function serve(): Promise<void> {
   const services = createServices({ config, sql, clickhouse: reads, nats, feed, lifecycle, log });
   watchLoad({ ...services, passwords: services.common.passwords });
   const fullDisk = createFullDisk();
+  const eventLoop = watchEventLoop(registry);
   const sites = startSites(config, services, {
     sql,
     lifecycle,
     log,
     onFailure: fullDisk.record,
+    isBehind: eventLoop.isBehind,
     observe(completed) {
       observe(completed);
       tracing?.observe(completed);
@@ -79,6 +82,7 @@ async function serve(): Promise<void> {
     port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
     registry,
     health,
+    eventLoop,
     routes: createDomainQuery(services.hosts, services.common.domains),
   });
   lifecycle.onStop("internal server", () => internal.stop());
@@ -113,6 +117,7 @@ type SitesDeps = {
   lifecycle: Lifecycle;
   log: Log;
   onFailure: (error: unknown) => void;
+  isBehind: () => boolean;
   observe: (completed: CompletedRequest) => void;
 };
 
@@ -120,7 +125,7 @@ type SitesDeps = {
 function startSites(
   config: Config,
   { common, analytics, live }: ReturnType<typeof createServices>,
-  { sql, lifecycle, log, onFailure, observe }: SitesDeps,
+  { sql, lifecycle, log, onFailure, isBehind, observe }: SitesDeps,
 ) {
   const deps = {
     ...common,
@@ -129,6 +134,7 @@ function startSites(
     clientAddress: createClientAddress(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log)),
     apiUrl: config.API_URL === undefined ? undefined : new URL(config.API_URL).origin,
     isStopping: lifecycle.stopping,
+    isBehind,
     observe,
   };
   const app = createApp({ ...deps, analytics, onFailure, corsOrigins: config.API_CORS_ORIGINS });

@@ -10,6 +10,7 @@ import { createClicksService } from "./clicks/service.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { createKeyService } from "./keys/service.ts";
+import { createChangedLinks } from "./limits/changed-links.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
@@ -27,9 +28,11 @@ const feed = {
   publish: () => Promise.resolve(false),
   publishMany: () => Promise.resolve(false),
 };
+const changedLinks = createChangedLinks();
 const domains = createDomainService({
   sql,
   feed,
+  changedLinks,
   readTxt: createTxtReader([]),
   ownHosts,
   checkDestination: (url) => Promise.resolve(url),
@@ -60,12 +63,13 @@ const app = createApp({
   domains,
   keys: createKeyService({ sql }),
   shares: createShareService({ sql, links, passwords }),
-  tags: createTagService({ sql }),
+  tags: createTagService({ sql, changedLinks }),
   shared: createSharedService({ sql, analytics, links, passwords, shortUrl }),
   analytics,
   failures: createFailureService({ clickhouse, links, domains }),
   clicks: createClicksService({ clickhouse, analytics }),
   isStopping: () => false,
+  isBehind: () => false,
   observe: () => undefined,
   // Belongs to no installation: generated clients keep the placeholder.
   shortUrl,

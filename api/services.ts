@@ -17,7 +17,9 @@ import { createDomainService } from "./domains/service.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import { createSpentClicksReader } from "./feed/spent-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
+import { createChangedLinks } from "./limits/changed-links.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
+import type { WorkBudget } from "./limits/work-budget.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { createLinkService } from "./links/service.ts";
 import { requireDestination } from "./links/validation.ts";
@@ -43,7 +45,8 @@ export function createServices(deps: ServicesDeps) {
   const { config, sql, clickhouse, lifecycle, log } = deps;
   const shortUrl = new URL(config.SHORT_URL);
   const passwords = createPasswordHashing();
-  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords);
+  const changedLinks = createChangedLinks();
+  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords, changedLinks);
   const keys = createKeyService({ sql });
   const leases = createStreamLeases({ sql, log });
   lifecycle.onStop("stream leases", leases.stop);
@@ -75,7 +78,7 @@ export function createServices(deps: ServicesDeps) {
       failures: createFailureService({ clickhouse, links, domains }),
       clicks: createClicksService({ clickhouse, analytics }),
       shares: createShareService({ sql, links, passwords }),
-      tags: createTagService({ sql }),
+      tags: createTagService({ sql, changedLinks }),
       shared: createSharedService({ sql, analytics, links, passwords, shortUrl: shortUrl.origin }),
       shortUrl: shortUrl.origin,
     },
@@ -87,6 +90,7 @@ function createLinkServices(
   { config, sql, nats, feed, lifecycle, log }: ServicesDeps,
   shortUrl: URL,
   passwords: ReturnType<typeof createPasswordHashing>,
+  changedLinks: WorkBudget,
 ) {
   const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
   const destinationRules = {
@@ -98,6 +102,7 @@ function createLinkServices(
     sql,
     feed,
     readTxt: createTxtReader(config.DNS_SERVERS),
+    changedLinks,
     ownHosts: hosts,
     checkDestination: async (url) =>
       (await requireDestination(url, { destinationRules, domains })).original,

@@ -18,3 +18,40 @@ export function readThreadCpu(pid: number): Map<string, number> {
 /** User and system time of a process so far, in microseconds; threads that have ended are left out. */
 export const readCpu = (pid: number): number =>
   [...readThreadCpu(pid).values()].reduce((sum, micros) => sum + micros, 0);
+
+/**
+ * User and system time of a process and all its descendants so far, in milliseconds, with those that have ended
+ * (proc(5) stat, fields 4 and 14 to 17).
+ */
+export function readTreeCpu(root: number): number {
+  const stats = new Map(
+    readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap((name) => {
+        const stat = readStat(Number(name));
+        return stat === undefined ? [] : [[Number(name), stat] as const];
+      }),
+  );
+  const isBelow = (pid: number): boolean => {
+    for (let at = pid; at > 1; at = stats.get(at)?.parent ?? 0) if (at === root) return true;
+    return false;
+  };
+  return [...stats].reduce((sum, [pid, { cpuMs }]) => sum + (isBelow(pid) ? cpuMs : 0), 0);
+}
+
+/** The parent of a process, and its CPU time with that of its ended children; undefined when it has ended. */
+function readStat(pid: number): { parent: number; cpuMs: number } | undefined {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch {
+    return undefined;
+  }
+  // The name of the program may contain spaces and parentheses.
+  const fields = text
+    .replace(/^.*\) /s, "")
+    .split(" ")
+    .map(Number);
+  const ticks = [11, 12, 13, 14].reduce((sum, field) => sum + (fields[field] ?? 0), 0);
+  return { parent: fields[1] ?? 0, cpuMs: (ticks / TICKS_PER_SECOND) * 1_000 };
+}

@@ -13,6 +13,14 @@ export type Result = {
   targets: Target[];
 };
 
+/** A target of at most `bound`. */
+export const atMost = (name: string, value: number, bound: number): Target => ({
+  name,
+  value: round(value),
+  target: `<= ${round(bound)}`,
+  met: value <= bound,
+});
+
 /** Prints the result and writes its file, whether targets are met or missed. */
 export function publish({ name, versions, rows, targets }: Result): void {
   console.table(rows);

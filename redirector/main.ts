@@ -4,6 +4,7 @@
  */
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
+import { watchEventLoop } from "../shared/event-loop.ts";
 import { normalizeHost, ownHosts } from "../shared/hosts.ts";
 import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
@@ -26,8 +27,8 @@ import { readConnectionsLimit } from "./open-files.ts";
 import { type Config, openParts, type Parts } from "./parts.ts";
 import { createPasswordCheck, FORM_BYTES_MAX } from "./passwords/password.ts";
 import { createUnlockCookies } from "./passwords/unlock-cookie.ts";
-import { createHandler } from "./redirect/handler.ts";
-import { createLookups, type Lookups } from "./visitors/lookups.ts";
+import { createHandler, type HandlerDeps } from "./redirect/handler.ts";
+import { createLookups } from "./visitors/lookups.ts";
 
 /**
  * Maximum time that a start waits for the links of a new host, because requests may arrive as soon
@@ -66,7 +67,12 @@ async function serve(): Promise<void> {
     rollbacks: parts.limits.rollbacks,
     journalBytesMax: config.JOURNAL_BYTES_MAX,
   });
-  const handle = await createRequestHandler(config, parts, lookups, metrics);
+  const eventLoop = watchEventLoop(metrics.registry);
+  const handle = await createRequestHandler(config, parts, {
+    lookups,
+    isBehind: eventLoop.isBehind,
+    onResponse: metrics.onResponse,
+  });
   void parts.links.waitUntilCurrent().then(feed.onCurrent);
   await feed.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
   const server = listen(config, handle, parts, metrics, log);
@@ -93,6 +99,7 @@ async function serve(): Promise<void> {
     port: metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
     registry: metrics.registry,
     health,
+    eventLoop,
   });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
@@ -102,23 +109,21 @@ async function serve(): Promise<void> {
 async function createRequestHandler(
   config: Config,
   parts: Parts,
-  lookups: Lookups,
-  { onResponse }: Metrics,
+  deps: Pick<HandlerDeps, "lookups" | "isBehind" | "onResponse">,
 ): Promise<Handler> {
   const isSecure = config.SHORT_URL.startsWith("https:");
   return createHandler({
     ...parts,
+    ...deps,
     clientAddress: createClientAddress(config.TRUSTED_PROXIES),
     checkPassword: createPasswordCheck(),
     unlockCookies: createUnlockCookies(config.LINK_UNLOCK_SECRET ?? newUuid(), isSecure),
-    lookups,
     hosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
     pages: await loadErrorPages(config),
     rootRedirectUrl: config.ROOT_REDIRECT_URL,
     scheme: isSecure ? "https:" : "http:",
     aboutOffHosts: new Set(config.ABOUT_PAGE_OFF_HOSTS.map(normalizeHost)),
     locate: parts.geo.locate,
-    onResponse,
   });
 }
 

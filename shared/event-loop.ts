@@ -8,6 +8,8 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
+import { createBacklog } from "./backlog.ts";
+
 /**
  * Interval of the timer, and the most by which a measured stall is too short. While the thread is idle the timer fires less
  * often: at 100 times a second it would be most of an idle process's work.
@@ -79,8 +81,14 @@ export function sampleEventLoop(onTick: (tick: Tick) => void): { stop(): void } 
 
 const slotOf = (nowMs: number): number => Math.floor(nowMs / SLOT_MS);
 
+export type EventLoopWatch = {
+  /** Whether the event loop is behind with its own work: see {@link createBacklog}. */
+  isBehind(): boolean;
+  stop(): void;
+};
+
 /** Registers the metrics of this thread's event loop, and updates them until it is stopped. */
-export function watchEventLoop(registry: Registry): { stop(): void } {
+export function watchEventLoop(registry: Registry): EventLoopWatch {
   const registers = [registry];
   const stalls = new Histogram({
     name: "shorthop_event_loop_stall_seconds",
@@ -107,14 +115,17 @@ export function watchEventLoop(registry: Registry): { stop(): void } {
     help: "Time for which the event loop was late and neither worked nor waited for a CPU: blocked in a system call, or a virtual machine that was not scheduled",
     registers,
   });
-  return sampleEventLoop((tick) => {
+  const backlog = createBacklog();
+  const { stop } = sampleEventLoop((tick) => {
     const { stallMs, blockedMs } = splitDelay(tick);
+    backlog.add(stallMs, performance.now());
     cpuWaits.inc(tick.cpuWaitMs / 1_000);
     blocked.inc(blockedMs / 1_000);
     if (stallMs < STALL_MS_MIN) return;
     stalls.observe(stallMs / 1_000);
     longest.add(slotOf(performance.now()), stallMs / 1_000);
   });
+  return { isBehind: backlog.isBehind, stop };
 }
 
 /** Keeps the maximum of the last `slots` slots, which are numbered by time; 0 without a value. */

@@ -1,7 +1,7 @@
 /** The internal HTTP server of a process: liveness, readiness and metrics. */
 import { Gauge, type Registry } from "prom-client";
 
-import { watchEventLoop } from "./event-loop.ts";
+import { type EventLoopWatch, watchEventLoop } from "./event-loop.ts";
 import { type HealthSource, readHealth } from "./health.ts";
 import { readOrUndefined } from "./metrics.ts";
 
@@ -11,6 +11,8 @@ export type InternalServerOptions = {
   port: number;
   registry: Registry;
   health: HealthSource;
+  /** Stops with the server; by default it is made here. */
+  eventLoop?: EventLoopWatch;
   /** Further handlers, by path. */
   routes?: Record<string, (request: Request) => Promise<Response>>;
 };
@@ -20,7 +22,7 @@ export type InternalServerOptions = {
  * the event loop and the health.
  */
 export function startInternalServer(options: InternalServerOptions) {
-  const watching = watchEventLoop(options.registry);
+  const watching = options.eventLoop ?? watchEventLoop(options.registry);
   registerHealth(options);
   const server = Bun.serve({
     hostname: options.host,

@@ -5,4 +5,5 @@ export const READ_ACCESS = {
   scope: "analytics:read",
   limit: "GET /v1/analytics/*",
   cost: 1,
+  expensive: true,
 } as const;

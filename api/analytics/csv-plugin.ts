@@ -9,13 +9,13 @@ import { prefersCsv, type Table, toCsv } from "./csv.ts";
 export const csvPlugin = new Elysia({ name: "csv" }).macro({
   csv: (convert: (body: unknown) => Table) => ({
     detail: noted({ "x-csv": true }),
-    mapResponse({ responseValue, request, set }) {
+    async mapResponse({ responseValue, request, set }) {
       addVary(set.headers, "Accept");
       // Errors are always JSON.
       if (Number(set.status ?? 200) !== 200 || !prefersCsv(request.headers.get("accept")))
         return undefined;
       set.headers["content-type"] = "text/csv; charset=utf-8";
-      return new Response(toCsv(convert(responseValue)));
+      return new Response(await toCsv(convert(responseValue)));
     },
   }),
 });

@@ -2,6 +2,7 @@
 import Papa from "papaparse";
 
 import { FORMULA } from "../../shared/contracts/text.ts";
+import { beginTurn } from "../../shared/turns.ts";
 
 type Cell = string | number;
 
@@ -21,9 +22,25 @@ export function prefersCsv(accept: string | null): boolean {
   return csv > 0 && csv >= (weights.get("application/json") ?? 0);
 }
 
-/** Writes a table as CSV. */
-export const toCsv = ({ columns, rows }: Table): string =>
-  `${Papa.unparse([[...columns], ...rows.map((row) => row.map(neutralise))], { newline: "\r\n" })}\r\n`;
+/** Rows that are written at once: some tenths of a millisecond. */
+const ROWS_AT_ONCE = 50;
+
+/** Writes a table as CSV, in as many turns of the event loop as that takes. */
+export async function toCsv({ columns, rows }: Table): Promise<string> {
+  const turn = beginTurn();
+  const parts = [toLines([columns])];
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+    if (turn.isOver()) await turn.next();
+    parts.push(toLines(rows.slice(from, from + ROWS_AT_ONCE)));
+  }
+  return parts.join("");
+}
+
+const toLines = (rows: readonly (readonly Cell[])[]): string =>
+  `${Papa.unparse(
+    rows.map((row) => row.map(neutralise)),
+    { newline: "\r\n" },
+  )}\r\n`;
 
 /**
  * Prefixes text that a spreadsheet would run as a formula with an apostrophe. Does not use

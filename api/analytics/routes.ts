@@ -110,7 +110,12 @@ export function analyticsRoutes({ auth, analytics }: AnalyticsRoutesDeps) {
       },
     )
     .post("/bulk", ({ call, body }) => analytics.bulk(principalOf(call), body), {
-      access: { scope: "analytics:read", limit: "POST /v1/analytics/bulk", cost: 1 },
+      access: {
+        scope: "analytics:read",
+        limit: "POST /v1/analytics/bulk",
+        cost: 1,
+        expensive: true,
+      },
       csv: bulkTable,
       jsonBody: "required",
       body: bulkBody,

@@ -9,6 +9,8 @@ export type AccessRule = {
   limit: EndpointLimit | null;
   /** How many requests the call consumes: 1, or 0 to read the state of the limits. */
   cost: 0 | 1;
+  /** Whether a call may take many times as long as others; a process that is behind refuses it. */
+  expensive?: boolean;
 };
 
 /**

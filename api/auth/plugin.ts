@@ -6,7 +6,7 @@
  */
 import { Elysia } from "elysia";
 
-import type { ErrorCode } from "../http/errors.ts";
+import { ApiError, type ErrorCode } from "../http/errors.ts";
 import { isNotModified } from "../http/etag.ts";
 import { readJsonBody } from "../http/json-body.ts";
 import { readQuery, requireKnownParameters } from "../http/query.ts";
@@ -27,14 +27,28 @@ type AuthDeps = {
   requestContext: RequestContext;
   /** The query parameters that a route accepts. */
   parametersOf: (method: string, path: string) => readonly string[];
+  /** Whether the process is behind. */
+  isBehind: () => boolean;
 };
 
 const UNREAD_BODY = Object.freeze({});
 
+const isExpensive = (access: Access): boolean =>
+  typeof access === "object" && access.expensive === true;
+
+/** Seconds after which a process that was behind may have caught up. */
+const OVERLOADED_RETRY_SECONDS = 5;
+
+/** Before a call costs anything, its key included: others wait already. */
+const overloaded = (): ApiError =>
+  new ApiError("unavailable", "The service is busy. Try again shortly.", {
+    retryAfterSeconds: OVERLOADED_RETRY_SECONDS,
+  });
+
 export type AuthPlugin = ReturnType<typeof authPlugin>;
 
 /** The plugin that implements the `access`, `jsonBody`, `errors`, `conditional` and `idempotent` options of routes. */
-export const authPlugin = ({ authenticate, requestContext, parametersOf }: AuthDeps) =>
+export const authPlugin = ({ authenticate, requestContext, parametersOf, isBehind }: AuthDeps) =>
   new Elysia({ name: "auth" })
     .use(requestContext)
     .macro({
@@ -43,6 +57,7 @@ export const authPlugin = ({ authenticate, requestContext, parametersOf }: AuthD
         async transform(context) {
           const { call, request, route, set } = context;
           if (call === undefined) throw new Error("The request context is missing.");
+          if (isExpensive(access) && isBehind()) throw overloaded();
           await authenticate({ call, request, headers: set.headers }, access);
           // Assigns a single property: passing on the context would make the framework read the
           // whole request first. The framework's type of a query lacks repeated parameters; the

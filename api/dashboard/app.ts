@@ -64,6 +64,7 @@ export function createDashboardApp(deps: DashboardDeps) {
     authenticate: createSessionAuth({ sessions, findMembership, anonymousLimit }),
     requestContext: requestContextPlugin(clientAddress),
     parametersOf: createParameterLookup(() => routes),
+    isBehind: deps.isBehind,
   });
   const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
     resourceRoutes(deps, { auth, consumeMany, originOf: () => origin }),

@@ -5,6 +5,7 @@
 import type { Uuid } from "../../shared/ids.ts";
 import type { LinkPublisher } from "../feed/link-publisher.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
+import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { enqueueNotice } from "./notices.ts";
@@ -29,15 +30,19 @@ type RepublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publish"> };
 
 /**
  * Makes the aliases of a locked domain case-insensitive or case-sensitive. Throws
- * `aliases_collide`, and `invalid_request` for a domain with more than {@link SWITCHED_LINKS_MAX}
- * links.
+ * `aliases_collide`, `invalid_request` for a domain with more than {@link SWITCHED_LINKS_MAX}
+ * links, and `rate_limited` when nothing is left of the account's budget of changed links.
  */
 export async function switchCase(
   transaction: Transaction,
   { id, case_sensitive, switching }: DomainRow,
+  worker: Worker,
+  changedLinks: WorkBudget,
 ): Promise<void> {
   if (switching) throw new ApiError("conflict", "The domain is still switching.");
-  if ((await countLinks(transaction, id, SWITCHED_LINKS_MAX)) > SWITCHED_LINKS_MAX)
+  changedLinks.require(worker);
+  const links = await countLinks(transaction, id, SWITCHED_LINKS_MAX);
+  if (links > SWITCHED_LINKS_MAX)
     throw invalidField(
       "case_sensitive",
       `cannot be changed on a domain with more than ${SWITCHED_LINKS_MAX} links`,
@@ -54,6 +59,7 @@ export async function switchCase(
       },
     );
   await foldAliases(transaction, id, !case_sensitive);
+  changedLinks.spend(worker, links);
 }
 
 /**

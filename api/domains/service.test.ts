@@ -7,6 +7,8 @@ import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { createChangedLinks } from "../limits/changed-links.ts";
+import type { Worker } from "../limits/work-budget.ts";
 import { startRepublishing } from "../links/republish/job.ts";
 import { createLinkService, type LinkService } from "../links/service.ts";
 import { takeLinkDown } from "../links/takedown.ts";
@@ -53,6 +55,7 @@ beforeAll(async () => {
     },
     ownHosts,
     checkDestination: (url) => Promise.resolve(url),
+    changedLinks: createChangedLinks(),
   });
   const destinationRules = { allowPrivate: false, shortUrl: new URL("https://sho.rt"), ownHosts };
   links = createLinkService({
@@ -70,7 +73,11 @@ let added = 0;
 
 /** Adds a domain that is verified. */
 async function addDomain() {
-  const owner: AccountScope = { accountId: await postgres.addAccount(), mode: "live" };
+  const owner: AccountScope & Worker = {
+    accountId: await postgres.addAccount(),
+    mode: "live",
+    plan: "free",
+  };
   const host = `d${++added}.example.com`;
   const { id } = await domains.create(owner, newUuid(), host);
   await postgres.sql`update domains set verified_at = now() where id = ${id}`;
@@ -220,7 +227,11 @@ async function finishJobs(): Promise<void> {
 
 /** Adds a domain that is verified by its TXT record. */
 async function prove(host: string) {
-  const owner: AccountScope = { accountId: await postgres.addAccount(), mode: "live" };
+  const owner: AccountScope & Worker = {
+    accountId: await postgres.addAccount(),
+    mode: "live",
+    plan: "free",
+  };
   const { id, verification_value } = await domains.create(owner, newUuid(), host);
   txt.set(`_shorthop.${host}`, [verification_value]);
   expect((await domains.verify(owner, id)).problem).toBeNull();

@@ -6,6 +6,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
+import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
 import { parseDomain } from "./host.ts";
 import type { DomainRow } from "./model.ts";
@@ -39,6 +40,8 @@ type DomainServiceDeps = VerificationDeps & {
   ownHosts: ReadonlySet<string>;
   /** Returns a URL unchanged if a link may redirect to it; throws `invalid_url`. */
   checkDestination: (url: string) => Promise<string>;
+  /** The budget of links that an account changes many at once. */
+  changedLinks: WorkBudget;
 };
 
 export type DomainService = ReturnType<typeof createDomainService>;
@@ -65,7 +68,7 @@ const createOwnerOperations = (deps: DomainServiceDeps) => ({
   /** Verifies one of the owner's domains: see `verification.ts`. Throws also `not_found`. */
   verify: async (owner: AccountScope, id: Uuid | undefined) =>
     await verifyDomain(deps, await getDomain(deps.sql, owner, id)),
-  update: (owner: AccountScope, id: Uuid | undefined, body: ChangeDomainBody) =>
+  update: (owner: AccountScope & Worker, id: Uuid | undefined, body: ChangeDomainBody) =>
     changeDomain(deps, owner, id, body),
   remove: (owner: AccountScope, id: Uuid | undefined) => removeDomain(deps, owner, id),
   requireVerified: (owner: AccountScope, text: string) => requireVerified(deps.sql, owner, text),
@@ -144,11 +147,12 @@ async function getDomain(sql: Sql, owner: AccountScope, id: Uuid | undefined): P
 /**
  * Changes the settings of a verified domain and publishes them to the redirectors. `propagated`
  * is false when the feed was unreachable. Throws `not_found`, `invalid_url`, `invalid_request`,
- * `aliases_collide`, and `conflict` while the domain is already switching.
+ * `aliases_collide`, `conflict` while the domain is already switching, and `rate_limited` when the
+ * account has no links left that it may change at once.
  */
 async function changeDomain(
-  { sql, feed, checkDestination }: DomainServiceDeps,
-  owner: AccountScope,
+  { sql, feed, checkDestination, changedLinks }: DomainServiceDeps,
+  owner: AccountScope & Worker,
   id: Uuid | undefined,
   body: ChangeDomainBody,
 ): Promise<{ row: DomainRow; propagated: boolean }> {
@@ -168,7 +172,7 @@ async function changeDomain(
     if (old.verified_at === null)
       throw new ApiError("invalid_request", "The domain must be verified first.");
     if (changed.case_sensitive !== old.case_sensitive) {
-      await switchCase(transaction, changed);
+      await switchCase(transaction, changed, owner, changedLinks);
       changed.switching = true;
     }
     await updateDomain(transaction, changed);

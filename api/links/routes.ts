@@ -122,7 +122,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         return new Response(image);
       },
       {
-        access: { scope: "links:read", limit: null, cost: 1 },
+        access: { scope: "links:read", limit: null, cost: 1, expensive: true },
         params: idParams,
         query: qrQuery,
         detail: {

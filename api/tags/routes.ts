@@ -19,7 +19,7 @@ import type { TagService } from "./service.ts";
 
 type TagRoutesDeps = { auth: AuthPlugin; tags: TagService };
 
-const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1 } as const;
+const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1, expensive: true } as const;
 
 /** Cursors of a list in this order. */
 const cursorSchema = (sort: TagSort) =>

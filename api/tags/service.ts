@@ -4,6 +4,7 @@ import type * as z from "zod";
 import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
+import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import { isStorable, type Sql } from "../postgres.ts";
 import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
@@ -24,7 +25,16 @@ type Replacement = {
 
 export type TagService = ReturnType<typeof createTagService>;
 
-export const createTagService = ({ sql }: { sql: Sql }) => ({
+type TagServiceDeps = {
+  sql: Sql;
+  /** The budget of links that an account changes many at once. */
+  changedLinks: WorkBudget;
+};
+
+/** The account whose tags change, and which causes the work. */
+type Owner = AccountScope & Worker;
+
+export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
   /** Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many to sort by clicks. */
   list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
     isStorable(request.search)
@@ -37,7 +47,7 @@ export const createTagService = ({ sql }: { sql: Sql }) => ({
    * become one.
    */
   async change(
-    owner: AccountScope,
+    owner: Owner,
     name: string,
     { name: to = name, color, merge = false }: ChangeTagBody,
   ): Promise<CountedTag & Progress> {
@@ -51,34 +61,37 @@ export const createTagService = ({ sql }: { sql: Sql }) => ({
       if (!found.has(name)) throw notFound("tag");
       if (!merge && found.has(to)) throw tagTaken(to);
     };
-    const progress = await replace(sql, owner, [name], to, { check, color });
+    const progress = await replace({ sql, changedLinks }, owner, [name], to, { check, color });
     return { ...(await get(sql, owner, to)), ...progress };
   },
 
   /** Removes a tag from all links that have it; throws `not_found`. */
-  async remove(owner: AccountScope, name: string): Promise<Progress> {
+  async remove(owner: Owner, name: string): Promise<Progress> {
     if (!isStorable(name)) throw notFound("tag");
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
     };
-    return await replace(sql, owner, [name], null, { check });
+    return await replace({ sql, changedLinks }, owner, [name], null, { check });
   },
 
   /** Replaces tags by one, which may exist, on all links that have them. */
-  async merge(owner: AccountScope, tags: readonly string[], into: string): Promise<Progress> {
+  async merge(owner: Owner, tags: readonly string[], into: string): Promise<Progress> {
     const replaced = tags.filter((tag) => tag !== into);
     if (replaced.length === 0) return { changed: 0, done: true };
-    return await replace(sql, owner, replaced, into, { check: () => undefined });
+    return await replace({ sql, changedLinks }, owner, replaced, into, {
+      check: () => undefined,
+    });
   },
 });
 
 /**
  * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links. `done` is false when
- * the request has changed {@link CHANGED_MAX} links and more may remain.
+ * the request has changed {@link CHANGED_MAX} links, or spent the account's budget, and more may remain. Throws
+ * `rate_limited` when nothing of the budget is left to begin with.
  */
 async function replace(
-  sql: Sql,
-  owner: AccountScope,
+  { sql, changedLinks }: TagServiceDeps,
+  owner: Owner,
   tags: readonly string[],
   into: string | null,
   { check, color }: Replacement,
@@ -88,15 +101,18 @@ async function replace(
     await lockRenaming(transaction, owner);
     const found = await findTags(transaction, owner, names);
     check(found);
+    changedLinks.require(owner);
     const count = await replaceTags(transaction, owner, tags, into, BATCH);
     const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
     const kept = color === undefined ? inherited : color;
     if (into !== null) await setColor(transaction, owner, into, kept);
     return count;
   });
+  changedLinks.spend(owner, batch);
   let changed = batch;
-  while (batch === BATCH && changed < CHANGED_MAX) {
+  while (batch === BATCH && changed < CHANGED_MAX && changedLinks.waitMs(owner) === 0) {
     batch = await replaceTags(sql, owner, tags, into, BATCH);
+    changedLinks.spend(owner, batch);
     changed += batch;
   }
   // After a full batch there may be more, or just none.

@@ -8,9 +8,11 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { createWorkBudget, type Worker } from "../limits/work-budget.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { TagsCursor, TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
+import { createTagService } from "./service.ts";
 import { listTags } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -22,9 +24,10 @@ let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const newOwner = async (mode: "live" | "test" = "live"): Promise<AccountScope> => ({
+const newOwner = async (mode: "live" | "test" = "live"): Promise<AccountScope & Worker> => ({
   accountId: await postgres.addAccount(),
   mode,
+  plan: "free",
 });
 
 const url = "https://example.com/";
@@ -331,7 +334,7 @@ describe("changes", () => {
   });
 
   test("of more than 10,000 links take several requests", async () => {
-    const owner = await newOwner();
+    const owner = { ...(await newOwner()), plan: "enterprise" };
     await insertLinks(owner, 10_001, () => postgres.sql`array['many']`);
     const first = await postgres.tags.change(owner, "many", { name: "more", color: "pink" });
     expect(first).toMatchObject({ name: "more", color: "pink", changed: 10_000, done: false });
@@ -370,3 +373,21 @@ async function insertLinks(
       select id, ${accountId}, ${mode} from inserted`;
   });
 }
+
+test("an account that has changed as many links as it may at once waits, and others do not", async () => {
+  const bounds = { name: "links", perSecond: 0.001, most: 3 };
+  const tags = createTagService({ sql: postgres.sql, changedLinks: createWorkBudget(bounds) });
+  const [owner, other] = [await newOwner(), await newOwner()];
+  for (let i = 0; i < 3; i++) await create(owner, ["a"]);
+  await create(other, ["a"]);
+  expect(await tags.merge(owner, ["a"], "b")).toEqual({ changed: 3, done: true });
+  const refused: unknown = await tags.merge(owner, ["b"], "c").catch((thrown: unknown) => thrown);
+  expect(refused instanceof ApiError && [refused.reason, refused.status]).toEqual([
+    "rate_limited",
+    429,
+  ]);
+  expect(
+    (await tags.list(owner, { sort: "name", limit: 9, search: "", after: null })).rows,
+  ).toMatchObject([{ name: "b", links: 3 }]);
+  expect(await tags.merge(other, ["a"], "b")).toEqual({ changed: 1, done: true });
+});

@@ -21,7 +21,12 @@ const UNLIMITED = {
   minute: 1_000_000,
   burst: 1_000_000,
   day: 10_000_000,
-  endpoints: { "GET /v1/analytics/*": 1_000_000 },
+  endpoints: {
+    "POST /v1/links": 1_000_000,
+    "POST /v1/domains": 1_000_000,
+    "POST /v1/analytics/bulk": 1_000_000,
+    "GET /v1/analytics/*": 1_000_000,
+  },
 };
 
 /** What a data directory contains, in its file `bench.json`. */
@@ -51,10 +56,14 @@ export async function runQuery({ stack }: Pick<Data, "stack">, query: string): P
  * Starts a stack with that many clicks of the last 90 days. With a directory, what it contains is reused and completed;
  * clicks that end before yesterday are too old for the period of 24 hours.
  */
-export async function openData(clicks: number, dir: string | undefined): Promise<Data> {
+export async function openData(
+  clicks: number,
+  dir: string | undefined,
+  options: Pick<Parameters<typeof startStack>[0] & object, "env" | "empty"> = { empty: true },
+): Promise<Data> {
   if (dir !== undefined) mkdirSync(dir, { recursive: true });
   const stack = await startStack({
-    empty: true,
+    ...options,
     ...(dir === undefined ? {} : { dataDir: join(dir, "data") }),
   });
   const path = join(dir ?? stack.dataDir, "bench.json");

@@ -6,28 +6,57 @@ const WAITING_MS = 5;
 
 /**
  * Ends the turns of connections that had one: at once, unless their next requests have arrived. Those wait for each other,
- * so that clients which pipeline take time from each other, not from those who send one request at a time. Returns
- * whether some still wait: then it must be called again, after others have had a turn.
+ * so that clients which pipeline take time from each other, not from those who send one request at a time; networks take
+ * turns, so that none is delayed by how many connections another has. Returns whether some still wait: then it must be called
+ * again, after others have had a turn.
  */
 type EndTurns = (sockets: readonly Client[]) => boolean;
 
 /** `onEnd` is called with each connection whose turn ends. */
 export function createEndTurns(onEnd: (socket: Client) => void): EndTurns {
-  /** The one that waits for longest first. */
-  const waiting = new Set<Client>();
+  const waiting = createRotation();
 
   return (sockets) => {
     for (const socket of sockets) {
       if (hasMore(socket.data)) waiting.add(socket);
       else onEnd(socket);
     }
-    if (waiting.size === 0) return false;
     const endMs = performance.now() + WAITING_MS;
-    for (const socket of waiting) {
-      waiting.delete(socket);
+    for (let socket = waiting.next(); socket !== undefined; socket = waiting.next()) {
       onEnd(socket);
       if (performance.now() >= endMs) break;
     }
-    return waiting.size > 0;
+    return !waiting.isEmpty();
+  };
+}
+
+/** A network; a connection that counts for none, which is that of a proxy, stands for itself. */
+type Group = string | Client;
+
+/** Connections that wait: networks in turn, and of a network the connection first that waits for longest. */
+function createRotation() {
+  /** The group whose turn is next comes first. */
+  const groups = new Map<Group, Set<Client>>();
+
+  return {
+    isEmpty: () => groups.size === 0,
+    add(socket: Client): void {
+      const group = socket.data.groups?.network ?? socket;
+      const sockets = groups.get(group);
+      if (sockets === undefined) groups.set(group, new Set([socket]));
+      else sockets.add(socket);
+    },
+    /** Takes the next connection. */
+    next(): Client | undefined {
+      const [first] = groups;
+      if (first === undefined) return undefined;
+      const [group, sockets] = first;
+      const [socket] = sockets;
+      groups.delete(group);
+      if (socket === undefined) return undefined;
+      sockets.delete(socket);
+      if (sockets.size > 0) groups.set(group, sockets);
+      return socket;
+    },
   };
 }

@@ -47,6 +47,8 @@ let inStream: ActiveLink[];
 let broken: boolean;
 /** Whether reading the store could take long. */
 let isSlow: boolean;
+/** Whether the process is behind. */
+let isBehind = false;
 /** Every fetch waits for this. */
 let fetchGate: Promise<void>;
 /** What the limits of links leave. */
@@ -96,6 +98,7 @@ function createTestHandler() {
     checkPassword: async (_link, { password }) => (password === "right" ? "right" : "wrong"),
     unlockCookies: createUnlockCookies("a secret of the test", true),
     lookups: createLookups(),
+    isBehind: () => isBehind,
     limits: { take: (limit) => takeClick(limit.id), look: () => false, isSpent: () => false },
     failures: {
       countLink: ({ reason, mode, domain }) => void failures.push([reason, mode, domain]),
@@ -575,6 +578,23 @@ describe("the handler", () => {
     resolve();
     expect(new Set((await Promise.all(waiting)).map(statusOf))).toEqual(new Set([404]));
     expect(statusOf(await request("/one-more", { peer: "198.51.100.1" }))).toBe(404);
+  });
+
+  test("while the process is behind, links that are not in memory are 503 without a look into the store", async () => {
+    const request = createTestHandler();
+    expect(statusOf(await request("/abc"))).toBe(302);
+    inStream = [...inStream, { ...link, alias: "stored" }];
+    fetched = [];
+    isBehind = true;
+    for (const path of ["/stored", "/nothing", "/abc+"])
+      expect(await request(path), path).toMatchObject({
+        status: 503,
+        headers: { "retry-after": "2" },
+      });
+    expect(fetched).toEqual([]);
+    expect(statusOf(await request("/abc"))).toBe(302);
+    isBehind = false;
+    expect(statusOf(await request("/stored"))).toBe(302);
   });
 });
 

@@ -58,6 +58,8 @@ export type HandlerDeps = {
   checkPassword: PasswordCheck;
   unlockCookies: UnlockCookies;
   lookups: Lookups;
+  /** Whether the process is behind: then links that are not in memory get 503. */
+  isBehind: () => boolean;
   limits: Pick<ClickLimits, "take" | "look" | "isSpent">;
   failures: Pick<FailureReporter, "countLink" | "countUnknownAlias">;
   pages: ErrorPages;

@@ -23,24 +23,30 @@ type MissesDeps = {
   /** Hosts whose short links have no about page (`/alias+`). */
   aboutOffHosts: ReadonlySet<string>;
   lookups: Lookups;
+  isBehind: () => boolean;
   reader: Pick<RequestReader, "addressOf">;
   pages: Pick<ErrorPages, "message">;
   onResponse: (kind: "rate_limited" | "unavailable") => void;
 };
 
 export function createMisses(deps: MissesDeps) {
-  const { decideMiss, finder, respond, resolveHost, lookups, reader, pages, onResponse } = deps;
+  const { decideMiss, finder, respond, resolveHost, lookups, reader, pages } = deps;
+  const { isBehind, onResponse } = deps;
 
   function refuse(kind: "rate_limited" | "unavailable", retryAfter: string): RedirectorResponse {
     onResponse(kind);
     return pages.message(kind, { "retry-after": retryAfter });
   }
 
-  /** Nearly always the store has the link; otherwise the feed may have it. */
+  /**
+   * Nearly always the store has the link; otherwise the feed may have it. A process that is behind looks into neither:
+   * that costs many times as much as the redirects of cached links, which wait for it.
+   */
   function respondFromStore(
     incoming: IncomingRequest,
     miss: Miss,
   ): RedirectorResponse | Promise<RedirectorResponse> {
+    if (isBehind()) return refuse("unavailable", "2");
     const record = finder.findStored(miss.domain, miss.alias);
     const decision = record === undefined ? miss : decideMiss(incoming, miss, incoming.now);
     return decision.kind === "miss"

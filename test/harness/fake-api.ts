@@ -78,7 +78,7 @@ type Services = Partial<{
   ]: Partial<AppDeps[Name]>;
 }>;
 
-type Options = Partial<Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl">> & {
+type Options = Partial<Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl" | "isBehind">> & {
   stores?: Partial<AppDeps["stores"]>;
 };
 
@@ -141,6 +141,7 @@ export function createFakeApi(
     tags: completeService("tags", services.tags),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
+    isBehind: () => false,
     ...options,
     isStopping: () => false,
     observe: () => undefined,

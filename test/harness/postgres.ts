@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { createKeyService } from "../../api/keys/service.ts";
+import { createChangedLinks } from "../../api/limits/changed-links.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { createPasswordHashing } from "../../api/passwords/hashing.ts";
@@ -57,7 +58,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     sql,
     url,
     keys: createKeyService({ sql }),
-    tags: createTagService({ sql }),
+    tags: createTagService({ sql, changedLinks: createChangedLinks() }),
     links: createLinkService({
       sql,
       feed: { publish: () => Promise.resolve(false), publishMany: () => Promise.resolve(false) },

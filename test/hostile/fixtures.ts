@@ -28,9 +28,13 @@ const CLIENT_LINKS = 20;
 
 const created = z.object({ id: z.string() });
 
-export async function createFixtures(stack: Stack): Promise<Fixtures> {
+/** The attackers' account is a new one without limits, unless there is one already. */
+export async function createFixtures(
+  stack: Stack,
+  existing?: { id: string; key: string },
+): Promise<Fixtures> {
   const { api_url: api, dashboard_url: dashboardOrigin } = stack.info();
-  const { id: account, key } = await createAccount(stack, "enterprise", UNLIMITED);
+  const { id: account, key } = existing ?? (await createAccount(stack, "enterprise", UNLIMITED));
   const { key: freeKey } = await createAccount(stack, "free");
   const create = async (path: string, body: unknown): Promise<string> =>
     created.parse((await call(`${api}/v1/${path}`, { key, body })).body).id;

@@ -21,6 +21,8 @@ export type ClientReport = {
   failed: string[];
   /** Responses with status 503, which ask the client to retry. */
   unavailable: number;
+  /** How many requests of each side were wrong, failed, or got 503. */
+  failures: Record<Side, number>;
 };
 
 type Latencies = { count: number; p50: number; p99: number; max: number };
@@ -47,6 +49,7 @@ let latencies: Record<Side, number[]> = { redirector: [], api: [] };
 let wrong: string[] = [];
 let failed: string[] = [];
 let unavailable = 0;
+let failures: Record<Side, number> = { redirector: 0, api: 0 };
 let inFlight = 0;
 let sent = 0;
 
@@ -59,14 +62,18 @@ async function follow({ shortUrl, links }: ClientTask, nonce: string): Promise<v
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   await response.arrayBuffer();
-  if (response.status === 503) {
-    unavailable++;
-    return;
-  }
+  if (response.status === 503) return refuse("redirector");
   if (response.status !== 302) throw new Error(`redirector: status ${response.status}`);
   const location = response.headers.get("location");
-  if (location !== `${link.destination}?nonce=${nonce}`)
-    wrong.push(`${link.alias} ${nonce} -> ${location?.slice(0, 200)}`);
+  if (location === `${link.destination}?nonce=${nonce}`) return;
+  failures.redirector++;
+  wrong.push(`${link.alias} ${nonce} -> ${location?.slice(0, 200)}`);
+}
+
+/** Counts a response that asks the client to retry. */
+function refuse(side: Side): void {
+  failures[side]++;
+  unavailable++;
 }
 
 const linkForm = z.object({ id: z.string() });
@@ -79,15 +86,13 @@ async function read({ apiUrl, key, links }: ClientTask, nonce: string): Promise<
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   const text = await response.text();
-  if (response.status === 503) {
-    unavailable++;
-    return;
-  }
+  if (response.status === 503) return refuse("api");
   if (response.status !== 200)
     throw new Error(`api: status ${response.status}: ${text.slice(0, 200)}`);
   const id = response.headers.get("x-request-id");
-  if (id !== nonce || linkForm.parse(JSON.parse(text)).id !== link.id)
-    wrong.push(`${link.id} ${nonce} -> ${id} ${text.slice(0, 200)}`);
+  if (id === nonce && linkForm.parse(JSON.parse(text)).id === link.id) return;
+  failures.api++;
+  wrong.push(`${link.id} ${nonce} -> ${id} ${text.slice(0, 200)}`);
 }
 
 async function measure(side: Side, request: Promise<void>): Promise<void> {
@@ -96,6 +101,7 @@ async function measure(side: Side, request: Promise<void>): Promise<void> {
   try {
     await request;
   } catch (error) {
+    failures[side]++;
     failed.push(error instanceof Error ? `${side}: ${error.message}` : side);
   }
   inFlight--;
@@ -122,11 +128,13 @@ function report(): ClientReport {
     wrong: wrong.slice(0, REPORTED_MAX),
     failed: failed.slice(0, REPORTED_MAX),
     unavailable,
+    failures,
   };
   latencies = { redirector: [], api: [] };
   wrong = [];
   failed = [];
   unavailable = 0;
+  failures = { redirector: 0, api: 0 };
   return summary;
 }
 

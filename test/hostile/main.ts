@@ -1,12 +1,16 @@
 /**
  * `bun run test:hostile [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces NAME,NAME]`: attacks every route of a
  * new stack, or the routes of some listeners. Before that, the cost guard measures single inputs; `--cost` runs nothing else,
- * and a repeated run leaves it out. Writes `bench/results/hostile.json` and `hostile-cost.json`; exits with 1 after a
+ * and a repeated run leaves it out. Writes `bench/results/hostile-inputs.json` and `hostile-cost.json`; exits with 1 after a
  * violation.
+ *
+ * `--amplification [--clicks MILLIONS] [--data DIR] [--route TEXT]` measures instead how much CPU time a free key can cause
+ * within its limits, by route, and writes `bench/results/amplification.json`.
  */
 import { parseArgs } from "node:util";
 
-import { publish, round, type Target } from "../../bench/report.ts";
+import { atMost, publish, type Target } from "../../bench/report.ts";
+import { reportAmplification } from "./amplification/report.ts";
 import { reportCosts } from "./cost/report.ts";
 import { SURFACES } from "./routes.ts";
 import { type HostileReport, runHostile } from "./run.ts";
@@ -25,8 +29,17 @@ const { values } = parseArgs({
     only: { type: "string" },
     surfaces: { type: "string" },
     cost: { type: "boolean", default: false },
+    amplification: { type: "boolean", default: false },
+    clicks: { type: "string", default: "1" },
+    data: { type: "string" },
+    route: { type: "string" },
   },
 });
+if (values.amplification) {
+  const { clicks, data: dir, route: only } = values;
+  const above = await reportAmplification({ millions: Number(clicks), dir, only });
+  process.exit(above === 0 ? 0 : 1);
+}
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const minutes = Number(values.minutes);
 const only = values.only?.split(",").map(Number);
@@ -67,17 +80,13 @@ for (const line of report.errors) console.log(`logged: ${line}`);
 const targets = listTargets(report);
 if (only === undefined)
   publish({
-    name: "hostile",
+    name: "hostile-inputs",
     versions: { bun: Bun.version, seed: String(seed) },
     rows: report.rows,
     targets,
   });
 // A late response depends more on the machine than on the service.
 process.exit(costly === 0 && findings.every(({ kind }) => kind === "no response") ? 0 : 1);
-
-function atMost(name: string, value: number, bound: number): Target {
-  return { name, value: round(value), target: `<= ${bound}`, met: value <= bound };
-}
 
 function listTargets({ sent, findings, longestStalls, client, memory }: HostileReport): Target[] {
   const count = (kind: string): number =>

@@ -6,6 +6,7 @@
 import { startDns } from "../harness/dns.ts";
 import { startStack } from "../harness/stack.ts";
 import { attackForDuration } from "./attack.ts";
+import { type ClientReport, startLegitimateClient } from "./client-thread.ts";
 import {
   describeInput,
   DETECTION_DELAY_MS,
@@ -16,7 +17,6 @@ import { createFindings, type Finding, readLoggedErrors } from "./findings.ts";
 import { createClientTask, createFixtures } from "./fixtures.ts";
 import { createInputs, GENERATOR_NAMES, type Input } from "./inputs.ts";
 import { findFault } from "./judge.ts";
-import type { ClientReport } from "./legitimate-client.ts";
 import { readPorts } from "./ports.ts";
 import { formatRoute, listRoutes, type Surface } from "./routes.ts";
 import { createTally } from "./tally.ts";
@@ -173,18 +173,4 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
     const own = watch.stalls.filter(({ process }) => process === name);
     return Math.max(0, ...own.map(({ ms }) => ms));
   }
-}
-
-/** Starts the legitimate client's thread. */
-function startLegitimateClient() {
-  const worker = new Worker(new URL("legitimate-client.ts", import.meta.url).href);
-  return {
-    start: (task: unknown) => worker.postMessage(task),
-    report: () =>
-      new Promise<ClientReport>((resolve) => {
-        worker.addEventListener("message", ({ data }) => resolve(data), { once: true });
-        worker.postMessage("report");
-      }),
-    stop: () => worker.terminate(),
-  };
 }

@@ -52,6 +52,7 @@ export function startOurServer(): CorpusServer {
         checkPassword: () => Promise.resolve("wrong"),
         unlockCookies: createUnlockCookies("a secret of the test", true),
         lookups: createLookups(),
+        isBehind: () => false,
         limits: { take: () => "busy", look: () => false, isSpent: () => false },
         failures: { countLink: () => undefined, countUnknownAlias: () => undefined },
         pages: createErrorPages(),

@@ -3,6 +3,7 @@ import { type ClickChunks, queryManyRows } from "../../../shared/clicks/query.ts
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import { MINUTE_MS } from "../../../shared/durations.ts";
 import type { Uuid } from "../../../shared/ids.ts";
+import { beginTurn } from "../../../shared/turns.ts";
 import { ApiError } from "../../http/errors.ts";
 import { percentageOf } from "../breakdowns.ts";
 import { clampInstant, type QueryRange, RAW_RANGE } from "../sources.ts";
@@ -11,12 +12,6 @@ import type { Backtest, BacktestBody } from "./model.ts";
 
 /** Maximum clicks that one backtest reads, newest first: at most about 10 MB of rows. */
 const CLICKS_MAX = 50_000;
-
-/**
- * Yields to other requests after this time. A row takes nanoseconds, or a millisecond with the
- * maximum of rules.
- */
-const TURN_MS = 5;
 
 type Rules = BacktestBody["rules"];
 
@@ -40,12 +35,10 @@ export async function backtestRules(
   let total = 0;
   let rest = 0;
   let oldest = Infinity;
-  let turnEnd = performance.now() + TURN_MS;
+  // A row takes nanoseconds, or a millisecond with the maximum of rules.
+  const turn = beginTurn();
   for (const row of rows) {
-    if (performance.now() > turnEnd) {
-      await Bun.sleep(0);
-      turnEnd = performance.now() + TURN_MS;
-    }
+    if (turn.isOver()) await turn.next();
     const clicks = Number(row.clicks);
     total += clicks;
     oldest = Math.min(oldest, Number(row.oldest));

@@ -54,7 +54,7 @@ export const bulkLinkRoutes = ({
         });
       },
       {
-        access: { scope: "links:write", limit: null, cost: 1 },
+        access: { scope: "links:write", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
         idempotent: true,
         query: includeInCreatedQuery,
@@ -79,7 +79,7 @@ export const bulkLinkRoutes = ({
         return { data, updated: succeeded, failed };
       },
       {
-        access: { scope: "links:write", limit: null, cost: 1 },
+        access: { scope: "links:write", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
         query: includeQuery,
         body: bulkUpdateBody,
@@ -103,7 +103,7 @@ export const bulkLinkRoutes = ({
         return { data, deleted: succeeded, failed };
       },
       {
-        access: { scope: "links:delete", limit: null, cost: 1 },
+        access: { scope: "links:delete", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
         body: bulkDeleteBody,
         response: { 200: bulkDeleteResponse },

@@ -2,29 +2,39 @@
  * The common part of operations on many links: each row is validated separately, and hosts are
  * looked up once.
  */
+import { beginTurn } from "../../../shared/turns.ts";
 import type { DomainService } from "../../domains/service.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import type { LinkServiceDeps } from "../deps.ts";
 
 /**
- * Prepares every row. An {@link ApiError} below 500 fails its row; any other error fails the
- * request.
+ * Prepares every row, in as many turns of the event loop as that takes. An {@link ApiError} below
+ * 500 fails its row; any other error fails the request.
  */
 export async function prepareAll<Row, Prepared extends object>(
   rows: readonly Row[],
   prepare: (row: Row, index: number) => Promise<Prepared>,
 ): Promise<(Prepared | { error: ApiError })[]> {
-  return await Promise.all(
-    rows.map(async (row, index) => {
-      try {
-        return await prepare(row, index);
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status >= 500) throw error;
-        return { error };
-      }
-    }),
-  );
+  async function prepareRow(row: Row, index: number): Promise<Prepared | { error: ApiError }> {
+    try {
+      return await prepare(row, index);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error;
+      return { error };
+    }
+  }
+
+  const turn = beginTurn();
+  const prepared: Promise<Prepared | { error: ApiError }>[] = [];
+  for (const [index, row] of rows.entries()) {
+    if (turn.isOver()) await turn.next();
+    const one = prepareRow(row, index);
+    // It may fail before all others have begun; the error is thrown below.
+    one.catch(() => undefined);
+    prepared.push(one);
+  }
+  return await Promise.all(prepared);
 }
 
 /**

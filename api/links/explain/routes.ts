@@ -18,7 +18,7 @@ export const explainRoutes = ({ auth, links }: ExplainRoutesDeps) =>
       async ({ call, params, body }) =>
         await links.explain(principalOf(call), decodeId("link", params.id), body),
       {
-        access: { scope: "links:read", limit: null, cost: 1 },
+        access: { scope: "links:read", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
         params: idParams,
         body: explainBody,

@@ -9,6 +9,7 @@ const JSON_DEPTH_MAX = 32;
 const JSON_TOKENS_MAX = 20_000;
 const PARAMETERS_MAX = 200;
 const FORM_BYTES_MAX = 2_048;
+const NAME_LENGTH_MAX = 100;
 const CURSOR_LENGTH_MAX = 8_192;
 const APP_FILE_BYTES_MAX = 16 * 1024;
 const KEY_LENGTH_MAX = 255;
@@ -27,11 +28,10 @@ export const SCHEMA_BOUNDS = [
   "shared/contracts/link-schemas.ts TITLE_LENGTH_MAX",
   "shared/contracts/link-schemas.ts UTM_LENGTH_MAX",
   "shared/contracts/link-schemas.ts BULK_LINKS_MAX",
-  "shared/contracts/link-schemas.ts EXTERNAL_ID_LENGTH_MAX",
+  "shared/contracts/link-rules.ts NAME_LENGTH_MAX",
   "shared/contracts/link-rules.ts VALUE_LENGTH_MAX",
   "shared/contracts/key-schemas.ts KEY_NAME_LENGTH_MAX",
   "shared/contracts/share-schemas.ts NAME_LENGTH_MAX",
-  "shared/contracts/share-schemas.ts PASSWORD_LENGTH",
   "shared/contracts/share-schemas.ts BREAKDOWNS_MAX",
   "shared/contracts/users.ts PERSON_NAME_LENGTH_MAX",
   "shared/contracts/users.ts PASSWORD_LENGTH",
@@ -105,8 +105,7 @@ const query = (reaches: readonly string[], isLong: boolean): Part => ({
     const room = Math.floor(filling.room / Math.max(1, parameters.length)) - 30;
     const extent: Extent = {
       ...extentOf(filling),
-      items: (most) =>
-        isLong ? 1 : share(filling)(Math.ceil(Math.min(most, room / SHORT) / parameters.length)),
+      items: (most) => (isLong ? 1 : share(filling)(most)),
       choice: isLong ? 1 : 0,
       length: isLong ? (most) => share(filling)(Math.min(most, room)) : short,
     };
@@ -128,11 +127,13 @@ function toQuery(name: string, schema: BodySchema, extent: Extent): [string, str
 const unknownParameters = (unit: (i: number) => string): Part => ({
   reaches: ["api/http/query.ts PARAMETERS_MAX", "api/http/validation.ts NAME_LENGTH_MAX"],
   fill(request, filling) {
-    const length = Math.floor(filling.room / PARAMETERS_MAX) - 10;
-    const added = Array.from(
-      { length: share(filling)(PARAMETERS_MAX) },
-      (_, i): [string, string] => [unit(i), repeat("x", length)],
-    );
+    // Names that are long leave no room for as many.
+    const count = Math.min(PARAMETERS_MAX, Math.floor(filling.room / (unit(0).length + 4)));
+    const length = Math.max(1, Math.floor(filling.room / count) - unit(0).length - 4);
+    const added = Array.from({ length: share(filling)(count) }, (_, i): [string, string] => [
+      unit(i),
+      repeat("x", length),
+    ]);
     return { ...request, query: added };
   },
 });
@@ -151,9 +152,12 @@ export const CALL_PARTS = {
   body: {
     plain: PLAIN,
     "many values": body(SCHEMA_BOUNDS, () => ({ length: short })),
-    "many values, required members": body([], () => ({ length: short, optional: false })),
-    "long texts": body([], () => ({ items: few, choice: 1 })),
-    "many long texts": body([], () => ({})),
+    "many values, required members": body(SCHEMA_BOUNDS, () => ({
+      length: short,
+      optional: false,
+    })),
+    "long texts": body(SCHEMA_BOUNDS, () => ({ items: few, choice: 1 })),
+    "many long texts": body(SCHEMA_BOUNDS, () => ({})),
     "most values of JSON": anyBody(
       ["api/http/json-shape.ts JSON_TOKENS_MAX", "api/http/errors.ts DETAILS_MAX"],
       (part) =>
@@ -172,12 +176,13 @@ export const CALL_PARTS = {
         `{"url":"https://example.com/${"a".repeat(Math.floor((BODY_BYTES_MAX - 100) * part))}"}`,
     ),
     "long authority": anyBody(
-      [
-        "shared/contracts/web-url.ts AUTHORITY_LENGTH_MAX",
-        "api/links/public-host.ts NAME_LENGTH_MAX",
-        "api/links/public-host.ts LABEL_LENGTH_MAX",
-      ],
+      ["shared/contracts/web-url.ts AUTHORITY_LENGTH_MAX"],
       (part) => `{"url":"https://${"\u00e9.".repeat(Math.floor(500 * part))}com/"}`,
+    ),
+    "long labels": anyBody(
+      ["api/links/public-host.ts NAME_LENGTH_MAX", "api/links/public-host.ts LABEL_LENGTH_MAX"],
+      (part) =>
+        `{"url":"https://${repeat(`${"a".repeat(63)}.`, 192 * part)}${"b".repeat(50)}.com/"}`,
     ),
     "files for apps": anyBody(
       ["shared/contracts/domain-settings.ts APP_FILE_BYTES_MAX"],
@@ -190,9 +195,9 @@ export const CALL_PARTS = {
   },
   query: {
     plain: PLAIN,
-    "many values": query([], false),
-    "long texts": query([], true),
-    "unknown parameters": unknownParameters((i) => `p${i}`),
+    "many values": query(SCHEMA_BOUNDS, false),
+    "long texts": query(SCHEMA_BOUNDS, true),
+    "unknown parameters": unknownParameters((i) => `p${i}`.padEnd(NAME_LENGTH_MAX, "x")),
     cursor: {
       reaches: ["api/http/cursor.ts CURSOR_LENGTH_MAX"],
       fill: (request, filling) => ({

@@ -65,6 +65,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/limits/anonymous.ts SITE_FACTOR
     api/limits/anonymous.ts PASSWORD_TRIES
     api/limits/anonymous.ts REFUSED
+    api/limits/work-budget.ts ACCOUNTS_MAX
+    api/limits/changed-links.ts CHANGED_LINKS
     api/auth/key-limits.ts READINGS
     api/auth/key-limits.ts REFUSALS
     api/auth/authorizer.ts REQUESTS_MAX
@@ -128,6 +130,10 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
   `),
   "is a time": lines(`
     redirector/http/turn.ts TURN_MS
+    redirector/http/turn.ts FULL_MS
+    shared/turns.ts TURN_MS
+    shared/backlog.ts LATE_MS
+    shared/backlog.ts STANDING_MS
     redirector/http/waiting-turns.ts WAITING_MS
     redirector/http/connection.ts REQUEST_SECONDS
     redirector/http/connection.ts RESPONSE_SECONDS
@@ -140,7 +146,6 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/http/site-server.ts idleTimeout
     api/http/json-body.ts BODY_MS_MAX
     api/http/chunk-stream.ts STALLED_MS
-    api/analytics/backtest/backtest.ts TURN_MS
     api/analytics/live-stream.ts DURATION_MS
     api/limits/stream-leases.ts LEASE_SECONDS
     api/domains/dns.ts TIMEOUT_MS
@@ -214,6 +219,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/link-rules.ts ID_LENGTH_MAX
     shared/contracts/link-rules.ts LANGUAGE_LENGTH_MAX
     shared/contracts/link-schemas.ts LINK_PASSWORD_LENGTH_MAX
+    shared/contracts/link-schemas.ts EXTERNAL_ID_LENGTH_MAX
+    shared/contracts/share-schemas.ts PASSWORD_LENGTH
     shared/contracts/link-schemas.ts BULK_PASSWORDS_MAX
     shared/contracts/key-schemas.ts GRACE_SECONDS_MAX
     shared/contracts/share-schemas.ts ORIGIN_LENGTH_MAX

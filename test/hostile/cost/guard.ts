@@ -1,25 +1,35 @@
 /**
  * The cost guard: sends each input at its bounds alone to an idle stack, and measures what it costs the event loop that reads
  * it. A visitor's request may take 20 ms, a call of the API 50 ms, and the work may grow no faster than the input. The bounds
- * are those of docs/input-bounds.md; the routes and their schemas are read from the applications.
+ * are those of docs/input-bounds.md; the routes and their schemas are read from the applications. Messages at their bounds are
+ * sent straight to NATS.
  *
  * A short run combines few parts of a request (each once), a long one all pairs of them. An input that takes less than
  * `FLOOR_MS` is sent once; others are measured at three sizes, three times each.
  */
+import { connect } from "nats";
+
+import { natsLogin } from "../../../shared/nats.ts";
 import { call, linkSchema } from "../../harness/api.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../ports.ts";
-import { createValidRequest, type Fixtures, type HttpRequest } from "../requests.ts";
-import { formatRoute, listRoutes, type Route, type Surface } from "../routes.ts";
+import type { Fixtures } from "../requests.ts";
+import { formatRoute, type Route, type Surface } from "../routes.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
-import { sendInput } from "../wire.ts";
-import { CALL_PARTS, hasPart } from "./calls.ts";
 import { type Cost, createMeter, type Meter, type Sent } from "./measure.ts";
-import { type Combination, coverLevels, coverPairs } from "./pairs.ts";
-import { fillRequest, type Part, type Parts, PLAIN } from "./part.ts";
+import { MESSAGES, sendMessage } from "./messages.ts";
 import { sampleConditions } from "./sample-conditions.ts";
 import { FLOOR_MS, isSuperlinear, type Sample, SHARES } from "./slope.ts";
+import {
+  combine,
+  createBase,
+  createCalls,
+  describeParts,
+  listParts,
+  sendFilled,
+  type Target,
+} from "./targets.ts";
 import { LINK_WITH_ALL, listLinks, VISITOR_PARTS } from "./visitors.ts";
 
 /** Most milliseconds of an event loop's turn, by the process. */
@@ -43,16 +53,6 @@ export type CostRow = {
   fault?: string;
 };
 
-type Target = {
-  name: string;
-  route: Route;
-  base: HttpRequest;
-  /** Filled in every combination. */
-  always: Part;
-  parts: Parts;
-  combinations: readonly Combination[];
-};
-
 export type GuardOptions = {
   /** All pairs of parts, instead of each part once. */
   pairwise: boolean;
@@ -69,7 +69,14 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
   const meter = createMeter(stack);
   const ports = readPorts(stack);
   const { visits, linkId } = await createVisits(stack, fixtures, options);
-  const targets = [...visits, ...createCalls(fixtures, linkId, options)].filter(
+  // A short run leaves out the dashboard's routes that are the API's again.
+  const calls = createCalls(
+    fixtures,
+    linkId,
+    options.pairwise,
+    ({ surface, path }) => surface === "api" || options.pairwise || !path.includes("/v1/"),
+  );
+  const targets = [...visits, ...calls].filter(
     ({ route }) => options.surfaces?.includes(route.surface) ?? true,
   );
   const inputs = targets.flatMap((target) =>
@@ -79,28 +86,44 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
   const rows: CostRow[] = [];
   let sent = 0;
   for (const { target, combination } of inputs) {
-    const parts = [target.always, ...listParts(target.parts, combination)];
+    const parts = listParts(target, combination);
     const send = (share: number) => (): Promise<Sent> =>
       sendFilled(target, parts, { share, number: ++sent, linkId: fixtures.linkId }, ports);
-    const found = await measureInput(meter, send, target, options);
-    const names = Object.entries(combination)
-      .filter(([, level]) => level !== "plain")
-      .map(([group, level]) => `${group}: ${level}`)
-      .join(", ");
-    rows.push(...found.map((row) => ({ ...row, parts: names })));
+    const measured = { name: target.name, process: PROCESS_OF[target.route.surface] };
+    const found = await measureInput(meter, send, measured, options);
+    rows.push(...found.map((row) => ({ ...row, parts: describeParts(combination) })));
     if (rows.length % 500 === 0) options.log(`${sent} requests`);
   }
+  if (options.surfaces === undefined) rows.push(...(await guardMessages(stack, meter, options)));
+  return rows;
+}
+
+/** Sends each message alone to NATS, as {@link guardCosts} sends requests. */
+async function guardMessages(
+  stack: Stack,
+  meter: Meter,
+  options: GuardOptions,
+): Promise<CostRow[]> {
+  const nats = await connect(natsLogin(stack.info().nats_url));
+  const rows: CostRow[] = [];
+  let sent = 0;
+  for (const message of MESSAGES) {
+    const send = (share: number) => (): Promise<Sent> => sendMessage(nats, message, share, ++sent);
+    const target = { name: `NATS ${message.subject}`, process: message.process };
+    const found = await measureInput(meter, send, target, options);
+    rows.push(...found.map((row) => ({ ...row, parts: message.name })));
+  }
+  await nats.drain();
   return rows;
 }
 
 async function measureInput(
   meter: Meter,
   send: (share: number) => () => Promise<Sent>,
-  { name, route }: Target,
+  { name, process: own }: { name: string; process: WatchedProcess | undefined },
   { slowdown }: GuardOptions,
 ): Promise<Omit<CostRow, "parts">[]> {
   const full = await meter.measure(send(1));
-  const own = PROCESS_OF[route.surface];
   // Every process that the input makes work: a call of the API also causes messages of the feed.
   const judged = WATCHED_PROCESSES.filter(
     (process) => process === own || full.cpu[process] > FLOOR_MS,
@@ -121,51 +144,6 @@ async function measureInput(
     else rows.push(row);
   }
   return rows;
-}
-
-const listParts = (parts: Parts, combination: Combination): Part[] =>
-  Object.entries(combination).flatMap(([group, level]) => parts[group]?.[level] ?? []);
-
-async function sendFilled(
-  { route, base }: Target,
-  parts: readonly Part[],
-  { share, number, linkId }: { share: number; number: number; linkId: string },
-  ports: Record<Surface, number>,
-): Promise<Sent> {
-  const filling = { share, nonce: `n${number.toString(36)}`, route, linkId };
-  // An address of its own for each request: limits by network must not keep it from the parsers.
-  const address = `100.${64 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
-  const headers = base.headers.map(([name, value]): [string, string] => [
-    name,
-    name === "X-Forwarded-For" ? address : value,
-  ]);
-  const bytes = fillRequest({ ...base, headers }, parts, filling);
-  const input = {
-    bytes,
-    methods: [base.method],
-    delivery: { kind: "whole" },
-    complete: true,
-  } as const;
-  const { responses } = await sendInput(input, ports[route.surface]);
-  return { bytes: bytes.length, status: responses[0]?.status ?? 0 };
-}
-
-/** Chooses the first of a choice and the most of a range: the same valid request of a route each time. */
-const STEADY = {
-  between: (_: number, max: number): number => max,
-  pick: <T>([first]: readonly [T, ...T[]]): T => first,
-};
-
-const createBase = (route: Route, fixtures: Fixtures): HttpRequest => ({
-  ...createValidRequest({ random: STEADY, route, fixtures, mark: "cost" }),
-  query: [],
-});
-
-function combine(parts: Parts, pairwise: boolean): Combination[] {
-  const factors = Object.fromEntries(
-    Object.entries(parts).map(([group, levels]) => [group, Object.keys(levels)]),
-  );
-  return pairwise ? coverPairs(factors) : coverLevels(factors);
 }
 
 /** Creates the links, one of which has conditions of all kinds (`linkId`), and the requests of their visitors. */
@@ -200,24 +178,3 @@ async function createVisits(
   );
   return { visits: visits.flat(), linkId };
 }
-
-/** The calls of all routes of the API and the dashboard; a short run leaves out those that are the API's again. */
-const createCalls = (fixtures: Fixtures, linkId: string, { pairwise }: GuardOptions): Target[] =>
-  listRoutes()
-    .filter(
-      ({ surface, path }) =>
-        surface === "api" || (surface === "dashboard" && (pairwise || !path.includes("/v1/"))),
-    )
-    .map((route) => {
-      const groups = Object.entries(CALL_PARTS).filter(([group]) => hasPart(route, group));
-      const parts: Parts = Object.fromEntries(groups);
-      return {
-        name: formatRoute(route),
-        route,
-        // Changes go to another link, so that this one keeps its rules.
-        base: createBase(route, route.method === "PATCH" ? fixtures : { ...fixtures, linkId }),
-        always: PLAIN,
-        parts,
-        combinations: combine(parts, pairwise),
-      };
-    });

@@ -35,13 +35,22 @@ const query = (unit: string, most = Number.POSITIVE_INFINITY): Part => ({
     "redirector/redirect/forward-query.ts PARAMETERS_MAX",
     "shared/decision/parameters.ts PARAMETERS_MAX",
     "shared/contracts/click-text.ts CLICK_TEXT_BYTES_MAX",
-    "worker/enrich/rows.ts UTM_LENGTH_MAX",
   ],
   fill: (request, { share, room, nonce }) => ({
     ...request,
     query: [[`${nonce}&${repeat(unit, Math.min(room, most * unit.length) * share)}x`, ""]],
   }),
 });
+
+const UTM_LENGTH_MAX = 255;
+
+const longUtm: Part = {
+  reaches: ["worker/enrich/rows.ts UTM_LENGTH_MAX"],
+  fill: (request, { share, nonce }) => ({
+    ...request,
+    query: [["utm_campaign", nonce.padEnd(Math.floor(UTM_LENGTH_MAX * share), "x")]],
+  }),
+};
 
 const agent = (unit: string, most?: number): Part =>
   header(
@@ -94,6 +103,9 @@ const fields = (unit: string): Part => ({
   },
 });
 
+/** Less than `OTHER_SCRIPT_LENGTH_MAX`; the label has 63 characters in ASCII at most. */
+const OTHER_SCRIPT_LENGTH = 52;
+
 /** A path that continues after the alias. */
 const beyond = (unit: string): Part => ({
   reaches: ["redirector/redirect/forward-query.ts LOCATION_BYTES_MAX"],
@@ -141,6 +153,7 @@ export const VISITOR_PARTS = {
     "one long value": query("x"),
     "escapes that are not UTF-8": query("%ff"),
     "UTM parameters": query("utm_source=a&utm_term=%C3%A9&"),
+    "a long UTM parameter": longUtm,
   },
   agent: {
     plain: PLAIN,
@@ -155,7 +168,7 @@ export const VISITOR_PARTS = {
       "a/",
       HOST_LENGTH_MAX + PATH_LENGTH_MAX,
     ),
-    "other script": referrer("\xc3\xa9".repeat(20).concat(".com"), "%C3%A9"),
+    "other script": referrer("\xc3\xa9".repeat(OTHER_SCRIPT_LENGTH).concat(".com"), "%C3%A9"),
   },
   language: { plain: PLAIN, entries: language("en;q=0.1,"), parameters: language("de;a;b;c;d,") },
   address: {
@@ -206,16 +219,23 @@ export type VisitedLink = {
 
 const LONG_URL = "https://example.com/".padEnd(8_000, "a/");
 
+/** The parts of visits of one link. */
+export const LINK_PARTS: readonly Part[] = [
+  host,
+  aboutPage,
+  longAlias,
+  beyond("/"),
+  form("length"),
+  form("chunks"),
+];
+
 /** Bounds that the links and the kinds of their visits reach. */
 export const LINK_BOUNDS: readonly string[] = [
-  ...[host, aboutPage, longAlias, beyond("/"), form("length"), form("chunks")].flatMap(
-    ({ reaches }) => reaches,
-  ),
+  ...LINK_PARTS.flatMap(({ reaches }) => reaches),
   "shared/contracts/link-rules.ts RULES_MAX",
   "shared/contracts/link-rules.ts CONDITIONS_MAX",
   "shared/contracts/link-rules.ts VALUES_MAX",
   "shared/contracts/link-rules.ts LINK_VALUES_MAX",
-  "shared/contracts/link-rules.ts NAME_LENGTH_MAX",
   "shared/contracts/link-split.ts ARMS_MAX",
   "shared/contracts/link-preview.ts TITLE_LENGTH_MAX",
   "shared/contracts/link-preview.ts DESCRIPTION_LENGTH_MAX",
@@ -224,7 +244,7 @@ export const LINK_BOUNDS: readonly string[] = [
 type Condition = Record<string, unknown>;
 
 /** 20 rules of which no visitor's request matches the last condition, so that all conditions are looked at. */
-function createRules(conditions: readonly Condition[]): object[] {
+export function createRules(conditions: readonly Condition[]): object[] {
   const at = (i: number): Condition => conditions[i % conditions.length] ?? {};
   return Array.from({ length: 20 }, (_, i) => ({
     url: "https://example.com/rule",
@@ -233,6 +253,18 @@ function createRules(conditions: readonly Condition[]): object[] {
     ),
   }));
 }
+
+/** Rules whose one condition has as many values as a condition may have, and all together as many as a link may have. */
+const createListRules = (): object[] =>
+  Array.from({ length: 19 }, (_, i) => ({
+    url: "https://example.com/rule",
+    conditions: [
+      {
+        type: "ip",
+        in: Array.from({ length: 50 }, (__, j) => `2001:db8:${i}:${j.toString(16)}::/64`),
+      },
+    ],
+  }));
 
 const link = (
   alias: string,
@@ -281,6 +313,7 @@ export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
     ...conditions.map((condition) =>
       link(`rules-${String(condition["type"])}`, { rules: createRules([condition]) }),
     ),
+    link("rules-values", { rules: createListRules() }),
     link("rules-all", { rules: createRules(conditions), forward_query: true }),
   ];
 }

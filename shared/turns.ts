@@ -1,0 +1,38 @@
+/**
+ * Divides long work into turns of the event loop: after some time it goes on in a later one, and requests that arrive are
+ * read in between. Work that waits for its next turn gets it in the order in which it waits, one piece of work in each turn of
+ * the event loop, so that several requests with much work together take no more of a turn than one.
+ */
+
+/** How long work may go on in one turn of the event loop. */
+const TURN_MS = 5;
+
+export type Turn = {
+  /** Whether the work has taken its time in this turn. */
+  isOver(): boolean;
+  /** Waits for the next turn. */
+  next(): Promise<void>;
+};
+
+/** Work that waits. The event loop of a process is one, and so is the queue for its turns. */
+const waiting: (() => void)[] = [];
+
+/** Begins work that may take long. It asks between two steps whether its turn is over, and then waits for the next. */
+export function beginTurn(turnMs = TURN_MS): Turn {
+  let endsAt = performance.now() + turnMs;
+  return {
+    isOver: () => performance.now() >= endsAt,
+    async next() {
+      await new Promise<void>((resolve) => {
+        if (waiting.push(resolve) === 1) setImmediate(runNext);
+      });
+      endsAt = performance.now() + turnMs;
+    },
+  };
+}
+
+function runNext(): void {
+  const resolve = waiting.shift();
+  if (waiting.length > 0) setImmediate(runNext);
+  resolve?.();
+}

@@ -1,0 +1,159 @@
+import { RANK_ID_PREFIX } from "../../../bench/analytics/generated-clicks.ts";
+/**
+ * Calls that are expensive because of what an account has: a link with a tenth of a million clicks, 100,000 links with clicks,
+ * a tag on 10,000 links. The cost guard's inputs are at the bounds of a request, not of stored data.
+ */
+import { encodeId } from "../../../shared/ids.ts";
+import { call } from "../../harness/api.ts";
+import { sampleConditions } from "../cost/sample-conditions.ts";
+import { createRules } from "../cost/visitors.ts";
+
+export type CostlyCall = {
+  method: string;
+  /** The route, with `:name` for each parameter. */
+  route: string;
+  /** What of it is expensive. */
+  name: string;
+  /** Path and query. */
+  path: string;
+  /** The body of call number `i`. */
+  body?: (i: number) => unknown;
+  /** Links that a call changes, of which an account has a budget. */
+  links?: number;
+  /** Prepares that many calls; its cost does not count. */
+  prepare?: (calls: number) => Promise<void>;
+};
+
+type Subjects = {
+  apiUrl: string;
+  key: string;
+  /** Ids of the link with most clicks, and of the account's median link. */
+  hot: string;
+  median: string;
+};
+
+/** The ids of links with clicks and the tag, by rank. */
+const listRanked = (count: number): string[] =>
+  Array.from({ length: count }, (_, i) => {
+    const uuid = `${RANK_ID_PREFIX}${(i + 2).toString(16).padStart(12, "0")}`;
+    return encodeId("link", uuid);
+  });
+
+/** A filter that two thirds of all clicks pass, so that no rollup of one dimension has the answer. */
+const FILTER = "period=90d&device=-mobile&browser=-Edge";
+
+/** Analytics of a link or of the account: each count over 90 days, with filters. */
+const listAnalytics = (path: string, route: string): CostlyCall[] =>
+  [
+    ["", `?${FILTER}&compare=previous`],
+    ["", "?period=90d&compare=previous"],
+    ["/geo", `?${FILTER}&group_by=city&limit=100`],
+    ["/devices", `?${FILTER}`],
+    ["/referrers", `?${FILTER}&limit=100`],
+    ["/breakdown", `?${FILTER}&by=city,referrer&limit=100`],
+    ["/times", `?${FILTER}`],
+  ].map(([part = "", query = ""]) => ({
+    method: "GET",
+    route: route + part,
+    name: query,
+    path: path + part + query,
+  }));
+
+const get = (route: string, path: string): CostlyCall => ({
+  method: "GET",
+  route,
+  name: path.slice(path.indexOf("?")),
+  path,
+});
+
+/** Every expensive call; `subjects` are in the account that calls. */
+export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[] {
+  const ranked = listRanked(100);
+  const rules = createRules(sampleConditions());
+  const post = (path: string, body: unknown) => call(`${apiUrl}${path}`, { key, body });
+  const deletable: string[][] = [];
+
+  async function createLinks(): Promise<string[]> {
+    const links = Array.from({ length: 100 }, () => ({ url: "https://example.com/" }));
+    const { body } = await post("/v1/links/bulk", { links });
+    // The shape of the response is the API's own, which its tests check.
+    const { data } = body as { data: { link: { id: string } }[] };
+    return data.map(({ link }) => link.id);
+  }
+
+  return [
+    ...listAnalytics(`/v1/analytics/${hot}`, "/v1/analytics/:link_id"),
+    ...listAnalytics("/v1/analytics", "/v1/analytics"),
+    get("/v1/analytics", "/v1/analytics?period=90d&tag=campaign&limit=100"),
+    get("/v1/analytics/geo", "/v1/analytics/geo?period=90d&tag=campaign&group_by=city&limit=100"),
+    get("/v1/analytics/breakdown", "/v1/analytics/breakdown?period=90d&by=tag&limit=100"),
+    get("/v1/analytics/breakdown", "/v1/analytics/breakdown?period=90d&by=link,city&limit=100"),
+    get("/v1/analytics/:link_id/targets", `/v1/analytics/${hot}/targets?period=90d`),
+    get("/v1/clicks", "/v1/clicks?period=90d&city=nowhere&limit=1000"),
+    get("/v1/clicks", "/v1/clicks?period=90d&limit=1000"),
+    get("/v1/clicks/export", "/v1/clicks/export?period=90d"),
+    get("/v1/links", "/v1/links?search=ex&sort=clicks&limit=100"),
+    get("/v1/links", "/v1/links?tag=campaign&limit=100&page=50"),
+    get("/v1/tags", "/v1/tags?sort=clicks&limit=100"),
+    {
+      method: "POST",
+      route: "/v1/analytics/bulk",
+      name: "100 links, all metrics, a filter",
+      path: "/v1/analytics/bulk",
+      body: () => ({ link_ids: [...ranked.slice(1), hot], period: "90d", filters: { os: "iOS" } }),
+    },
+    {
+      method: "POST",
+      route: "/v1/links/:id/backtest",
+      name: "200 conditions",
+      path: `/v1/links/${hot}/backtest`,
+      body: () => ({ rules, period: "90d" }),
+    },
+    {
+      method: "POST",
+      route: "/v1/tags/merge",
+      name: "a tag of 10,000 links",
+      path: "/v1/tags/merge",
+      links: 10_000,
+      // There and back.
+      body: (i) =>
+        i % 2 === 0
+          ? { tags: ["campaign"], into: "campaign-2" }
+          : { tags: ["campaign-2"], into: "campaign" },
+    },
+    {
+      method: "PATCH",
+      route: "/v1/links/:id",
+      name: "a password",
+      path: `/v1/links/${median}`,
+      body: (i) => ({ password: `a password ${i}` }),
+    },
+    {
+      method: "PATCH",
+      route: "/v1/links/bulk",
+      name: "100 titles",
+      path: "/v1/links/bulk",
+      body: (i) => ({ links: ranked.map((id) => ({ id, title: `title ${i}` })) }),
+    },
+    {
+      method: "PATCH",
+      route: "/v1/links/bulk",
+      name: "10 passwords",
+      path: "/v1/links/bulk",
+      body: (i) => ({
+        links: ranked.slice(0, 10).map((id) => ({ id, password: `a password ${i}` })),
+      }),
+    },
+    {
+      method: "POST",
+      route: "/v1/links/bulk/delete",
+      name: "100 links",
+      path: "/v1/links/bulk/delete",
+      body: (i) => ({ ids: deletable[i] ?? [] }),
+      prepare: async (calls) => {
+        deletable.length = 0;
+        while (deletable.length < calls) deletable.push(await createLinks());
+      },
+    },
+  ];
+}

@@ -1,0 +1,63 @@
+/** How often a key may call a route, by the limits of its plan in PostgreSQL and those that routes have besides. */
+import { CHANGED_LINKS } from "../../../api/limits/changed-links.ts";
+import { withPostgres } from "../../harness/admin.ts";
+import type { SharedStack } from "../../harness/stack.ts";
+import type { Route } from "../routes.ts";
+
+export const PLANS = ["free", "pro", "business"] as const;
+
+export type Plan = (typeof PLANS)[number];
+
+export type PlanLimits = {
+  /** Calls per minute and per second of each plan. */
+  plans: Readonly<Record<Plan, { minute: number; second: number }>>;
+  /** Calls that the windows of endpoints allow within a minute. */
+  endpoints: ReadonlyMap<string, number>;
+};
+
+/** Readings of the limits, which consume nothing: `READINGS` in api/auth/key-limits.ts. */
+const READINGS_PER_MINUTE = 50 * 60;
+
+export const readLimits = (stack: SharedStack): Promise<PlanLimits> =>
+  withPostgres(stack, async (sql) => {
+    const plans = await sql<{ name: string; per_second: number; per_minute: number }[]>`
+      select name, per_second, per_minute from plans`;
+    const endpoints = await sql<{ endpoint: string; allowed: number; seconds: number }[]>`
+      select endpoint, allowed, seconds from endpoint_limits`;
+    const limitsOf = (plan: Plan) => {
+      const row = plans.find(({ name }) => name === plan);
+      if (row === undefined) throw new Error(`There is no plan "${plan}".`);
+      return { minute: row.per_minute, second: row.per_second };
+    };
+    return {
+      plans: { free: limitsOf("free"), pro: limitsOf("pro"), business: limitsOf("business") },
+      // A window of an hour may be spent within a minute.
+      endpoints: new Map(
+        endpoints.map(({ endpoint, allowed, seconds }) => [
+          endpoint,
+          allowed * Math.max(1, 60 / seconds),
+        ]),
+      ),
+    };
+  });
+
+/** Calls of a route that a key of the plan can make within a minute. */
+export function callsPerMinute(
+  { plans, endpoints }: PlanLimits,
+  plan: Plan,
+  { method, path }: Pick<Route, "method" | "path">,
+): number {
+  if (path === "/v1/limits") return READINGS_PER_MINUTE;
+  const { minute } = plans[plan];
+  const name = `${method} ${path}`;
+  // One request of this route consumes as many of the window as it creates links.
+  if (name === "POST /v1/links/bulk") return 1;
+  const isAnalytics = method === "GET" && /^\/v1\/(?:analytics|clicks)/.test(path);
+  return Math.min(minute, endpoints.get(isAnalytics ? "GET /v1/analytics/*" : name) ?? minute);
+}
+
+/** Calls that each change so many links which the budget of changed links allows within a minute. */
+export const changesPerMinute = ({ plans }: PlanLimits, plan: Plan, links: number): number =>
+  links === 0
+    ? Infinity
+    : (CHANGED_LINKS.perSecond * 60 * (plans[plan].minute / plans.free.minute)) / links;

@@ -1,0 +1,221 @@
+/**
+ * Amplification: how much CPU time a key can cause within its limits, by route and process. Each route is called with inputs
+ * at their bounds (those of the cost guard) and with those that stored data makes expensive, one call after another. The CPU
+ * time of a call times the calls that a minute allows is a share of a core.
+ */
+import type { Data } from "../../../bench/analytics/data.ts";
+import { callOnce } from "../../harness/api.ts";
+import { createCalls, describeParts, listParts, sendFilled, type Target } from "../cost/targets.ts";
+import { createFixtures } from "../fixtures.ts";
+import { readPorts } from "../ports.ts";
+import { type CostlyCall, listCostly } from "./costly.ts";
+import {
+  callsPerMinute,
+  changesPerMinute,
+  type Plan,
+  type PlanLimits,
+  PLANS,
+  readLimits,
+} from "./limits.ts";
+import { type CpuMs, createStackMeter, mapCpu, PROCESSES, type StackMeter } from "./meter.ts";
+
+/** Calls of a measurement: the kernel counts CPU time in steps of 10 ms. */
+const CALLS = 10;
+/** Calls of a route that may be called more often. */
+const MANY_CALLS = 300;
+/** Calls by which the most expensive input of a route is found. */
+const TRIAL_CALLS = 2;
+/** Calls of an input that takes this long. */
+const LONG_CALLS = 2;
+const LONG_MS = 1_000;
+
+/** An account may have so many live streams. */
+const STREAMS = 3;
+const STREAMS_MS = 10_000;
+
+/** What calls of one kind cost. */
+export type Amplification = {
+  method: string;
+  route: string;
+  input: string;
+  status: number;
+  /** CPU time of one call. */
+  call: CpuMs;
+  /** Calls within a minute, by plan. */
+  perMinute: Readonly<Record<Plan, number>>;
+};
+
+/** Calls of one kind, each of which returns its status. */
+type Input = {
+  method: string;
+  route: string;
+  name: string;
+  links?: number | undefined;
+  prepare?: CostlyCall["prepare"];
+  send: (i: number) => Promise<number>;
+};
+
+export type AmplificationOptions = {
+  /** Routes whose pattern contains it; all by default. */
+  only?: string | undefined;
+  log: (line: string) => void;
+};
+
+/** Calls every route, and returns the most expensive input of each and all expensive calls. */
+export async function measureAmplification(
+  data: Data,
+  { only = "", log }: AmplificationOptions,
+): Promise<Amplification[]> {
+  const { stack } = data;
+  const limits = await readLimits(stack);
+  const inputs = (await createInputs(data)).filter(({ route }) => route.includes(only));
+  const meter = await createStackMeter(stack);
+  const rows: Amplification[] = [];
+  for (const [route, own] of Map.groupBy(
+    inputs,
+    ({ method, route: path }) => `${method} ${path}`,
+  )) {
+    const chosen = await chooseMostExpensive(meter, own);
+    const row = await measureCalls(meter, limits, chosen);
+    rows.push(row);
+    log(`${route}: ${describe(row.call)}`);
+  }
+  if ("/v1/analytics/:link_id/stream".includes(only)) rows.push(await measureStreams(data, meter));
+  return rows;
+}
+
+const sum = (cpu: CpuMs): number => PROCESSES.reduce((total, process) => total + cpu[process], 0);
+
+const describe = (cpu: CpuMs): string =>
+  PROCESSES.map((process) => `${process} ${Math.round(cpu[process] * 10) / 10} ms`).join(", ");
+
+/** The inputs of all routes of the API that a key may call. */
+async function createInputs({ stack, contents }: Data): Promise<Input[]> {
+  const { api_url: apiUrl } = stack.info();
+  const { account, hot, median } = contents;
+  const fixtures = { ...(await createFixtures(stack, account)), linkId: hot.id };
+  const ports = readPorts(stack);
+  let number = 0;
+
+  const toInputs = (target: Target): Input[] =>
+    target.combinations.map((combination) => ({
+      method: target.route.method,
+      route: target.route.path,
+      name: describeParts(combination),
+      async send() {
+        const sending = { share: 1, number: ++number, linkId: hot.id };
+        const sent = await sendFilled(target, listParts(target, combination), sending, ports);
+        return sent.status;
+      },
+    }));
+
+  const toInput = ({ path, body, ...input }: CostlyCall): Input => ({
+    ...input,
+    async send(i) {
+      const sent = {
+        method: input.method,
+        key: account.key,
+        ...(body === undefined ? {} : { body: body(i) }),
+      };
+      return (await callOnce(`${apiUrl}${path}`, sent)).status;
+    },
+  });
+
+  const calls = createCalls(fixtures, median.id, false, isForKeys);
+  const costly = listCostly({ apiUrl, key: account.key, hot: hot.id, median: median.id });
+  return [...calls.flatMap(toInputs), ...costly.map(toInput)];
+}
+
+/** Whether keys call a route, rather than visitors of shared statistics and browsers; streams are measured differently. */
+const isForKeys = ({ surface, path }: { surface: string; path: string }): boolean =>
+  surface === "api" && /^\/v1\/(?!shared\/)/.test(path) && !path.endsWith("/stream");
+
+async function run(
+  meter: StackMeter,
+  { prepare, send }: Input,
+  calls: number,
+): Promise<{ call: CpuMs; status: number; ms: number }> {
+  // What it prepares is over before the measurement begins.
+  if (prepare !== undefined) await meter.measure(() => prepare(calls));
+  let status = 0;
+  const started = performance.now();
+  const cpu = await meter.measure(async () => {
+    for (let i = 0; i < calls; i++) status = await send(i);
+  });
+  const ms = (performance.now() - started) / calls;
+  return { call: mapCpu((process) => cpu[process] / calls), status, ms };
+}
+
+async function chooseMostExpensive(
+  meter: StackMeter,
+  inputs: readonly Input[],
+): Promise<{ input: Input; ms: number }> {
+  let most: { input: Input; cpu: number; ms: number } | undefined;
+  for (const input of inputs) {
+    const { call, ms } = await run(meter, input, TRIAL_CALLS);
+    const cpu = sum(call);
+    if (most === undefined || cpu > most.cpu) most = { input, cpu, ms };
+  }
+  if (most === undefined) throw new Error("A route has no inputs.");
+  return most;
+}
+
+async function measureCalls(
+  meter: StackMeter,
+  limits: PlanLimits,
+  { input, ms }: { input: Input; ms: number },
+): Promise<Amplification> {
+  const { method, route, name, links = 0 } = input;
+  const perMinute = toPlans((plan) =>
+    Math.min(
+      callsPerMinute(limits, plan, { method, path: route }),
+      changesPerMinute(limits, plan, links),
+    ),
+  );
+  const usual = perMinute.free > 100 ? MANY_CALLS : CALLS;
+  const { call, status } = await run(
+    meter,
+    input,
+    ms > LONG_MS || input.prepare !== undefined ? LONG_CALLS : usual,
+  );
+  return { method, route, input: name, status, call, perMinute };
+}
+
+const toPlans = (map: (plan: Plan) => number): Record<Plan, number> => {
+  const [free, pro, business] = PLANS;
+  return { free: map(free), pro: map(pro), business: map(business) };
+};
+
+/** Measures open live streams, as if each second of all of them were a call. */
+async function measureStreams(
+  { stack, contents }: Data,
+  meter: StackMeter,
+): Promise<Amplification> {
+  const { api_url } = stack.info();
+  const { account, hot, median } = contents;
+  const controller = new AbortController();
+  const links = [hot.id, median.id, hot.id].slice(0, STREAMS);
+  let status = 0;
+  const cpu = await meter.measure(async () => {
+    const streams = await Promise.all(
+      links.map((id) =>
+        fetch(`${api_url}/v1/analytics/${id}/stream`, {
+          headers: { authorization: `Bearer ${account.key}` },
+          signal: controller.signal,
+        }),
+      ),
+    );
+    status = streams[0]?.status ?? 0;
+    await Bun.sleep(STREAMS_MS);
+    controller.abort();
+  });
+  const seconds = STREAMS_MS / 1_000;
+  return {
+    method: "GET",
+    route: "/v1/analytics/:link_id/stream",
+    input: `${STREAMS} open streams, per second`,
+    status,
+    call: mapCpu((process) => cpu[process] / seconds),
+    perMinute: toPlans(() => 60),
+  };
+}

@@ -1,0 +1,98 @@
+/** Runs the measurement of amplification, and judges it. */
+import { openData, tagLinks } from "../../../bench/analytics/data.ts";
+import { atMost, publish, round, type Target } from "../../../bench/report.ts";
+import { startDns } from "../../harness/dns.ts";
+import { PLANS } from "./limits.ts";
+import { type Amplification, measureAmplification } from "./measure.ts";
+import { type Process, PROCESSES } from "./meter.ts";
+
+/** Most of a core, in percent, that a free key may take of any process. */
+const FREE_PERCENT_MAX = 5;
+
+/** The stores, whose time per call has a budget. */
+const STORES = ["postgres", "clickhouse"] as const;
+
+const MINUTE_MS = 60_000;
+
+/** Percent of a core of a process that calls take, at so many within a minute. */
+const percentOf = ({ call }: Amplification, process: Process, perMinute: number): number =>
+  (100 * call[process] * perMinute) / MINUTE_MS;
+
+/**
+ * The percentage of a core that the calls of a plan may take of a store: as much as a free key's for each call that the plan
+ * allows. So every call has the same budget of time, whatever the plan.
+ */
+const storeBudget = (free: number, own: number): number => (FREE_PERCENT_MAX * own) / free;
+
+export function toRow(row: Amplification): Record<string, string | number> {
+  const { method, route, input, status, call, perMinute } = row;
+  const shares = PROCESSES.map((process) => percentOf(row, process, perMinute.free));
+  return {
+    route: `${method} ${route}`,
+    "% of a core at most": round(Math.max(...shares)),
+    "calls a minute": perMinute.free,
+    ...Object.fromEntries(PROCESSES.map((process) => [`${process}, ms`, round(call[process])])),
+    status,
+    input,
+  };
+}
+
+const most = (values: readonly number[]): number => Math.max(0, ...values);
+
+export function listTargets(rows: readonly Amplification[], minutes: PlanMinutes): Target[] {
+  return [
+    ...PROCESSES.map((process) =>
+      atMost(
+        `most of a core that a free key takes of ${process}, %`,
+        most(rows.map((row) => percentOf(row, process, row.perMinute.free))),
+        FREE_PERCENT_MAX,
+      ),
+    ),
+    ...PLANS.filter((plan) => plan !== "free").flatMap((plan) =>
+      STORES.map((store) =>
+        atMost(
+          `most of a core that a ${plan} key takes of ${store}, %`,
+          most(rows.map((row) => percentOf(row, store, row.perMinute[plan]))),
+          storeBudget(minutes.free, minutes[plan]),
+        ),
+      ),
+    ),
+  ];
+}
+
+/** Calls per minute of each plan. */
+type PlanMinutes = Amplification["perMinute"];
+
+export type ReportOptions = {
+  /** Million clicks of the account. */
+  millions: number;
+  /** A directory that keeps them for the next run. */
+  dir?: string | undefined;
+  only?: string | undefined;
+};
+
+/**
+ * Measures a new stack, prints the table, and writes `bench/results/amplification.json`. Returns the number of routes by
+ * which a free key takes more than {@link FREE_PERCENT_MAX} of a core.
+ */
+export async function reportAmplification({ millions, dir, only }: ReportOptions): Promise<number> {
+  await using dns = await startDns();
+  const data = await openData(millions * 1e6, dir, { env: { DNS_SERVERS: dns.address } });
+  await using stack = data.stack;
+  await tagLinks({ ...data, stack });
+  const rows = await measureAmplification(data, { only, log: console.log });
+  const table = rows.map(toRow).toSorted((a, b) => percentIn(b) - percentIn(a));
+  // Every route but few has the windows of the plan alone.
+  const minutes = rows.map(({ perMinute }) => perMinute).find(({ free }) => free === 60);
+  const above = table.filter((row) => percentIn(row) > FREE_PERCENT_MAX).length;
+  publish({
+    name: "amplification",
+    versions: { bun: Bun.version },
+    rows: table,
+    targets: minutes === undefined ? [] : listTargets(rows, minutes),
+  });
+  return above;
+}
+
+const percentIn = (row: Record<string, string | number>): number =>
+  Number(row["% of a core at most"]);

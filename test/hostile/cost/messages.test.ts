@@ -1,0 +1,47 @@
+/** Goal: messages that the cost guard sends are at their bounds, and have the form that processes read. */
+import { expect, test } from "bun:test";
+
+import {
+  decodeSegment,
+  SEGMENT_BYTES_MAX,
+  SEGMENT_CLICKS_MAX,
+} from "../../../shared/contracts/click-segment.ts";
+import { failureReport, REPORTED_LINKS_MAX } from "../../../shared/contracts/failures.ts";
+import { decodeLinkRecord, LINK_RECORD_BYTES_MAX } from "../../../shared/contracts/link-record.ts";
+import { MESSAGES } from "./messages.ts";
+
+function make(name: string): Uint8Array {
+  const message = MESSAGES.find((one) => one.name === name);
+  if (message === undefined) throw new Error(`There is no message "${name}".`);
+  return message.make(1, 7);
+}
+
+test("segments have as many clicks, or as long ones, as a segment may have", () => {
+  const most = decodeSegment(Buffer.from(make("segment with most clicks")));
+  expect(most?.clicks.length).toBe(SEGMENT_CLICKS_MAX);
+  const bytes = make("segment with longest texts");
+  expect(bytes.length).toBeLessThanOrEqual(SEGMENT_BYTES_MAX);
+  expect(bytes.length).toBeGreaterThan(0.8 * SEGMENT_BYTES_MAX);
+  const agents = new Set(decodeSegment(Buffer.from(bytes))?.clicks.map((one) => one.userAgent));
+  expect(agents.size).toBeGreaterThan(200);
+});
+
+test("a report has most entries, and is valid", () => {
+  const report = failureReport.parse(
+    JSON.parse(Buffer.from(make("report with most entries")).toString()),
+  );
+  expect(report.links.length).toBe(REPORTED_LINKS_MAX);
+});
+
+test("a link has all its conditions, and is valid", () => {
+  const record = decodeLinkRecord(make("link with most conditions"));
+  expect(record?.state === "active" && record.extras?.rules?.length).toBe(20);
+});
+
+test("a message without a form is as long as one may be", () => {
+  for (const name of ["link of nested JSON", "link of wide JSON"]) {
+    expect(make(name).length).toBeGreaterThan(0.9 * LINK_RECORD_BYTES_MAX);
+    expect(make(name).length).toBeLessThanOrEqual(LINK_RECORD_BYTES_MAX);
+    expect(decodeLinkRecord(make(name))).toBeUndefined();
+  }
+});

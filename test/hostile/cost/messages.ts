@@ -1,0 +1,221 @@
+/**
+ * Messages at their bounds, sent straight to NATS: what somebody can send who has a process's password, and what a redirector
+ * sends whose visitors fill every text of a click.
+ */
+import type { NatsConnection } from "nats";
+
+import type { Click } from "../../../shared/contracts/click-record.ts";
+import { SEGMENT_BYTES_MAX, SEGMENT_CLICKS_MAX } from "../../../shared/contracts/click-segment.ts";
+import { CLICK_TEXT_BYTES_MAX } from "../../../shared/contracts/click-text.ts";
+import {
+  FAILURES_SUBJECT,
+  failuresAckSubject,
+  REPORTED_ALIASES_MAX,
+  REPORTED_DOMAINS_MAX,
+  REPORTED_LINKS_MAX,
+} from "../../../shared/contracts/failures.ts";
+import { ENCODED_LINK_BYTES_MAX } from "../../../shared/contracts/link-record.ts";
+import { STATUS_SUBJECT } from "../../../shared/contracts/process-status.ts";
+import { CLICKS_SUBJECT, linkSubject } from "../../../shared/contracts/streams.ts";
+import { newUuid } from "../../../shared/ids.ts";
+import { encodeSegment } from "../../harness/encode-segment.ts";
+import type { WatchedProcess } from "../watch.ts";
+import type { Sent } from "./measure.ts";
+
+export type MessageInput = {
+  name: string;
+  /** The process that reads it. */
+  process: WatchedProcess;
+  subject: string;
+  reply?: string;
+  /** Fills a share of its bounds; every number gives other texts. */
+  make: (share: number, number: number) => Uint8Array;
+};
+
+/** The most that nats-server accepts. */
+const PAYLOAD_BYTES_MAX = 1024 * 1024;
+
+/** Until a worker that waits for more of a batch has read it. */
+const READ_MS = 1_000;
+
+/** Bytes of a click beside its texts, generously. */
+const CLICK_BYTES = 100;
+
+function createClick(number: number, fill: (most: number, unit: string) => string): Click {
+  const own = number.toString(36);
+  return {
+    time: Date.now(),
+    linkId: newUuid(),
+    accountId: newUuid(),
+    mode: "live",
+    prefetch: false,
+    privacy: false,
+    address: `2001:db8:${(number & 0xffff).toString(16)}::${(number >> 16).toString(16)}`,
+    host: `${own}.${fill(CLICK_TEXT_BYTES_MAX.host - 20, "a.")}example.com`,
+    userAgent: `Mozilla/5.0 (${own}) ${fill(CLICK_TEXT_BYTES_MAX.userAgent - 40, "Android 1; ")}`,
+    referrer: `https://${own}.\u00e9xample.com/${fill(CLICK_TEXT_BYTES_MAX.referrer - 60, "%C3%A9/")}`,
+    language: `de-${own},${fill(CLICK_TEXT_BYTES_MAX.language - 20, "en;q=0.1,")}`,
+    query: `utm_source=${own}&${fill(CLICK_TEXT_BYTES_MAX.query - 40, "utm_term=%C3%A9&")}`,
+  };
+}
+
+/** Clicks with other texts each, as long as `length` bytes each allow. */
+function makeSegment(number: number, clicks: number, isLong: boolean): Buffer {
+  const fill = (most: number, unit: string): string =>
+    isLong ? unit.repeat(Math.floor(most / unit.length)) : "";
+  return encodeSegment(
+    { journalId: newUuid(), segment: 0 },
+    Array.from({ length: clicks }, (_, i) => createClick(number * SEGMENT_CLICKS_MAX + i, fill)),
+  );
+}
+
+/** Bytes of a click with the longest texts. */
+const LONG_CLICK_BYTES =
+  CLICK_BYTES + Object.values(CLICK_TEXT_BYTES_MAX).reduce((sum, most) => sum + most, 0);
+
+const toJson = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+
+/** Levels of JSON in so many bytes. */
+const nest = (bytes: number): Uint8Array =>
+  Buffer.from("[".repeat(bytes / 2).concat("]".repeat(bytes / 2)));
+
+/** Members of JSON in so many bytes. */
+const widen = (bytes: number): Uint8Array =>
+  Buffer.from(`{${Array.from({ length: Math.floor(bytes / 10) }, (_, i) => `"m${i}":0`).join()}}`);
+
+const domain = (i: number): string => `d${i}.example.com`;
+
+function makeReport(share: number): Uint8Array {
+  const many = <T>(most: number, make: (i: number) => T): T[] =>
+    Array.from({ length: Math.floor(most * share) }, (_, i) => make(i));
+  return toJson({
+    id: newUuid(),
+    bucket: 1_700_000_100,
+    links: many(REPORTED_LINKS_MAX, (i) => ({
+      account_id: newUuid(),
+      mode: "live",
+      domain: domain(i),
+      link_id: newUuid(),
+      reason: "expired",
+      requests: 1,
+    })),
+    domains: many(REPORTED_DOMAINS_MAX, (i) => ({ domain: domain(i), requests: 1 })),
+    aliases: many(REPORTED_ALIASES_MAX, (i) => ({
+      domain: domain(i),
+      alias: `a${i}`,
+      requests: 1,
+    })),
+  });
+}
+
+function makeLink(share: number, number: number): Uint8Array {
+  const conditions = Array.from({ length: 10 }, (_, i) => ({
+    type: "ip",
+    in: Array.from({ length: 5 }, (__, j) => `2001:db8:${i}:${j}::/64`),
+    not: true,
+  }));
+  const rules = Array.from({ length: Math.max(1, Math.floor(20 * share)) }, () => ({
+    id: newUuid(),
+    url: "https://example.com/",
+    conditions,
+  }));
+  return toJson({
+    state: "deleted",
+    version: number,
+    domain: "",
+    alias: "cost-message",
+    link_id: newUuid(),
+    account_id: newUuid(),
+    mode: "live",
+    destination: "https://example.com/",
+    expires_at: null,
+    password_hash: null,
+    forward_query: false,
+    extras: { rules },
+  });
+}
+
+const ACK = failuresAckSubject("01900000-0000-7000-8000-000000000001");
+
+/** Every message that a process reads, at the bounds of its form, and without any form. */
+export const MESSAGES: readonly MessageInput[] = [
+  {
+    name: "segment with most clicks",
+    process: "worker",
+    subject: CLICKS_SUBJECT,
+    make: (share, number) => makeSegment(number, Math.floor(SEGMENT_CLICKS_MAX * share), false),
+  },
+  {
+    name: "segment with longest texts",
+    process: "worker",
+    subject: CLICKS_SUBJECT,
+    make: (share, number) =>
+      makeSegment(number, Math.floor((SEGMENT_BYTES_MAX / LONG_CLICK_BYTES) * share), true),
+  },
+  {
+    name: "segment without a form",
+    process: "worker",
+    subject: CLICKS_SUBJECT,
+    make: (share) => Buffer.alloc(Math.floor(SEGMENT_BYTES_MAX * share), "SHCP"),
+  },
+  {
+    name: "report with most entries",
+    process: "worker",
+    subject: FAILURES_SUBJECT,
+    reply: ACK,
+    make: makeReport,
+  },
+  {
+    name: "report of nested JSON",
+    process: "worker",
+    subject: FAILURES_SUBJECT,
+    reply: ACK,
+    make: (share) => nest(PAYLOAD_BYTES_MAX * share),
+  },
+  {
+    name: "report of wide JSON",
+    process: "worker",
+    subject: FAILURES_SUBJECT,
+    reply: ACK,
+    make: (share) => widen(PAYLOAD_BYTES_MAX * share),
+  },
+  {
+    name: "link with most conditions",
+    process: "redirector",
+    subject: linkSubject("", "cost-message"),
+    make: makeLink,
+  },
+  {
+    name: "link of nested JSON",
+    process: "redirector",
+    subject: linkSubject("", "cost-message-nested"),
+    make: (share) => nest(ENCODED_LINK_BYTES_MAX * share),
+  },
+  {
+    name: "link of wide JSON",
+    process: "redirector",
+    subject: linkSubject("", "cost-message-wide"),
+    make: (share) => widen(ENCODED_LINK_BYTES_MAX * share),
+  },
+  ...(["api", "redirector", "worker"] as const).map((process) => ({
+    name: `status request, read by the ${process}`,
+    process,
+    subject: STATUS_SUBJECT,
+    reply: "_INBOX_api.cost.1",
+    make: (share: number) => Buffer.alloc(PAYLOAD_BYTES_MAX * share, "x"),
+  })),
+];
+
+/** Publishes a message, and returns when it has been read. */
+export async function sendMessage(
+  nats: NatsConnection,
+  { subject, reply, make }: MessageInput,
+  share: number,
+  number: number,
+): Promise<Sent> {
+  const bytes = make(share, number);
+  nats.publish(subject, bytes, reply === undefined ? {} : { reply });
+  await nats.flush();
+  await Bun.sleep(READ_MS);
+  return { bytes: bytes.length, status: 200 };
+}
