@@ -32,11 +32,7 @@ beforeAll(async () => {
   published = [];
   txt = new Map();
   const feed = {
-    publish(message: LinkMessage) {
-      published.push(message);
-      return Promise.resolve(true);
-    },
-    publishMany(entries: readonly { message: LinkMessage }[]) {
+    publish(entries: readonly { message: LinkMessage }[]) {
       published.push(...entries.map(({ message }) => message));
       return Promise.resolve(true);
     },
@@ -83,7 +79,7 @@ async function addDomain() {
 async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {
   const log = createLog("test", "silent");
   const feed = {
-    publishMany(entries: readonly { message: LinkMessage }[]) {
+    publish(entries: readonly { message: LinkMessage }[]) {
       published.push(...entries.map(({ message }) => message));
       return Promise.resolve(true);
     },
@@ -206,7 +202,7 @@ describe("a switch of case", () => {
 async function finishJobs(): Promise<void> {
   const log = createLog("test", "silent");
   const feed = {
-    publishMany(entries: readonly { message: LinkMessage }[]) {
+    publish(entries: readonly { message: LinkMessage }[]) {
       published.push(...entries.map(({ message }) => message));
       return Promise.resolve(true);
     },
