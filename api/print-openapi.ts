@@ -24,10 +24,7 @@ const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
 const clickhouse = countReads(openClickHouse("http://localhost"), new Registry());
 const ownHosts = new Set<string>();
-const feed = {
-  publish: () => Promise.resolve(false),
-  publishMany: () => Promise.resolve(false),
-};
+const feed = { publish: () => Promise.resolve(false) };
 const changedLinks = createChangedLinks();
 const domains = createDomainService({
   sql,

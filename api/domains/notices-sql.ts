@@ -1,9 +1,8 @@
 /** SQL statements on notices of domains. */
-import type { DomainNotice } from "../../shared/contracts/feed-notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
-import { COLUMNS, toJson } from "./sql.ts";
+import { COLUMNS } from "./sql.ts";
 
 /** Draws a version for the notice of a domain. */
 export async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
@@ -45,17 +44,6 @@ export async function lockNoticedHosts(
     select host, version > 0 and verified_at is not null as noticed
       from domains where host = any (${[...hosts]}::text[]) order by id for update`;
   return new Set(rows.filter(({ noticed }) => noticed).map(({ host }) => host));
-}
-
-/** Adds a notice to the outbox, and returns the row's id. */
-export async function insertNotice(
-  transaction: Transaction,
-  notice: DomainNotice,
-): Promise<number> {
-  const [row] = await transaction<[{ id: string }]>`
-    insert into link_outbox (version, record)
-    values (${notice.version}, ${transaction.json(toJson(notice))}) returning id`;
-  return Number(row.id);
 }
 
 /** Locks the next verified domains that have a published notice, in id order. */

@@ -2,7 +2,7 @@
 import { type DomainNotice, domainNotice } from "../../shared/contracts/feed-notices.ts";
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { addToOutbox } from "../feed/outbox.ts";
+import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
@@ -10,7 +10,6 @@ import {
   drawFreeVersion,
   drawVersion,
   drawVersions,
-  insertNotice,
   lockNoticedDomains,
   lockNoticedDomainsOf,
   lockNoticedHosts,
@@ -29,13 +28,11 @@ export const hasNotice = ({
 }: DomainRow): boolean =>
   verified_at !== null && (settings !== null || !case_sensitive || switching);
 
-export type NoticeEntry = { message: DomainNotice; outboxId: number };
-
 /** Adds the notice of a domain to the outbox. Throws `invalid_request` when it is too large for a message. */
 export async function enqueueNotice(
   transaction: Transaction,
   row: DomainRow,
-): Promise<NoticeEntry> {
+): Promise<OutboxEntry[]> {
   const message = noticeOf(row, await drawVersion(transaction, row.id));
   const { length } = encodeLinkMessage(message);
   if (length > ENCODED_LINK_BYTES_MAX)
@@ -43,23 +40,23 @@ export async function enqueueNotice(
       "invalid_request",
       `The settings take ${length} bytes together; at most ${ENCODED_LINK_BYTES_MAX} are allowed.`,
     );
-  return { message, outboxId: await insertNotice(transaction, message) };
+  return await addToOutbox(transaction, [message]);
 }
 
 /** Adds a notice for a removed domain: one without settings. */
 export async function enqueueRemoval(
   transaction: Transaction,
   { id, host }: Pick<DomainRow, "id" | "host">,
-): Promise<NoticeEntry> {
+): Promise<OutboxEntry[]> {
   const message = domainNotice(await drawVersion(transaction, id), host, {});
-  return { message, outboxId: await insertNotice(transaction, message) };
+  return await addToOutbox(transaction, [message]);
 }
 
 /** Domains per transaction, which holds their locks. */
 const BATCH = 500;
 
 /** Adds the notices of all domains with settings to the outbox again; yields them in batches. */
-export async function* renewDomainNotices(sql: Sql): AsyncGenerator<NoticeEntry[]> {
+export async function* renewDomainNotices(sql: Sql): AsyncGenerator<OutboxEntry[]> {
   for (let after: Uuid | null = null; ;) {
     const last: Uuid | null = after;
     const { rows, entries }: RenewedBatch = await sql.begin((transaction) =>
@@ -71,7 +68,7 @@ export async function* renewDomainNotices(sql: Sql): AsyncGenerator<NoticeEntry[
   }
 }
 
-type RenewedBatch = { rows: DomainRow[]; entries: NoticeEntry[] };
+type RenewedBatch = { rows: DomainRow[]; entries: OutboxEntry[] };
 
 async function renewBatch(transaction: Transaction, after: Uuid | null): Promise<RenewedBatch> {
   const rows = await lockNoticedDomains(transaction, after, BATCH);
@@ -85,10 +82,10 @@ async function renewBatch(transaction: Transaction, after: Uuid | null): Promise
 export const renewNoticesOf = async (
   transaction: Transaction,
   accountId: Uuid,
-): Promise<NoticeEntry[]> =>
+): Promise<OutboxEntry[]> =>
   await renew(transaction, await lockNoticedDomainsOf(transaction, accountId));
 
-async function renew(transaction: Transaction, rows: readonly DomainRow[]): Promise<NoticeEntry[]> {
+async function renew(transaction: Transaction, rows: readonly DomainRow[]): Promise<OutboxEntry[]> {
   const versions = await drawVersions(
     transaction,
     rows.map(({ id }) => id),
@@ -107,13 +104,11 @@ const noticeOf = (row: DomainRow, version: number): DomainNotice =>
 export async function withdrawNotices(
   transaction: Transaction,
   hosts: readonly string[],
-): Promise<NoticeEntry[]> {
+): Promise<OutboxEntry[]> {
   if (hosts.length === 0) return [];
   const noticed = await lockNoticedHosts(transaction, hosts);
-  const entries: NoticeEntry[] = [];
-  for (const host of hosts.filter((name) => !noticed.has(name))) {
-    const message = domainNotice(await drawFreeVersion(transaction), host, {});
-    entries.push({ message, outboxId: await insertNotice(transaction, message) });
-  }
-  return entries;
+  const messages: DomainNotice[] = [];
+  for (const host of hosts.filter((name) => !noticed.has(name)))
+    messages.push(domainNotice(await drawFreeVersion(transaction), host, {}));
+  return await addToOutbox(transaction, messages);
 }

@@ -90,10 +90,10 @@ export async function withSwitching(
   await sql.begin(async (lock) => {
     const id = await lockSwitching(lock);
     if (id === undefined || !(await work(id))) return;
-    const entry = await sql.begin(async (transaction) => {
+    const entries = await sql.begin(async (transaction) => {
       const row = await finishSwitching(transaction, id);
-      return row === undefined ? undefined : await enqueueNotice(transaction, row);
+      return row === undefined ? [] : await enqueueNotice(transaction, row);
     });
-    if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+    await feed.publish(entries);
   });
 }

@@ -34,11 +34,7 @@ beforeAll(async () => {
   published = [];
   txt = new Map();
   const feed = {
-    publish(message: LinkMessage) {
-      published.push(message);
-      return Promise.resolve(true);
-    },
-    publishMany(entries: readonly { message: LinkMessage }[]) {
+    publish(entries: readonly { message: LinkMessage }[]) {
       published.push(...entries.map(({ message }) => message));
       return Promise.resolve(true);
     },
@@ -90,7 +86,7 @@ async function addDomain() {
 async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {
   const log = createLog("test", "silent");
   const feed = {
-    publishMany(entries: readonly { message: LinkMessage }[]) {
+    publish(entries: readonly { message: LinkMessage }[]) {
       published.push(...entries.map(({ message }) => message));
       return Promise.resolve(true);
     },
@@ -213,7 +209,7 @@ describe("a switch of case", () => {
 async function finishJobs(): Promise<void> {
   const log = createLog("test", "silent");
   const feed = {
-    publishMany(entries: readonly { message: LinkMessage }[]) {
+    publish(entries: readonly { message: LinkMessage }[]) {
       published.push(...entries.map(({ message }) => message));
       return Promise.resolve(true);
     },

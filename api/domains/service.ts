@@ -160,7 +160,7 @@ async function changeDomain(
   const change = await prepareDomainSettings(body, (field, url) =>
     checkUrl(checkDestination, field, url),
   );
-  const { row, entry } = await sql.begin(async (transaction) => {
+  const { row, entries } = await sql.begin(async (transaction) => {
     const old = await lockDomain(transaction, owner, id);
     if (old === undefined) throw notFound("domain");
     const changed = {
@@ -168,7 +168,7 @@ async function changeDomain(
       settings: mergeDomainSettings(old.settings, change),
       case_sensitive: body.case_sensitive ?? old.case_sensitive,
     };
-    if (Bun.deepEquals(changed, old)) return { row: old, entry: undefined };
+    if (Bun.deepEquals(changed, old)) return { row: old, entries: [] };
     if (old.verified_at === null)
       throw new ApiError("invalid_request", "The domain must be verified first.");
     if (changed.case_sensitive !== old.case_sensitive) {
@@ -176,10 +176,9 @@ async function changeDomain(
       changed.switching = true;
     }
     await updateDomain(transaction, changed);
-    return { row: changed, entry: await enqueueNotice(transaction, changed) };
+    return { row: changed, entries: await enqueueNotice(transaction, changed) };
   });
-  if (entry === undefined) return { row, propagated: true };
-  return { row, propagated: await feed.publish(entry.message, entry.outboxId) };
+  return { row, propagated: await feed.publish(entries) };
 }
 
 /** Returns a URL unchanged after the checks that every destination must pass. */
@@ -205,16 +204,14 @@ async function removeDomain(
 ): Promise<void> {
   const row = await getDomain(sql, owner, id);
   try {
-    const entry = await sql.begin(async (transaction) => {
+    const entries = await sql.begin(async (transaction) => {
       const locked = await lockDomain(transaction, owner, row.id);
       const removal =
-        locked !== undefined && hasNotice(locked)
-          ? await enqueueRemoval(transaction, locked)
-          : undefined;
+        locked !== undefined && hasNotice(locked) ? await enqueueRemoval(transaction, locked) : [];
       await deleteDomain(transaction, row.id);
       return removal;
     });
-    if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+    await feed.publish(entries);
   } catch (error) {
     if (!isForeignKeyViolation(error)) throw error;
     throw new ApiError("domain_in_use", `${row.host} still has links. Delete them first.`);

@@ -92,8 +92,11 @@ export async function findVerifiedHosts(
   sql: Sql,
   hosts: readonly string[],
 ): Promise<ReadonlySet<string>> {
+  // A single host is compared, so that its plan is reused.
+  const isOneOf =
+    hosts.length === 1 ? sql`host = ${hosts[0] ?? ""}` : sql`host = any (${[...hosts]}::text[])`;
   const rows = await sql<{ host: string }[]>`
-    select host from domains where host = any (${[...hosts]}::text[]) and verified_at is not null`;
+    select host from domains where ${isOneOf} and verified_at is not null`;
   return new Set(rows.map(({ host }) => host));
 }
 
@@ -216,4 +219,4 @@ export async function updateDomain(
 }
 
 /** The value came from JSON, so it can be converted back. */
-export const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));
+const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));

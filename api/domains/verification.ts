@@ -46,8 +46,8 @@ export async function verifyDomain(
     return { row, problem };
   }
   try {
-    const { verified, entry } = await sql.begin((transaction) => take(transaction, row, records));
-    if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
+    const { verified, entries } = await sql.begin((transaction) => take(transaction, row, records));
+    await feed.publish(entries);
     return { row: verified, problem: null };
   } catch (error) {
     throw isUniqueViolation(error, "domains_verified_host") ? domainTaken(row.host) : error;
@@ -69,8 +69,7 @@ async function take(transaction: Transaction, row: DomainRow, records: readonly 
   const verified = (await markVerified(transaction, row.id)) ?? row;
   // Publishes a notice if the previous account had settings, or this account has earlier ones.
   const isChanged = isDisplaced || hasNotice(verified);
-  const entry = isChanged ? await enqueueNotice(transaction, verified) : undefined;
-  return { verified, entry };
+  return { verified, entries: isChanged ? await enqueueNotice(transaction, verified) : [] };
 }
 
 /**
@@ -78,14 +77,15 @@ async function take(transaction: Transaction, row: DomainRow, records: readonly 
  * withdrawn, and any account may verify it. Returns false if no account had it.
  */
 export async function releaseHost({ sql, feed }: VerificationDeps, host: string): Promise<boolean> {
-  const entry = await sql.begin(async (transaction) => {
+  const entries = await sql.begin(async (transaction) => {
     const holder = await lockVerified(transaction, host);
     if (holder === undefined) return undefined;
     await markReleased(transaction, holder.id);
     return await enqueueRemoval(transaction, holder);
   });
-  if (entry !== undefined) await feed.publish(entry.message, entry.outboxId);
-  return entry !== undefined;
+  if (entries === undefined) return false;
+  await feed.publish(entries);
+  return true;
 }
 
 /** Looks up the proofs that are due: see `proof-checks.ts`. Returns how many were due. */

@@ -12,6 +12,7 @@ import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
 import { createFeedStreams, type FeedStreams, PUBLISH_TIMEOUT_MS } from "./feed-streams.ts";
 import { describeOutbox } from "./outbox-warning.ts";
+import type { OutboxEntry } from "./outbox.ts";
 import { publishStates } from "./publish-states.ts";
 import { deleteEntries, lockPendingEntries, type OutboxStats, selectOutboxStats } from "./sql.ts";
 
@@ -23,15 +24,10 @@ const RELAY_BATCH = 200;
 
 export type LinkPublisher = {
   /**
-   * Publishes a committed change and deletes its outbox entry; false when the feed is unreachable.
-   * `expected` is `absent` for a created link, whose subject is not read first.
+   * Publishes committed changes and deletes their outbox entries; false unless all were published.
+   * `expected` is `absent` for created links, whose subjects are not read first.
    */
-  publish(message: LinkMessage, outboxId: number, expected?: "absent"): Promise<boolean>;
-  /** As `publish` for many changes, with one outbox statement; false unless all were published. */
-  publishMany(
-    entries: readonly { message: LinkMessage; outboxId: number }[],
-    expected?: "absent",
-  ): Promise<boolean>;
+  publish(entries: readonly OutboxEntry[], expected?: "absent"): Promise<boolean>;
   /**
    * Publishes link states of a stream that are not in the outbox, several hundred at a time; false
    * unless all were published. `absent` means that the stream probably has none of these links.
@@ -93,8 +89,7 @@ export function startLinkPublisher({
 
   const running = run();
   return {
-    publish: (message, outboxId, expected) => publishChange(parts, message, outboxId, expected),
-    publishMany: (entries, expected) => publishChanges(parts, entries, expected),
+    publish: (entries, expected) => publishEntries(parts, entries, expected),
     async publishStates(messages, absent, stream) {
       if (!feed.isOpen()) return messages.length === 0;
       const options = { stream, absent, timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
@@ -120,37 +115,29 @@ type Parts = {
   log: Log;
 };
 
-async function publishChange(
+async function publishEntries(
   { feed, deletePublished, log }: Parts,
-  message: LinkMessage,
-  outboxId: number,
-  expected?: "absent",
-): Promise<boolean> {
-  if (!feed.isOpen()) return false;
-  try {
-    // Takes several attempts when other messages come first. A late attempt is harmless.
-    await withTimeout(feed.publish(message, expected), PUBLISH_TIMEOUT_MS);
-  } catch (error) {
-    log.warn({ error, version: message.version }, "link_publish_failed");
-    return false;
-  }
-  deletePublished([outboxId]);
-  return true;
-}
-
-async function publishChanges(
-  { feed, deletePublished, log }: Parts,
-  entries: readonly { message: LinkMessage; outboxId: number }[],
+  entries: readonly OutboxEntry[],
   expected?: "absent",
 ): Promise<boolean> {
   if (!feed.isOpen()) return entries.length === 0;
+  // Takes several attempts when other messages come first. A late attempt is harmless.
   const outcomes = await Promise.allSettled(
     entries.map(({ message }) => withTimeout(feed.publish(message, expected), PUBLISH_TIMEOUT_MS)),
   );
-  const done = entries.filter((_, i) => outcomes[i]?.status === "fulfilled");
-  deletePublished(done.map(({ outboxId }) => outboxId));
-  const failed = entries.length - done.length;
-  if (failed > 0) log.warn({ failed }, "link_publish_failed");
+  deletePublished(
+    entries.flatMap(({ outboxId }, i) => (outcomes[i]?.status === "fulfilled" ? outboxId : [])),
+  );
+  return noFailure(outcomes, log);
+}
+
+/** Logs how many were not published, with the first error; true if all were. */
+function noFailure(outcomes: readonly PromiseSettledResult<void>[], log: Log, others = 0): boolean {
+  const errors = outcomes.flatMap((each): unknown[] =>
+    each.status === "rejected" ? [each.reason] : [],
+  );
+  const failed = errors.length + others;
+  if (failed > 0) log.warn({ error: errors[0], failed }, "link_publish_failed");
   return failed === 0;
 }
 
@@ -166,9 +153,7 @@ async function publishAll(
       withTimeout(feed.publish(message, undefined, [stream]), PUBLISH_TIMEOUT_MS),
     ),
   );
-  const failed = outcome.failed + published.filter(({ status }) => status === "rejected").length;
-  if (failed > 0) log.warn({ failed }, "link_publish_failed");
-  return failed === 0;
+  return noFailure(published, log, outcome.failed);
 }
 
 /**

@@ -20,14 +20,18 @@ export async function lockPendingEntries(
        for update skip locked`;
 }
 
-/** Adds messages to the outbox; returns the ids of the rows, in the order of the messages. */
+/**
+ * Adds messages to the outbox; returns the ids of the rows, in the order of the messages. Dates
+ * `overdue` ones back, so that relays do not wait for the process that wrote them.
+ */
 export async function insertMessages(
   transaction: Transaction,
   messages: readonly LinkMessage[],
+  overdue: boolean,
 ): Promise<number[]> {
   const rows = await transaction<{ id: string }[]>`
-    insert into link_outbox (version, record)
-    select (record ->> 'version')::bigint, record
+    insert into link_outbox (version, record, created_at)
+    select (record ->> 'version')::bigint, record, now() - make_interval(mins => ${overdue ? 1 : 0})
       from jsonb_array_elements(${transaction.json([...messages])}::jsonb) with ordinality as change (record, place)
      order by place
     returning id`;
@@ -215,7 +219,7 @@ export async function drawEpoch(lock: Transaction): Promise<number> {
 
 /**
  * Selects the open transactions that may have drawn versions; they hold alias locks (see
- * `insertLink`). Excludes other locks of the same kind, held by republishing and by repairs, which
+ * `insertLinks`). Excludes other locks of the same kind, held by republishing and by repairs, which
  * take longer.
  */
 export async function findWriters(lock: Transaction): Promise<string[]> {

@@ -144,3 +144,9 @@ export type LinkRow = Utm & {
   /** Used clicks of the link's click limit, for responses; absent while unknown. */
   spent_clicks?: number;
 };
+
+/** A link that has no version yet. */
+export type NewLink = Omit<LinkRow, "version" | "updated_at" | "clicks" | "unique_clicks"> & {
+  /** Clicks counted so far; absent for a new link. */
+  clicks?: number;
+};

@@ -1,13 +1,14 @@
 /** Maps links to the records of the links feed, which the redirectors read. */
 import {
+  type ActiveLink,
   DEFAULT_DOMAIN,
   ENCODED_LINK_BYTES_MAX,
   encodeLinkRecord,
+  type toMessage,
 } from "../../shared/contracts/link-record.ts";
 import { ApiError } from "../http/errors.ts";
-import type { LinkRow } from "./model.ts";
+import type { LinkRow, NewLink } from "./model.ts";
 import { toExtras } from "./settings/extras.ts";
-import type { NewLink, RecordDraft } from "./sql.ts";
 import { applyUtm, toUtmQuery } from "./utm.ts";
 
 /** The domain of a link as the feed names it. */
@@ -18,20 +19,41 @@ export const feedDomain = (link: Pick<LinkRow, "domain_host">): string =>
 export const feedAlias = ({ alias, folded }: Pick<LinkRow, "alias" | "folded">): string =>
   folded ? alias.toLowerCase() : alias;
 
+/** A short link as the feed names it. */
+export type ShortLink = { domain: string; alias: string };
+
 /** The short link under which a link is published. */
 export const shortLinkOf = (
   link: Pick<LinkRow, "domain_host" | "alias" | "folded">,
-): { domain: string; alias: string } => ({ domain: feedDomain(link), alias: feedAlias(link) });
+): ShortLink => ({ domain: feedDomain(link), alias: feedAlias(link) });
 
 /** The name of a short link, as locks use it. */
-export const nameOf = (link: Pick<LinkRow, "domain_host" | "alias" | "folded">): string =>
-  `${feedDomain(link)}/${feedAlias(link)}`;
+export const nameOf = ({ domain, alias }: ShortLink): string => `${domain}/${alias}`;
+
+/**
+ * The names of short links in the order in which transactions lock them: each once and sorted, so
+ * that no two transactions wait for each other.
+ */
+export const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
+  [...new Set(shortLinks.map(nameOf))].toSorted();
+
+/** A feed record without its version, which PostgreSQL assigns. */
+type RecordDraft = Omit<ActiveLink, "version">;
+
+/** The message of a {@link RecordDraft}. */
+export type MessageDraft = ReturnType<typeof toMessage<RecordDraft>>;
+
+/** The feed record of a link. Throws what {@link toRecordDraft} throws. */
+export const toRecord = (link: LinkRow): ActiveLink => ({
+  ...toRecordDraft(link),
+  version: link.version,
+});
 
 /**
  * The feed record of a link, without its version. Throws `invalid_request` when its settings make
  * it larger than a feed message may be.
  */
-export function toRecord(link: NewLink): RecordDraft {
+export function toRecordDraft(link: NewLink): RecordDraft {
   const problem = sizeProblem(link);
   if (problem !== undefined) throw problem;
   return draftOf(link);

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
-import type { BulkResult } from "./bulk/model.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
 import { createdLink, fullLink, toCreatedLink, toFullLink } from "./responses.ts";
+import type { LinkResults } from "./results.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const firstOf = ({ results: [result] }: BulkResult): LinkRow => {
+const firstOf = ({ results: [result] }: LinkResults): LinkRow => {
   if (result === undefined || !("link" in result)) throw new Error("The row failed.");
   return result.link;
 };

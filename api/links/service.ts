@@ -7,12 +7,10 @@ import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
-import { createLinks } from "./bulk/create.ts";
-import type { BulkResult } from "./bulk/model.ts";
-import { deleteLinks, updateLinks } from "./bulk/update.ts";
-import { createLink } from "./create-link.ts";
-import { deleteLink } from "./delete-link.ts";
-import type { LinkServiceDeps, WriteResult } from "./deps.ts";
+import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
+import { deleteLinks, updateLinks } from "./change-links.ts";
+import { createLinks } from "./create-links.ts";
+import type { LinkServiceDeps } from "./deps.ts";
 import { explainRequest } from "./explain/explain.ts";
 import type { ExplainBody, Explanation } from "./explain/model.ts";
 import type { LinkOrder } from "./listing/filter.ts";
@@ -21,8 +19,8 @@ import { toFilter } from "./listing/query.ts";
 import { createLinkLookups } from "./lookups.ts";
 import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
 import { toRecord } from "./record.ts";
+import { type LinkResults, onlyResult, type WriteResult } from "./results.ts";
 import { findLink, findLinksInOrder } from "./sql.ts";
-import { updateLink } from "./update-link.ts";
 import { upsertLink } from "./upsert-link.ts";
 
 type ServiceDeps = LinkServiceDeps & {
@@ -37,7 +35,6 @@ export function createLinkService(deps: ServiceDeps) {
   return {
     ...createReads(deps, completion),
     ...createWrites(deps, completion),
-    ...createBulkWrites(deps, completion),
     ...createLinkLookups(deps),
   };
 }
@@ -127,55 +124,43 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
 }
 
 function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion) {
-  const written = async <Result extends WriteResult>(result: Result): Promise<Result> => ({
-    ...result,
-    link: await complete(result.link),
-  });
+  const create = async (owner: AccountScope, creations: Parameters<typeof createLinks>[2]) =>
+    // A new link has no used clicks.
+    await eachLink(await createLinks(deps, owner, creations), withTakedown);
+  const update = async (owner: AccountScope, updates: Parameters<typeof updateLinks>[2]) =>
+    await eachLink(await updateLinks(deps, owner, updates), complete);
   return {
-    async create(owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> {
-      const result = await createLink(deps, owner, id, body);
-      // A new link has no used clicks.
-      return { ...result, link: await withTakedown(result.link) };
-    },
+    create: async (owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> =>
+      onlyResult(await create(owner, [{ id, body }])),
     update: async (
       owner: AccountScope,
       id: Uuid | undefined,
       body: UpdateLinkBody,
       requireVersion?: RequireVersion,
-    ): Promise<WriteResult> =>
-      await written(await updateLink(deps, owner, id, body, requireVersion)),
-    upsert: async (
-      owner: AccountScope,
-      upsert: Parameters<typeof upsertLink>[2],
-    ): Promise<WriteResult & { created: boolean }> =>
-      await written(await upsertLink(deps, owner, upsert)),
-    remove: (
+    ): Promise<WriteResult> => onlyResult(await update(owner, [{ id, body, requireVersion }])),
+    async upsert(owner: AccountScope, upsert: Parameters<typeof upsertLink>[2]) {
+      const { link, ...result } = await upsertLink(deps, owner, upsert);
+      return { ...result, link: await complete(link) };
+    },
+    remove: async (
       owner: AccountScope,
       id: Uuid | undefined,
       requireVersion?: RequireVersion,
-    ): Promise<{ propagated: boolean }> => deleteLink(deps, owner, id, requireVersion),
+    ): Promise<{ propagated: boolean }> =>
+      onlyResult(await deleteLinks(deps, owner, [{ id, requireVersion }])),
+    createMany: (owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) =>
+      create(owner, readCreations(firstId, rows)),
+    updateMany: (owner: AccountScope, rows: readonly unknown[]) => update(owner, readUpdates(rows)),
+    removeMany: (owner: AccountScope, ids: readonly string[]) =>
+      deleteLinks(deps, owner, readDeletions(ids)),
   };
 }
 
-const createBulkWrites = (deps: ServiceDeps, { withTakedown, complete }: Completion) => ({
-  /** Creates many links: see `bulk/create.ts`. */
-  async createMany(owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) {
-    // A new link has no used clicks.
-    return await eachLink(await createLinks(deps, owner, firstId, rows), withTakedown);
-  },
-  /** Changes many links: see `bulk/update.ts`. */
-  async updateMany(owner: AccountScope, rows: readonly unknown[]) {
-    return await eachLink(await updateLinks(deps, owner, rows), complete);
-  },
-  /** Deletes many links: see `bulk/update.ts`. */
-  removeMany: (owner: AccountScope, ids: readonly string[]) => deleteLinks(deps, owner, ids),
-});
-
 /** Applies a function to the links of a result. */
 const eachLink = async (
-  { results, propagated }: BulkResult,
+  { results, propagated }: LinkResults,
   complete: (row: LinkRow) => Promise<LinkRow>,
-): Promise<BulkResult> => ({
+): Promise<LinkResults> => ({
   results: await Promise.all(
     results.map(async (result) =>
       "link" in result ? { link: await complete(result.link) } : result,

@@ -1,14 +1,10 @@
 /** Takes down and restores single links, on an operator's command. */
-import { DEFAULT_DOMAIN, toMessage } from "../../shared/contracts/link-record.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { addToOutbox } from "../feed/outbox.ts";
 import type { Sql } from "../postgres.ts";
-import { nameOf, shortLinkOf, toRecord } from "./record.ts";
-import {
-  insertOutboxEntry,
-  listTakenDown,
-  lockAliases,
-  lockLinkByName,
-  setTakenDown,
-} from "./sql.ts";
+import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
+import { nameOf, type ShortLink, shortLinkOf, toRecord } from "./record.ts";
+import { listTakenDown, lockLinkByName, setTakenDown } from "./sql.ts";
 
 /**
  * Takes down or restores the link with an alias on a domain ({@link DEFAULT_DOMAIN} or a host).
@@ -17,19 +13,19 @@ import {
  */
 export async function takeLinkDown(
   sql: Sql,
-  { domain, alias }: { domain: string; alias: string },
+  { domain, alias }: ShortLink,
   down: boolean,
 ): Promise<{ name: string; outboxId: string } | undefined> {
   return await sql.begin(async (transaction) => {
     const host = domain === DEFAULT_DOMAIN ? null : domain;
     const link = await lockLinkByName(transaction, host, alias);
     if (link === undefined) return undefined;
-    const row = { ...link, taken_down: down };
-    await lockAliases(transaction, [shortLinkOf(row)]);
-    const version = await setTakenDown(transaction, row.id, down);
-    const message = toMessage({ ...toRecord(row), version });
-    const outboxId = await insertOutboxEntry(transaction, message, "due");
-    return { name: nameOf(row), outboxId: String(outboxId) };
+    const shortLink = shortLinkOf(link);
+    const [version = 0] = await lockAliasesAndDrawVersions(transaction, [shortLink], 1);
+    const row = { ...link, taken_down: down, version };
+    await setTakenDown(transaction, row);
+    const [entry] = await addToOutbox(transaction, [toRecord(row)], "overdue");
+    return { name: nameOf(shortLink), outboxId: String(entry?.outboxId) };
   });
 }
 

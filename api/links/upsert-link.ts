@@ -3,11 +3,12 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { createLink } from "./create-link.ts";
-import type { LinkServiceDeps, WriteResult } from "./deps.ts";
+import { updateLinks } from "./change-links.ts";
+import { createLinks } from "./create-links.ts";
+import type { LinkServiceDeps } from "./deps.ts";
 import type { UpsertLinkBody } from "./model.ts";
+import { onlyResult, type WriteResult } from "./results.ts";
 import { findExternalLink } from "./sql.ts";
-import { updateLink } from "./update-link.ts";
 
 /** Maximum attempts while other requests create and delete the link concurrently. */
 const ATTEMPTS_MAX = 5;
@@ -38,16 +39,16 @@ export async function upsertLink(
         if (mustExist) throw new ApiError("precondition_failed", "There is no such link.");
         // An earlier attempt has already consumed it.
         if (attempt === 0) await beforeCreation();
-        const link = { ...body, external_id: externalId };
-        return { ...(await createLink(deps, owner, newUuid(), link)), created: true };
+        const creation = { id: newUuid(), body: { ...body, external_id: externalId } };
+        return { ...onlyResult(await createLinks(deps, owner, [creation])), created: true };
       }
       const { domain, alias, ...changes } = body;
       if (typeof domain === "string" && domain.toLowerCase() !== existing.domain_host) {
         throw invalidField("domain", "cannot be changed");
       }
       const change = { ...changes, ...(typeof alias === "string" ? { alias } : {}) };
-      const result = await updateLink(deps, owner, existing.id, change, requireVersion);
-      return { ...result, created: false };
+      const update = { id: existing.id, body: change, requireVersion };
+      return { ...onlyResult(await updateLinks(deps, owner, [update])), created: false };
     } catch (error) {
       if (!isRace(error, existing?.id)) throw error;
     }

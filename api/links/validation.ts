@@ -4,7 +4,6 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError } from "../http/errors.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
-import { isUniqueViolation } from "../postgres.ts";
 import {
   type DestinationRules,
   OWN_LINK,
@@ -42,28 +41,11 @@ export const aliasTaken = (alias: string): ApiError =>
 export const externalIdTaken = (): ApiError =>
   new ApiError("external_id_taken", "Another link has this external_id.", { param: "external_id" });
 
-/** Whether the alias of an inserted or updated link is in use. */
-export const isAliasTaken = (error: unknown): boolean =>
-  isUniqueViolation(error, "links_alias_key") || isUniqueViolation(error, "links_folded_alias_key");
-
-/** Throws `link_taken_down` for a link that an operator has taken down: it keeps its alias. */
-export function requireNotTakenDown({ taken_down }: { taken_down: boolean }): void {
-  if (taken_down) throw linkTakenDown();
-}
-
 export const linkTakenDown = (): ApiError =>
   new ApiError(
     "link_taken_down",
     "An operator has taken the link down. It can be neither deleted nor renamed.",
   );
-
-/**
- * Converts a violated constraint of links to the client's error; returns any other error unchanged.
- */
-export function toTaken(error: unknown, alias: string | null | undefined): unknown {
-  if (isAliasTaken(error)) return aliasTaken(alias ?? "");
-  return isUniqueViolation(error, "links_external_id_key") ? externalIdTaken() : error;
-}
 
 /** Hashes a link's password; null for no password. Throws `unavailable` when the hashing queue is full. */
 export const hashLinkPassword = async (

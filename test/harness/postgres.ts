@@ -61,9 +61,8 @@ export async function startPostgres(): Promise<TestPostgres> {
     tags: createTagService({ sql, changedLinks: createChangedLinks() }),
     links: createLinkService({
       sql,
-      feed: { publish: () => Promise.resolve(false), publishMany: () => Promise.resolve(false) },
+      feed: { publish: () => Promise.resolve(false) },
       domains: {
-        isCustom: () => Promise.resolve(false),
         findCustom: () => Promise.resolve(new Set()),
         findHosts: () => Promise.resolve({ known: [], others: [] }),
         requireVerified: () => Promise.reject(new Error("This test has no domains.")),

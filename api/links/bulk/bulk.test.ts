@@ -4,10 +4,13 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import { encodeId, newUuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
-import { ApiError } from "../../http/errors.ts";
+import { ApiError, invalidField } from "../../http/errors.ts";
 import type { AccountScope } from "../../http/principal.ts";
+import type { Sql } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
-import { type BulkResult, toEntries } from "./model.ts";
+import type { LinkResults } from "../results.ts";
+import { createLinkService } from "../service.ts";
+import { toEntries } from "./model.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -22,10 +25,10 @@ const newOwner = async (): Promise<AccountScope> => ({
 });
 
 /** The code of a failed row, or the alias of its link. */
-const outcomesOf = ({ results }: BulkResult) =>
+const outcomesOf = ({ results }: LinkResults) =>
   results.map((result) => ("link" in result ? result.link.alias : result.error.reason));
 
-const linkOf = ({ results }: BulkResult, index = 0): LinkRow => {
+const linkOf = ({ results }: LinkResults, index = 0): LinkRow => {
   const result = results[index];
   if (result === undefined || !("link" in result)) throw new Error(`Row ${index} failed.`);
   return result.link;
@@ -350,4 +353,82 @@ describe("deleting many links", () => {
     );
     expect(list.total).toBe(0);
   });
+});
+
+describe("a link that cannot be created at once", () => {
+  type Domains = Parameters<typeof createLinkService>[0]["domains"];
+
+  const createService = (sql: Sql, domains: Partial<Domains> = {}) =>
+    createLinkService({
+      sql,
+      feed: { publish: () => Promise.resolve(true) },
+      domains: {
+        findCustom: () => Promise.resolve(new Set()),
+        findHosts: () => Promise.resolve({ known: [], others: [] }),
+        requireVerified: () => Promise.reject(new Error("This test has no domains.")),
+        ...domains,
+      },
+      destinationRules: {
+        allowPrivate: false,
+        shortUrl: new URL("https://sho.rt"),
+        ownHosts: new Set(["sho.rt"]),
+      },
+      passwords: { hashForLink: () => Promise.reject(new Error("This test has no passwords.")) },
+      readSpentClicks: () => Promise.resolve(undefined),
+    });
+
+  test("because its domain was removed meanwhile fails alone, and consumes nothing", async () => {
+    const owner = await newOwner();
+    let isRemoved = false;
+    const links = createService(postgres.sql, {
+      requireVerified() {
+        if (isRemoved) return Promise.reject(invalidField("domain", "must be a verified domain"));
+        isRemoved = true;
+        return Promise.resolve({ id: newUuid(), host: "gone.example.com", caseSensitive: true });
+      },
+    });
+    const rows = [
+      { url, domain: "gone.example.com" },
+      { url, alias: "stays" },
+    ];
+    expect(outcomesOf(await links.createMany(owner, newUuid(), rows))).toEqual([
+      "invalid_request",
+      "stays",
+    ]);
+    expect(await usedOf(owner)).toBe(1);
+  });
+
+  test("because the connection ended after its commit is found, and marked as not propagated", async () => {
+    const owner = await newOwner();
+    const cutting: Sql = new Proxy(postgres.sql, {
+      apply(target, _, args: Parameters<Sql>) {
+        const query = target(...args);
+        if (!String(args[0]).includes("insert into links")) return query;
+        return query.then(() => Promise.reject(Object.assign(new Error(), { code: "ECONNRESET" })));
+      },
+    });
+    const links = createService(cutting);
+    const id = newUuid();
+    const { link, propagated } = await links.create(owner, id, { url, alias: "unheard" });
+    expect([link.id, link.alias, propagated]).toEqual([id, "unheard", false]);
+    expect(await usedOf(owner)).toBe(1);
+  });
+});
+
+test("an update to an external id that another request is just taking fails as any later one", async () => {
+  const owner = await newOwner();
+  const made = await create(owner, [{ url }, { url }]);
+  const [first, second] = [linkOf(made, 0), linkOf(made, 1)];
+  const isWaiting = async () => {
+    const rows = await postgres.sql`select from pg_locks where not granted`;
+    return rows.length > 0;
+  };
+  let updating: Promise<unknown> | undefined;
+  await postgres.sql.begin(async (transaction) => {
+    await transaction`update links set external_id = 'contested' where id = ${first.id}`;
+    updating = postgres.links.update(owner, second.id, { external_id: "contested" });
+    while (!(await isWaiting())) await Bun.sleep(5);
+  });
+  const error = await updating?.catch((thrown: unknown) => thrown);
+  expect(error instanceof ApiError && error.reason).toBe("external_id_taken");
 });

@@ -13,6 +13,7 @@ import {
 import { type ApiError, ERROR_CODES } from "../../http/errors.ts";
 import type { LinkRow } from "../model.ts";
 import { createdLink, fullLink } from "../responses.ts";
+import type { LinkResult } from "../results.ts";
 
 /**
  * A list whose rows are validated separately. It accepts any row, and is documented as a list of
@@ -48,8 +49,6 @@ export const bulkCreateBody = z
 export const bulkChange = updateLinkBody
   .extend({ id: z.string() })
   .meta({ id: "LinkChangeOfMany" });
-
-export type BulkChange = z.output<typeof bulkChange>;
 
 export const bulkUpdateBody = z
   .strictObject({ links: rowsOf(bulkChange) })
@@ -88,15 +87,9 @@ export const bulkDeleteResponse = z
   .object({ data: entriesOf({ id: z.string() }), deleted: z.int(), failed: z.int() })
   .meta({ id: "BulkDeletions" });
 
-/** The outcome of a row. */
-export type RowResult = { link: LinkRow } | { error: ApiError };
-
-/** The outcomes of all rows, in their order, and whether the feed has the changes. */
-export type BulkResult = { results: RowResult[]; propagated: boolean };
-
 /** The entries of a response, and how many failed. */
 export function toEntries<Entry extends object>(
-  results: readonly RowResult[],
+  results: readonly LinkResult[],
   toEntry: (link: LinkRow) => Entry,
 ) {
   const data = results.map((result, index) => {

@@ -1,51 +1,18 @@
-/** Goal: the rows of one request leave turns of the event loop to others, and an error of one is not lost. */
 import { expect, test } from "bun:test";
 
-import { ApiError } from "../../http/errors.ts";
-import { prepareAll } from "./rows.ts";
+import fc from "fast-check";
 
-/** Keeps the event loop busy, as the validation of a row with many rules does. */
-function spend(ms: number): void {
-  const end = performance.now() + ms;
-  while (performance.now() < end);
-}
+import { nthId } from "./rows.ts";
 
-test("others have their turn between rows that take long, and results keep their order", async () => {
-  const seen: number[] = [];
-  let prepared = 0;
-  let isRunning = true;
-  const look = (): void => {
-    seen.push(prepared);
-    if (isRunning) setImmediate(look);
-  };
-  setImmediate(look);
-  const rows = Array.from({ length: 10 }, (_, i) => i);
-  const results = await prepareAll(rows, async (row) => {
-    spend(6);
-    prepared++;
-    return { row };
-  });
-  isRunning = false;
-  expect(results).toEqual(rows.map((row) => ({ row })));
-  // A row takes more than a turn may, so that each waits for the next.
-  expect(new Set(seen).size).toBeGreaterThanOrEqual(9);
-});
-
-function prepareOrFail(row: number): Promise<{ row: number }> {
-  spend(6);
-  if (row === 0) throw new ApiError("invalid_request", "Wrong.");
-  if (row === 1) throw new Error("Broken.");
-  return Promise.resolve({ row });
-}
-
-test("an error fails its row, and one that is not the client's fault the request, though others follow", async () => {
-  expect(await prepareAll([0, 2, 3], prepareOrFail)).toMatchObject([
-    { error: { reason: "invalid_request" } },
-    { row: 2 },
-    { row: 3 },
-  ]);
-  const broken: unknown = await prepareAll([1, 2, 3, 4], prepareOrFail).catch(
-    (error: unknown) => error,
+test("ids derived from one id are distinct UUIDs, and the same on every call", () => {
+  fc.assert(
+    fc.property(fc.uuid({ version: 7 }), (first) => {
+      const ids = Array.from({ length: 100 }, (_, n) => nthId(first, n));
+      expect(ids[0]).toBe(first);
+      expect(new Set(ids).size).toBe(100);
+      for (const id of ids)
+        expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+      expect(nthId(first, 99)).toBe(ids[99] ?? "");
+    }),
   );
-  expect(broken).toMatchObject({ message: "Broken." });
 });

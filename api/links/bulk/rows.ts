@@ -1,75 +1,58 @@
-/**
- * The common part of operations on many links: each row is validated separately, and hosts are
- * looked up once.
- */
-import { beginTurn } from "../../../shared/turns.ts";
-import type { DomainService } from "../../domains/service.ts";
-import { ApiError } from "../../http/errors.ts";
-import type { AccountScope } from "../../http/principal.ts";
-import type { LinkServiceDeps } from "../deps.ts";
+/** Reads the rows of a request for many links; an invalid row fails on its own. */
+import { createLinkBody } from "../../../shared/contracts/link-schemas.ts";
+import { decodeId, type Uuid } from "../../../shared/ids.ts";
+import { invalidField, notFound } from "../../http/errors.ts";
+import { validateValue } from "../../http/validation.ts";
+import type { Update } from "../change-links.ts";
+import type { Creation } from "../create-links.ts";
+import { type Failure, toFailure } from "../results.ts";
+import { bulkChange } from "./model.ts";
 
-/**
- * Prepares every row, in as many turns of the event loop as that takes. An {@link ApiError} below
- * 500 fails its row; any other error fails the request.
- */
-export async function prepareAll<Row, Prepared extends object>(
-  rows: readonly Row[],
-  prepare: (row: Row, index: number) => Promise<Prepared>,
-): Promise<(Prepared | { error: ApiError })[]> {
-  async function prepareRow(row: Row, index: number): Promise<Prepared | { error: ApiError }> {
-    try {
-      return await prepare(row, index);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status >= 500) throw error;
-      return { error };
-    }
-  }
+/** Links to create. Their ids derive from `firstId`, so that a retry finds the same links. */
+export const readCreations = (firstId: Uuid, rows: readonly unknown[]): (Creation | Failure)[] =>
+  readRows(rows, (row, index) => ({
+    id: nthId(firstId, index),
+    body: validateValue(createLinkBody, row),
+  }));
 
-  const turn = beginTurn();
-  const prepared: Promise<Prepared | { error: ApiError }>[] = [];
-  for (const [index, row] of rows.entries()) {
-    if (turn.isOver()) await turn.next();
-    const one = prepareRow(row, index);
-    // It may fail before all others have begun; the error is thrown below.
-    one.catch(() => undefined);
-    prepared.push(one);
-  }
-  return await Promise.all(prepared);
+/** Links to update. Of several updates of one link, the first wins. */
+export function readUpdates(rows: readonly unknown[]): (Update | Failure)[] {
+  const seen = new Set<Uuid>();
+  return readRows(rows, (row) => {
+    const { id, ...body } = validateValue(bulkChange, row);
+    return { id: requireOnce(seen, id), body };
+  });
 }
 
-/**
- * Dependencies whose domain lookups are cached: one lookup per name, and one for all destinations
- * together.
- */
-export function cacheLookups<Deps extends Pick<LinkServiceDeps, "domains">>(deps: Deps): Deps {
-  const { domains } = deps;
-  const verified = new Map<string, ReturnType<DomainService["requireVerified"]>>();
-  let waiting: { hosts: Set<string>; custom: Promise<ReadonlySet<string>> } | undefined;
+/** Links to delete, by their ids; each once. */
+export function readDeletions(ids: readonly string[]): ({ id: Uuid } | Failure)[] {
+  const seen = new Set<Uuid>();
+  return readRows(ids, (id) => ({ id: requireOnce(seen, id) }));
+}
 
-  /** Collects the hosts of one event loop turn, and looks them up together. */
-  function findCustom(host: string): Promise<ReadonlySet<string>> {
-    if (waiting === undefined) {
-      const hosts = new Set<string>();
-      const custom = Promise.resolve().then(() => {
-        waiting = undefined;
-        return domains.findCustom([...hosts]);
-      });
-      waiting = { hosts, custom };
+const readRows = <Row, Read>(
+  rows: readonly Row[],
+  read: (row: Row, index: number) => Read,
+): (Read | Failure)[] =>
+  rows.map((row, index) => {
+    try {
+      return read(row, index);
+    } catch (error) {
+      return toFailure(error);
     }
-    waiting.hosts.add(host);
-    return waiting.custom;
-  }
+  });
 
-  return {
-    ...deps,
-    domains: {
-      ...domains,
-      isCustom: async (host: string) => (await findCustom(host)).has(host),
-      requireVerified(owner: AccountScope, name: string) {
-        const known = verified.get(name) ?? domains.requireVerified(owner, name);
-        verified.set(name, known);
-        return known;
-      },
-    },
-  };
+/** Decodes an id; throws `not_found`, and `invalid_request` when an earlier row has the same id. */
+function requireOnce(seen: Set<Uuid>, text: string): Uuid {
+  const id = decodeId("link", text);
+  if (id === undefined) throw notFound("link");
+  if (seen.has(id)) throw invalidField("id", "must not name a link twice");
+  seen.add(id);
+  return id;
+}
+
+/** The `n`th id after `first`: adds `n` to its last 48 bits, which are random. */
+export function nthId(first: Uuid, n: number): Uuid {
+  const last = (BigInt(`0x${first.slice(-12)}`) + BigInt(n)) & 0xffff_ffff_ffffn;
+  return first.slice(0, -12) + last.toString(16).padStart(12, "0");
 }

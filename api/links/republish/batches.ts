@@ -1,22 +1,22 @@
 /** The common part of all republishing: links get new versions, batch by batch. */
-import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { LinkPublisher } from "../../feed/link-publisher.ts";
+import type { OutboxEntry } from "../../feed/outbox.ts";
 import type { Sql, Transaction } from "../../postgres.ts";
-import { drawVersions } from "../bulk/enqueue.ts";
+import { lockAliasesAndDrawVersions } from "../alias-locks.ts";
 import type { LinkRow } from "../model.ts";
-import { feedDomain, toRecord } from "../record.ts";
+import { feedDomain } from "../record.ts";
 import { setVersions } from "./sql.ts";
 
 /** Links per transaction, which holds the locks of their aliases. */
 export const BATCH = 200;
 
-export type PublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publishMany"> };
+export type PublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publish"> };
 
 /** Links, and their records to publish after the commit, in order. */
 export type Batch = {
   links: readonly LinkRow[];
-  parts: Parameters<LinkPublisher["publishMany"]>[0][];
+  parts: (readonly OutboxEntry[])[];
 };
 
 type BatchOptions = { size?: number; onPublished?: (links: number) => Promise<void> };
@@ -39,7 +39,7 @@ export async function publishBatches(
     const { links, parts }: Batch = await sql.begin((transaction) =>
       enqueueBatch(transaction, last),
     );
-    for (const part of parts) if (!(await feed.publishMany(part))) return false;
+    for (const part of parts) if (!(await feed.publish(part))) return false;
     published += links.length;
     await onPublished(published);
     if (links.length < size) return true;
@@ -58,14 +58,8 @@ export async function renewVersions(
   const names = links.flatMap((link) =>
     [link.alias, link.alias.toLowerCase()].map((alias) => ({ domain: feedDomain(link), alias })),
   );
-  const versions = await drawVersions(transaction, names, links.length);
+  const versions = await lockAliasesAndDrawVersions(transaction, names, links.length);
   const renewed = links.map((link, i) => ({ ...link, version: versions[i] ?? 0 }));
   await setVersions(transaction, renewed);
   return renewed;
 }
-
-/** The feed record of a link with a new version. */
-export const toRenewedRecord = (row: LinkRow): LinkRecord => ({
-  ...toRecord(row),
-  version: row.version,
-});

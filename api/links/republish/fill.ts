@@ -18,14 +18,8 @@ import { readRemaining } from "../../feed/remaining.ts";
 import type { Sql } from "../../postgres.ts";
 import { renewTakedownNotice } from "../../takedowns/service.ts";
 import type { LinkRow } from "../model.ts";
-import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
-import {
-  findHotLinks,
-  findInOrder,
-  findServedAliases,
-  findServedLinks,
-  type ShortLink,
-} from "./sql.ts";
+import { type ShortLink, shortLinkOf, sizeProblem, toRecord } from "../record.ts";
+import { findHotLinks, findInOrder, findServedAliases, findServedLinks } from "./sql.ts";
 
 /** Links read at once. Processing them delays requests by at most about 20 ms. */
 const BATCH = 500;
@@ -44,7 +38,7 @@ const PROGRESS_MS = 250;
 
 type FillingDeps = {
   sql: Sql;
-  feed: Pick<LinkPublisher, "publishMany" | "publishStates">;
+  feed: Pick<LinkPublisher, "publish" | "publishStates">;
 };
 
 /**
@@ -55,9 +49,9 @@ export const createFillStream =
   (deps: FillingDeps): FillStream =>
   async (filling) => {
     // First, so that no redirector serves a link that is taken down.
-    if (!(await deps.feed.publishMany([await renewTakedownNotice(deps.sql)]))) return false;
+    if (!(await deps.feed.publish([await renewTakedownNotice(deps.sql)]))) return false;
     for await (const notices of renewDomainNotices(deps.sql))
-      if (filling.isStopped() || !(await deps.feed.publishMany(notices))) return false;
+      if (filling.isStopped() || !(await deps.feed.publish(notices))) return false;
     const unfit = new Set<string>();
     if (!(await publishLinks(deps, filling, unfit))) return false;
     if (!(await replaceRemaining(deps, filling))) return false;
@@ -151,8 +145,7 @@ const replaceRemaining = (
     const hosts = names.filter(({ alias }) => alias === DOMAIN_ALIAS).map(({ domain }) => domain);
     const notices = await sql.begin((transaction) => withdrawNotices(transaction, hosts));
     return (
-      (await feed.publishStates(deletions, false, filling.stream)) &&
-      (await feed.publishMany(notices))
+      (await feed.publishStates(deletions, false, filling.stream)) && (await feed.publish(notices))
     );
   });
 

@@ -36,8 +36,8 @@ import {
 import { readPosition } from "../../feed/position.ts";
 import type { Sql } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
-import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
-import { findServedDomains, findServedLinksOf, type ServedDomain, type ShortLink } from "./sql.ts";
+import { type ShortLink, shortLinkOf, sizeProblem, toRecord } from "../record.ts";
+import { findServedDomains, findServedLinksOf, type ServedDomain } from "./sql.ts";
 
 /** Links per event loop turn, which takes a few milliseconds. */
 const BATCH = 200;

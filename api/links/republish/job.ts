@@ -7,17 +7,11 @@ import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { Log } from "../../../shared/log.ts";
 import type { DomainService } from "../../domains/service.ts";
+import { addToOutbox } from "../../feed/outbox.ts";
 import { createPause } from "../../pause.ts";
-import { enqueue } from "../bulk/enqueue.ts";
 import type { LinkRow } from "../model.ts";
-import { feedAlias, feedDomain } from "../record.ts";
-import {
-  BATCH,
-  publishBatches,
-  type PublishingDeps,
-  renewVersions,
-  toRenewedRecord,
-} from "./batches.ts";
+import { feedAlias, feedDomain, toRecord } from "../record.ts";
+import { BATCH, publishBatches, type PublishingDeps, renewVersions } from "./batches.ts";
 import { findTakenAliases, lockLinks } from "./sql.ts";
 import { republishLinks } from "./whole.ts";
 
@@ -89,8 +83,8 @@ const switchLinks = (
         former: true,
       }));
     // Publishes the new aliases first, so that each link always has one.
-    const active = await enqueue(transaction, rows.map(toRenewedRecord));
-    return { links, parts: [active, await enqueue(transaction, former)] };
+    const active = await addToOutbox(transaction, rows.map(toRecord));
+    return { links, parts: [active, await addToOutbox(transaction, former)] };
   });
 
 /** The alias under which the feed had a link before its domain switched. */

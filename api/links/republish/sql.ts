@@ -6,9 +6,6 @@ import type { Uuid } from "../../../shared/ids.ts";
 import type { Sql, Transaction } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
 
-/** A link as the feed names it. */
-export type ShortLink = { domain: string; alias: string };
-
 /** Reads links that meet a condition. */
 const selectLinks = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =>
   sql<LinkRow[]>`

@@ -3,10 +3,10 @@
  * version.
  */
 import type { Log } from "../../../shared/log.ts";
+import { addToOutbox } from "../../feed/outbox.ts";
 import type { Sql } from "../../postgres.ts";
-import { enqueue } from "../bulk/enqueue.ts";
-import { sizeProblem } from "../record.ts";
-import { BATCH, renewVersions, toRenewedRecord } from "./batches.ts";
+import { sizeProblem, toRecord } from "../record.ts";
+import { BATCH, renewVersions } from "./batches.ts";
 import { deleteUtmBacklog, findInOrder, lockUtmBacklog } from "./sql.ts";
 
 /** Pause between batches, so that requests can use the database and the feed. */
@@ -62,7 +62,7 @@ export const republishUtm = (sql: Sql): Promise<number | undefined> =>
     // A link whose record has the maximum size stays without UTM parameters.
     const renewed = found.filter((link) => sizeProblem(link) === undefined);
     // The relay publishes them.
-    await enqueue(transaction, renewed.map(toRenewedRecord));
+    await addToOutbox(transaction, renewed.map(toRecord));
     await deleteUtmBacklog(transaction, waiting, ids);
     return renewed.length;
   });

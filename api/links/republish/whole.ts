@@ -4,17 +4,11 @@
  */
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
+import { addToOutbox } from "../../feed/outbox.ts";
 import type { Transaction } from "../../postgres.ts";
-import { enqueue } from "../bulk/enqueue.ts";
 import type { LinkRow } from "../model.ts";
-import { feedDomain } from "../record.ts";
-import {
-  BATCH,
-  publishBatches,
-  type PublishingDeps,
-  renewVersions,
-  toRenewedRecord,
-} from "./batches.ts";
+import { feedDomain, toRecord } from "../record.ts";
+import { BATCH, publishBatches, type PublishingDeps, renewVersions } from "./batches.ts";
 import { findServedAliases, lockLinks } from "./sql.ts";
 
 /**
@@ -32,8 +26,8 @@ export const republishLinks = (
     // The domain has changed hands meanwhile: the job starts again with the current state.
     if (links.some(({ served }) => served !== verified)) return { links: [], parts: [[]] };
     const rows = await renewVersions(transaction, links);
-    const records = verified ? rows.map(toRenewedRecord) : await toWithdrawals(transaction, rows);
-    return { links, parts: [await enqueue(transaction, records)] };
+    const records = verified ? rows.map(toRecord) : await toWithdrawals(transaction, rows);
+    return { links, parts: [await addToOutbox(transaction, records)] };
   });
 
 /**

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import { linkRow } from "../../test/harness/link-row.ts";
 import type { LinkRow } from "./model.ts";
-import { applyChanges, type LinkChanges } from "./update-link.ts";
+import { applyChanges, type LinkChanges } from "./prepare-link.ts";
 
 type Settings = NonNullable<LinkRow["extras"]>;
 type Rule = NonNullable<Settings["rules"]>[number];

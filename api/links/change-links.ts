@@ -1,0 +1,209 @@
+/** Updates and deletes links, one or many, in one transaction. */
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
+import { notFound, unavailable } from "../http/errors.ts";
+import type { RequireVersion } from "../http/etag.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Transaction } from "../postgres.ts";
+import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
+import type { LinkServiceDeps } from "./deps.ts";
+import { shareLookups } from "./domain-lookups.ts";
+import type { LinkRow, UpdateLinkBody } from "./model.ts";
+import { conflictError, createNameClaims, isNameTaken, wantedNames } from "./names.ts";
+import { applyChanges, prepareChanges } from "./prepare-link.ts";
+import { feedAlias, shortLinkOf, sizeProblem, toRecord } from "./record.ts";
+import {
+  type Failure,
+  isFailure,
+  type LinkResult,
+  type LinkResults,
+  prepareAll,
+  toFailure,
+} from "./results.ts";
+import { linkTakenDown } from "./validation.ts";
+import { deleteLinkRows, findConflicts, lockLinks, updateLinkRows } from "./write-sql.ts";
+
+/** A link that a request names. */
+type Target = {
+  /** undefined for a text that is no id: there is no such link. */
+  id: Uuid | undefined;
+  /** Throws when the request must not change this version. */
+  requireVersion?: RequireVersion | undefined;
+};
+
+export type Update = Target & { body: UpdateLinkBody };
+
+/**
+ * Updates links and publishes them to the redirectors; an update without effect writes nothing.
+ * Each is checked against the state before the request: an alias or external id that another row
+ * frees still counts as taken. A link fails with `not_found`, `link_taken_down` when it would be
+ * renamed, `precondition_failed`, and with what creating a link fails with.
+ */
+export async function updateLinks(
+  deps: LinkServiceDeps,
+  owner: AccountScope,
+  updates: readonly (Update | Failure)[],
+): Promise<LinkResults> {
+  const lookups = { ...deps, domains: shareLookups(deps.domains) };
+  const changes = await prepareAll(updates, async ({ body, ...target }) => {
+    const change = await prepareChanges(lookups, owner, body);
+    return { ...target, apply: (link: LinkRow) => applyChanges(link, change) };
+  });
+  return await changeLinks(deps, owner, changes);
+}
+
+/**
+ * Deletes links permanently, frees their aliases and publishes the deletions to the redirectors. A
+ * link fails with `not_found`, `link_taken_down` and `precondition_failed`.
+ */
+export const deleteLinks = async (
+  deps: Pick<LinkServiceDeps, "sql" | "feed">,
+  owner: AccountScope,
+  deletions: readonly (Target | Failure)[],
+): Promise<LinkResults> =>
+  await changeLinks(
+    deps,
+    owner,
+    deletions.map((target) => (isFailure(target) ? target : { ...target, apply: () => undefined })),
+  );
+
+/** A change of a link: `apply` returns the new state, or undefined to delete it. */
+type Change = Target & { apply: (link: LinkRow) => LinkRow | undefined };
+
+/** A change of a locked link, with its index in the request. */
+type LockedChange = { index: number; old: LinkRow; row: LinkRow | undefined };
+
+/** Maximum attempts while other requests take the names that the links are to have. */
+const ATTEMPTS_MAX = 5;
+
+async function changeLinks(
+  { sql, feed }: Pick<LinkServiceDeps, "sql" | "feed">,
+  owner: AccountScope,
+  changes: readonly (Change | Failure)[],
+): Promise<LinkResults> {
+  let failure: unknown;
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const results: LinkResult[] = [];
+    try {
+      const entries = await sql.begin(async (transaction) => {
+        const locked = await lockChanges(transaction, owner, changes, results);
+        return await writeChanges(transaction, owner, locked, results);
+      });
+      return { results, propagated: await feed.publish(entries) };
+    } catch (error) {
+      // Another request has just taken an external id, which has no lock. The next attempt finds it.
+      if (!isNameTaken(error)) throw error;
+      failure = error;
+    }
+  }
+  throw unavailable(failure);
+}
+
+/** Locks the links; returns the changes that have an effect, and writes the other outcomes into `results`. */
+async function lockChanges(
+  transaction: Transaction,
+  owner: AccountScope,
+  changes: readonly (Change | Failure)[],
+  results: LinkResult[],
+): Promise<LockedChange[]> {
+  const ids = changes.flatMap((change) => (isFailure(change) ? [] : (change.id ?? [])));
+  const links = ids.length === 0 ? undefined : await lockLinks(transaction, owner, ids);
+  const updated_at = new Date();
+  const locked: LockedChange[] = [];
+  for (const [index, change] of changes.entries()) {
+    if (isFailure(change)) {
+      results[index] = change;
+      continue;
+    }
+    const old = change.id === undefined ? undefined : links?.get(change.id);
+    try {
+      if (old === undefined) throw notFound("link");
+      const row = applyChange(change, old);
+      if (row === old) results[index] = { link: old };
+      else locked.push({ index, old, row: row && { ...row, updated_at } });
+    } catch (error) {
+      results[index] = toFailure(error);
+    }
+  }
+  return locked;
+}
+
+/** The new state of a link: `old` itself if the change has no effect, undefined if it is deleted. */
+function applyChange({ requireVersion, apply }: Change, old: LinkRow): LinkRow | undefined {
+  requireVersion?.(old.version);
+  const row = apply(old);
+  if (Bun.deepEquals(row, old)) return old;
+  if (old.taken_down && row?.alias !== old.alias) throw linkTakenDown();
+  const problem = row && sizeProblem(row);
+  if (problem !== undefined) throw problem;
+  return row;
+}
+
+/**
+ * Writes the changes whose names are free, and their records to the outbox; writes all outcomes
+ * into `results`. Returns the entries to publish.
+ */
+async function writeChanges(
+  transaction: Transaction,
+  owner: AccountScope,
+  changes: readonly LockedChange[],
+  results: LinkResult[],
+): Promise<OutboxEntry[]> {
+  if (changes.length === 0) return [];
+  const names = changes.flatMap(({ old, row }) => [old, row ?? old].map(shortLinkOf));
+  const versions = await lockAliasesAndDrawVersions(transaction, names, changes.length);
+  const free = await dropTaken(transaction, owner, changes, results);
+  const records: LinkRecord[] = [];
+  const [updated, deleted]: [LinkRow[], Uuid[]] = [[], []];
+  for (const [i, { index, old, row: changed }] of free.entries()) {
+    const version = versions[i] ?? 0;
+    const row = changed && { ...changed, version };
+    results[index] = { link: row ?? old };
+    if (row === undefined) deleted.push(old.id);
+    else updated.push(row);
+    // Another account may own the domain by now.
+    if (old.served) records.push(...recordsOf(old, row, version));
+  }
+  if (updated.length > 0) await updateLinkRows(transaction, updated);
+  if (deleted.length > 0) await deleteLinkRows(transaction, deleted);
+  return await addToOutbox(transaction, records);
+}
+
+/** The records of a change. A short link that the link no longer has gets the same version. */
+function recordsOf(old: LinkRow, row: LinkRow | undefined, version: number): LinkRecord[] {
+  const active = row === undefined ? [] : [toRecord(row)];
+  if (row !== undefined && feedAlias(row) === feedAlias(old)) return active;
+  return [...active, { state: "deleted", version, ...shortLinkOf(old) }];
+}
+
+/**
+ * Returns the changes whose new alias and external id are free, and writes the errors of the others
+ * into `results`. Their short links are locked.
+ */
+async function dropTaken(
+  transaction: Transaction,
+  owner: AccountScope,
+  changes: readonly LockedChange[],
+  results: LinkResult[],
+): Promise<readonly LockedChange[]> {
+  const wanted = changes.map(newNames);
+  const claiming = wanted.filter((names) => names.alias !== null || names.external_id !== null);
+  if (claiming.length === 0) return changes;
+  const conflicts = await findConflicts(transaction, owner, claiming);
+  const claimNames = createNameClaims();
+  return changes.filter((change, i) => {
+    const names = wanted[i] ?? newNames(change);
+    const error = conflictError(names, conflicts.get(names.id)) ?? claimNames(names);
+    if (error === undefined) return true;
+    results[change.index] = { error };
+    return false;
+  });
+}
+
+/** The names that a link has only after the change. */
+function newNames({ old, row = old }: LockedChange) {
+  const renamed = feedAlias(row) !== feedAlias(old);
+  const external_id = row.external_id === old.external_id ? null : row.external_id;
+  return wantedNames(row, renamed ? row.alias : null, external_id);
+}

@@ -1,0 +1,143 @@
+/** Validates requests that create and update links, and turns them into rows. */
+import type { Uuid } from "../../shared/ids.ts";
+import { checkAll } from "../http/check-all.ts";
+import { futureInstant } from "../http/common-schemas.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { LinkServiceDeps } from "./deps.ts";
+import {
+  ALIAS_LENGTH_MAX,
+  type CreateLinkBody,
+  type LinkRow,
+  type NewLink,
+  type UpdateLinkBody,
+} from "./model.ts";
+import { sizeProblem } from "./record.ts";
+import {
+  changeSettings,
+  prepareSettings,
+  type SettingsChange,
+  withoutSettings,
+} from "./settings/change.ts";
+import { sitesOf } from "./sites.ts";
+import {
+  type DestinationDeps,
+  hashLinkPassword,
+  requireAlias,
+  requireDestination,
+} from "./validation.ts";
+
+type PreparationDeps = DestinationDeps &
+  Pick<LinkServiceDeps, "passwords"> & {
+    domains: Pick<LinkServiceDeps["domains"], "requireVerified">;
+  };
+
+/** A validated link, without its alias. */
+export type PreparedLink = Omit<NewLink, "alias">;
+
+/** An alias of maximum length. */
+const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
+
+/** The custom domain that a request names, or null for the service's own domain. */
+export const resolveDomain = async (
+  domains: Pick<LinkServiceDeps["domains"], "requireVerified">,
+  owner: AccountScope,
+  { domain }: CreateLinkBody,
+) => (typeof domain === "string" ? await domains.requireVerified(owner, domain) : null);
+
+/**
+ * Validates a request and builds the row. Throws `invalid_url`, `invalid_alias` and
+ * `invalid_request`.
+ */
+export async function prepareLink(
+  deps: PreparationDeps,
+  owner: AccountScope,
+  id: Uuid,
+  body: CreateLinkBody,
+): Promise<PreparedLink> {
+  const created_at = new Date();
+  const [, domain, destination, settings, expires_at] = await checkAll([
+    () => (typeof body.alias === "string" ? requireAlias(body.alias) : undefined),
+    () => resolveDomain(deps.domains, owner, body),
+    () => requireDestination(body.url, deps),
+    () => prepareSettings(deps, body),
+    () => futureInstant("expires_at", body.expires_at, created_at),
+  ]);
+  const link: PreparedLink = {
+    id,
+    account_id: owner.accountId,
+    mode: owner.mode,
+    domain_id: domain?.id ?? null,
+    domain_host: domain?.host ?? null,
+    original_url: destination.original,
+    target_url: destination.href,
+    title: body.title ?? null,
+    expires_at,
+    utm_source: body.utm_source ?? null,
+    utm_medium: body.utm_medium ?? null,
+    utm_campaign: body.utm_campaign ?? null,
+    utm_term: body.utm_term ?? null,
+    utm_content: body.utm_content ?? null,
+    forward_query: body.forward_query ?? false,
+    tags: body.tags ?? [],
+    external_id: body.external_id ?? null,
+    extras: changeSettings(null, settings),
+    archived: body.archived ?? false,
+    taken_down: false,
+    folded: domain?.caseSensitive === false,
+    served: true,
+    // Last, because hashing is the only costly step.
+    password_hash: await hashLinkPassword(deps.passwords, owner.accountId, body.password),
+    created_at,
+  };
+  // Checked here, so that of several links only this one fails.
+  const problem = sizeProblem({ ...link, alias: body.alias ?? LONGEST_ALIAS });
+  if (problem !== undefined) throw problem;
+  return link;
+}
+
+/**
+ * A validated change of a link: columns to set, and settings, which are merged with its current
+ * ones.
+ */
+export type LinkChanges = { columns: Partial<LinkRow>; settings: SettingsChange };
+
+/** Validates a request and returns the changes. Throws what {@link prepareLink} throws. */
+export async function prepareChanges(
+  deps: PreparationDeps,
+  { accountId }: AccountScope,
+  body: UpdateLinkBody,
+): Promise<LinkChanges> {
+  const { url, alias, password, expires_at, ...rest } = withoutSettings(body);
+  const [settings, destination, , expires] = await checkAll([
+    () => prepareSettings(deps, body),
+    () => (url === undefined ? undefined : requireDestination(url, deps)),
+    () => (alias === undefined ? undefined : requireAlias(alias)),
+    () => futureInstant("expires_at", expires_at, new Date()),
+  ]);
+  const columns: Partial<LinkRow> = Object.fromEntries(
+    Object.entries(rest).filter(([, value]) => value !== undefined),
+  );
+  if (destination !== undefined) {
+    columns.original_url = destination.original;
+    columns.target_url = destination.href;
+  }
+  if (alias !== undefined) columns.alias = alias;
+  if (expires_at !== undefined) columns.expires_at = expires;
+  // Last, because hashing is the only costly step.
+  if (password !== undefined) {
+    columns.password_hash = await hashLinkPassword(deps.passwords, accountId, password);
+  }
+  return { columns, settings };
+}
+
+/**
+ * The link after a change. Records when the change sends a visitor to a different site, which the
+ * link's about page shows.
+ */
+export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
+  const extras = changeSettings(old.extras, settings, old.clicks);
+  const changed: LinkRow = { ...old, ...columns, extras };
+  return Bun.deepEquals(sitesOf(changed), sitesOf(old))
+    ? changed
+    : { ...changed, extras: { ...extras, host_changed_at: new Date().toISOString() } };
+}

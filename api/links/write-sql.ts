@@ -1,0 +1,226 @@
+/**
+ * SQL statements that create, update and delete links, for one link as for many. Each write takes
+ * the locks of its short links before it draws versions. So of two successive states of a short
+ * link, the later one has the higher version.
+ */
+import type { Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Consumption } from "../limits/quotas.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { LinkRow, NewLink } from "./model.ts";
+import { lockNamesOf, type MessageDraft, shortLinkOf } from "./record.ts";
+import { selectLinks } from "./sql.ts";
+
+/** The columns that an update can change. */
+const CHANGED_COLUMNS = [
+  "alias",
+  "original_url",
+  "target_url",
+  "title",
+  "password_hash",
+  "expires_at",
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+  "utm_term",
+  "utm_content",
+  "forward_query",
+  "tags",
+  "external_id",
+  "extras",
+  "archived",
+  "version",
+  "updated_at",
+] as const satisfies readonly (keyof LinkRow)[];
+
+/** The columns of a new link. */
+const COLUMNS = [
+  "id",
+  "account_id",
+  "mode",
+  "domain_id",
+  "folded",
+  "created_at",
+  ...CHANGED_COLUMNS,
+] as const satisfies readonly (keyof LinkRow)[];
+
+/** A list of columns. A statement of its own, because the library guesses by the text before it. */
+const listColumns = (sql: Sql | Transaction, columns: readonly string[]) => sql`${sql(columns)}`;
+
+/** Takes the advisory locks of names, in their order, until the transaction ends. */
+const selectLocks = (sql: Sql | Transaction, names: readonly string[]) => sql`
+  select pg_advisory_xact_lock(hashtextextended(name, 1)) is not null as held
+    from (select name from unnest(${[...names]}::text[]) with ordinality as sorted (name, place) order by place) names`;
+
+/** Takes the advisory locks of names, and then draws `count` versions: see `alias-locks.ts`. */
+export async function drawVersions(
+  transaction: Transaction,
+  names: readonly string[],
+  count: number,
+): Promise<number[]> {
+  const rows = await transaction<{ version: string }[]>`
+    with locked as materialized (${selectLocks(transaction, names)})
+    select next_link_version() as version
+      from generate_series(1, ${count}::integer) where (select count(*) from locked) >= 0`;
+  return rows.map(({ version }) => Number(version));
+}
+
+/** Whether the id of a link is one of these. A single id is compared, so that its plan is reused. */
+const isOneOf = (sql: Sql | Transaction, ids: readonly Uuid[]) =>
+  ids.length === 1 ? sql`link.id = ${ids[0] ?? ""}` : sql`link.id = any (${[...ids]}::uuid[])`;
+
+/** A new link, and the message that publishes it. PostgreSQL assigns the version of both. */
+export type Insertion = { row: NewLink & { updated_at: Date }; message: MessageDraft };
+
+/** The inserted links with their outbox entries; undefined if the quota was not granted. */
+export type Inserted = {
+  consumption: Consumption;
+  links: Map<Uuid, { version: number; outboxId: number }> | undefined;
+};
+
+/**
+ * Inserts the owner's links with their counters and outbox entries, and consumes one of the daily
+ * quota for each. If the quota does not suffice, inserts none. A taken name violates
+ * `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then nothing is written
+ * or consumed. Locks the short links first and the quota second, so that all creations lock in the
+ * same order.
+ */
+export async function insertLinks(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  insertions: readonly Insertion[],
+): Promise<Inserted> {
+  const names = lockNamesOf(insertions.map(({ row }) => shortLinkOf(row)));
+  const columns = listColumns(sql, COLUMNS);
+  type Row = Consumption & { link_id: Uuid | null; version: string; outbox_id: string };
+  const rows = await sql<[Row, ...Row[]]>`
+    with locked as materialized (${selectLocks(sql, names)}
+    ), quota as materialized (
+      select consumed.*
+        from (select count(held) from locked) locks
+       cross join lateral consume_quota(
+         ${accountId}, ${mode}, 'links_per_day', case when locks.count > 0 then ${insertions.length}::integer end
+       ) consumed
+    ), drawn as materialized (
+      select insertion -> 'row' as fields, insertion -> 'message' as message,
+             jsonb_build_object('version', next_link_version()) as assigned
+        from quota cross join jsonb_array_elements(${sql.json([...insertions])}::jsonb) insertion
+       where granted
+    ), link as (
+      insert into links (${columns})
+      select ${columns} from drawn cross join lateral jsonb_populate_record(null::links, fields || assigned)
+    ), counters as (
+      insert into link_counters (link_id, account_id, mode)
+      select (fields ->> 'id')::uuid, ${accountId}, ${mode} from drawn
+    ), outbox as (
+      insert into link_outbox (version, record)
+      select (assigned ->> 'version')::bigint, message || assigned from drawn
+      returning id, version, record ->> 'link_id' as link_id
+    )
+    select quota.*, outbox.link_id, outbox.version, outbox.id as outbox_id from quota left join outbox on true`;
+  const [{ link_id: _, version: __, outbox_id: ___, ...consumption }] = rows;
+  if (!consumption.granted) return { consumption, links: undefined };
+  const links = rows.map(
+    (row) =>
+      [
+        row.link_id ?? "",
+        { version: Number(row.version), outboxId: Number(row.outbox_id) },
+      ] as const,
+  );
+  return { consumption, links: new Map(links) };
+}
+
+/** Locks the owner's links among these ids until the transaction ends, and reads them. */
+export async function lockLinks(
+  transaction: Transaction,
+  owner: AccountScope,
+  ids: readonly Uuid[],
+): Promise<Map<Uuid, LinkRow>> {
+  await transaction`
+    select from links link
+     where ${isOneOf(transaction, ids)} and account_id = ${owner.accountId} and mode = ${owner.mode}
+     order by id for update`;
+  // A second statement, so that it sees what the previous holders of the locks committed.
+  return await findOwnedLinks(transaction, owner, ids);
+}
+
+/** Reads the owner's links among these ids, by primary key. */
+export async function findOwnedLinks(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+  ids: readonly Uuid[],
+): Promise<Map<Uuid, LinkRow>> {
+  const rows = await sql<LinkRow[]>`
+    ${selectLinks(sql)}
+     where ${isOneOf(sql, ids)} and link.account_id = ${accountId} and link.mode = ${mode}`;
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The names that a link is to have; null for one that it keeps or does not want. */
+export type WantedNames = Pick<LinkRow, "id" | "domain_id" | "folded" | "external_id"> & {
+  alias: string | null;
+};
+
+/** What prevents a link from having its names. */
+export type Conflict = {
+  id: Uuid;
+  alias_taken: boolean;
+  external_id_taken: boolean;
+  /** There is a link with this id. */
+  id_taken: boolean;
+};
+
+/** Finds the links whose names another link has, or whose ids are taken. */
+export async function findConflicts(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+  wanted: readonly WantedNames[],
+): Promise<Map<Uuid, Conflict>> {
+  const names = wanted.map(({ id, domain_id, folded, external_id, alias }) => ({
+    id,
+    domain_id,
+    folded,
+    external_id,
+    alias,
+  }));
+  const rows = await sql<Conflict[]>`
+    select wanted.id,
+           exists (select from links link
+                    where link.domain_id = wanted.domain_id and link.alias = wanted.alias and link.id <> wanted.id)
+           or wanted.domain_id is null
+              and exists (select from links link
+                           where link.domain_id is null and link.alias = wanted.alias and link.id <> wanted.id)
+           or wanted.folded
+              and exists (select from links link
+                           where link.domain_id = wanted.domain_id and lower(link.alias) = lower(wanted.alias)
+                             and link.folded and link.id <> wanted.id) as alias_taken,
+           exists (select from links link
+                    where link.account_id = ${accountId} and link.mode = ${mode}
+                      and link.external_id = wanted.external_id and link.id <> wanted.id) as external_id_taken,
+           exists (select from links link where link.id = wanted.id) as id_taken
+      from jsonb_to_recordset(${sql.json(names)}::jsonb)
+        as wanted (id uuid, domain_id uuid, folded boolean, external_id text, alias text)`;
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Updates links; each row has its new version. A taken external id violates `links_external_id_key`. */
+export async function updateLinkRows(
+  transaction: Transaction,
+  rows: readonly LinkRow[],
+): Promise<void> {
+  const columns = listColumns(transaction, CHANGED_COLUMNS);
+  await transaction`
+    update links link
+       set (${columns}) =
+           (select ${columns} from jsonb_populate_record(null::links, changed))
+      from jsonb_array_elements(${transaction.json([...rows])}::jsonb) changed
+     where link.id = (changed ->> 'id')::uuid`;
+}
+
+/** Deletes links with their counters. */
+export async function deleteLinkRows(
+  transaction: Transaction,
+  ids: readonly Uuid[],
+): Promise<void> {
+  await transaction`delete from links link where ${isOneOf(transaction, ids)}`;
+}
