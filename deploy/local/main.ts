@@ -4,7 +4,6 @@ import { join } from "node:path";
 
 import { Command } from "commander";
 
-import { createDemoKey, ensureDemoUser } from "../../api/demo.ts";
 import { migrate as migratePostgres } from "../../api/migrate.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
@@ -16,12 +15,8 @@ import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
 import { createLogger } from "./logger.ts";
 import { removeInstallation } from "./postgres-installation.ts";
 import { makePrivate, PRIVATE_UMASK } from "./private-files.ts";
-import {
-  endOrphan,
-  openProcessRegistry,
-  type ProcessEntry,
-  readOrphans,
-} from "./process-registry.ts";
+import type { ProcessEntry } from "./process-entry.ts";
+import { endOrphan, openProcessRegistry, readOrphans } from "./process-registry.ts";
 import { watchCode, withReload } from "./reload.ts";
 import { loadSecrets, saveSecrets, writePrivate } from "./secrets.ts";
 import { choosePortsFor, startServices } from "./services.ts";
@@ -280,13 +275,18 @@ function migrateStores(
 
 /** Creates the demo account's key and user, unless they work; returns the key. */
 async function ensureDemo(urls: Services["urls"], secrets: Secrets, paths: Paths): Promise<string> {
+  // What makes accounts and users takes a third of a second to load, and most starts have both.
+  const loadDemo = () => import("../../api/demo.ts");
   if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
+    const { createDemoKey } = await loadDemo();
     secrets.demoKey = await createDemoKey(urls.database);
     saveSecrets(paths.secrets, secrets);
   }
   const { demoKey, demoPassword } = secrets;
-  if (!(await canSignIn(urls.dashboard, demoPassword)))
+  if (!(await canSignIn(urls.dashboard, demoPassword))) {
+    const { ensureDemoUser } = await loadDemo();
     await ensureDemoUser(urls.database, DEMO_EMAIL, demoPassword);
+  }
   return demoKey;
 }
 

@@ -3,13 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import {
-  endOrphan,
-  isAlive,
-  openProcessRegistry,
-  readOrphans,
-  readStartTime,
-} from "./process-registry.ts";
+import { isAlive, readStartTime } from "./process-entry.ts";
+import { endOrphan, openProcessRegistry, readOrphans } from "./process-registry.ts";
 
 const inTempDir = (work: (dir: string) => Promise<void>) => async () => {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-processes-"));

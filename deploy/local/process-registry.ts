@@ -6,10 +6,13 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 import * as z from "zod";
 
-const entry = z.object({ name: z.string(), pid: z.int(), startedAt: z.string() });
+import { isAlive, type ProcessEntry, readStartTime } from "./process-entry.ts";
 
-/** A process and its start time: the pid may since have been reused. */
-export type ProcessEntry = z.output<typeof entry>;
+const entry: z.ZodType<ProcessEntry> = z.object({
+  name: z.string(),
+  pid: z.int(),
+  startedAt: z.string(),
+});
 
 const SUPERVISOR = "supervisor";
 
@@ -70,31 +73,10 @@ export async function endOrphan(orphan: ProcessEntry, graceMs: number): Promise<
   }
 }
 
-export const isAlive = ({ pid, startedAt }: ProcessEntry): boolean =>
-  readStartTime(pid) === startedAt;
-
 function readEntries(path: string): ProcessEntry[] {
   try {
     return z.array(entry).parse(JSON.parse(readFileSync(path, "utf8")));
   } catch {
     return [];
-  }
-}
-
-/** Returns when a process started, in the operating system's format; undefined if it is not running. */
-export function readStartTime(pid: number): string | undefined {
-  if (process.platform !== "linux") {
-    const { stdout, exitCode } = Bun.spawnSync(["ps", "-o", "lstart=", "-p", String(pid)]);
-    return exitCode === 0 ? stdout.toString().trim() : undefined;
-  }
-  try {
-    // The name in parentheses may contain spaces; after it, the first field is the state (a zombie has ended), and
-    // the 20th is the start time (proc(5)).
-    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
-      .replace(/^.*\) /s, "")
-      .split(" ");
-    return fields[0] === "Z" ? undefined : fields[19];
-  } catch {
-    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { readStartTime } from "./process-registry.ts";
+import { readStartTime } from "./process-entry.ts";
 
 const END_TIMEOUT_MS = 5_000;
 

@@ -11,7 +11,7 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-import { isAlive, type ProcessEntry, readStartTime } from "./process-registry.ts";
+import { isAlive, type ProcessEntry, readStartTime } from "./process-entry.ts";
 
 export type Watchdog = {
   /** Ends the process if this one ends without stopping it. */

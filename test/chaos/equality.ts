@@ -15,8 +15,8 @@ const STUCK_MS = 60_000;
 const POLL_MS = 500;
 
 /** Inserts that ClickHouse remembers when everything is sent again, and how many are made before. */
-const WINDOW = 100;
-const INSERTS = 150;
+const WINDOW = 10;
+const INSERTS = 15;
 
 /** Checks that everything is stored once, now and after all is sent again. Returns the number of stored clicks. */
 export async function expectEqual(stack: Stack, key: string, ledger: Ledger): Promise<number> {

@@ -56,8 +56,8 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
     startClickHouse(dataDir).then((started) => cleanup.use(started)),
   ]);
   const env = { DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
-  await runProgram(["api/main.ts", "migrate"], env);
-  await runProgram(["worker/main.ts", "migrate"], env);
+  await runProgram(["api", "migrate"], env);
+  await runProgram(["worker", "migrate"], env);
 
   const services: Services = {
     dataDir,
@@ -90,10 +90,7 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
       );
       return { ...member, linksDir: join(JOURNAL_DIR, "links") };
     }),
-    runProgram(
-      ["api/cli/main.ts", ...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"],
-      env,
-    ),
+    runProgram([...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"], env),
   ]);
   const kept = cleanup.move();
   return {

@@ -85,10 +85,10 @@ describe.skipIf(old === undefined)("the schema of the last released version", ()
   beforeAll(async () => {
     stack = await startStack();
     services = onDatabase(stack, "landed");
-    await runOld(["api/main.ts", "migrate"]);
+    await runOld(["api", "migrate"]);
     const create = ["accounts", "create", "--name", "Landed", "--plan", "enterprise"];
     const limits = ["--limits", JSON.stringify(LIMITS)];
-    const account = await runOld(["api/cli/main.ts", ...create, ...limits, "--key", "--json"]);
+    const account = await runOld([...create, ...limits, "--key", "--json"]);
     key = z.object({ key: z.string() }).parse(JSON.parse(account)).key;
     oldApi = await startApi({ ...services, root: old?.root ?? "" });
     await fill();

@@ -22,7 +22,7 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
   const sql = openPostgres(pair.url, 2);
   cleanup.defer(() => sql.end({ timeout: 1 }));
   expect(sql`select 1`).rejects.toThrow("does not exist");
-  await runProgram(["api/main.ts", "migrate"], { DATABASE_URL: pair.url });
+  await runProgram(["api", "migrate"], { DATABASE_URL: pair.url });
   const [row] = await sql<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`;
   expect(row.standby).toBe(false);
   expect(await schemaState(sql)).toBe("ok");
@@ -31,7 +31,7 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
   cleanup.defer(() => api.stop());
   const create = ["accounts", "create", "--name", "Pair", "--plan", "enterprise"];
   const { key } = JSON.parse(
-    await runProgram(["api/cli/main.ts", ...create, "--key", "--json"], { DATABASE_URL: pair.url }),
+    await runProgram([...create, "--key", "--json"], { DATABASE_URL: pair.url }),
   );
   /** Sends a request once; a process that ended has said why. */
   const send: typeof callOnce = (url, options) =>

@@ -5,6 +5,7 @@ import { parseId, parseScopes } from "../../api/cli/arguments.ts";
 import { createKeyService } from "../../api/keys/service.ts";
 import { type Sql, usePostgres } from "../../api/postgres.ts";
 import { encodeId } from "../../shared/ids.ts";
+import { commandOf } from "./executable.ts";
 import type { SharedStack } from "./stack.ts";
 
 /** A test may create an account while the machine is busy with the start of a process. */
@@ -18,7 +19,7 @@ export async function runAdmin(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<CommandResult> {
-  const child = Bun.spawn([process.execPath, "api/cli/main.ts", ...args], {
+  const child = Bun.spawn(await commandOf(args, stack.root), {
     cwd: stack.root,
     env: { ...process.env, DATABASE_URL: "", SHORTHOP_DATA_DIR: stack.dataDir, ...env },
     stdout: "pipe",

@@ -15,6 +15,6 @@ export const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
 /** Makes such a database, with the schema. */
 export async function withOwnDatabase(stack: SharedStack, name: string): Promise<SharedStack> {
   const own = onDatabase(stack, name);
-  await runProgram(["api/main.ts", "migrate"], { DATABASE_URL: own.info().database_url }, own.root);
+  await runProgram(["api", "migrate"], { DATABASE_URL: own.info().database_url }, own.root);
   return own;
 }

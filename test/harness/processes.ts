@@ -3,8 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
-import { findExecutable } from "./executable.ts";
-import { PROJECT_DIR } from "./stack.ts";
+import { commandOf } from "./executable.ts";
 
 /** Ends the processes if the test runner is killed. */
 let watchdog: Watchdog | undefined;
@@ -105,7 +104,7 @@ async function start(
   within: string[] = [],
 ): Promise<ExtraProcess> {
   const { nats_url, short_url } = stack.info();
-  const command = await commandOf(name, stack.root);
+  const command = await commandOf([name], stack.root);
   // What the process says does not depend on how soon this one reads it.
   const outputPath = join(mkdtempSync(join(stack.dataDir, "output-")), "stdout");
   const child = Bun.spawn([...within, ...command], {
@@ -133,12 +132,6 @@ async function start(
     },
   };
 }
-
-/** What runs a process: this project's executable, or the sources of another project folder. */
-const commandOf = async (name: string, root = PROJECT_DIR): Promise<string[]> =>
-  root === PROJECT_DIR
-    ? [await findExecutable(), name]
-    : [process.execPath, join(root, `${name}/main.ts`)];
 
 /** Waits until a process says where it listens; throws what it said when it ends before. */
 async function addressesOf(

@@ -25,9 +25,15 @@ const POSTGRES_SETTINGS = "fsync = off\nfull_page_writes = off\n";
 /** Makes a new data directory, calls `keep` with it when its stack has stopped, and removes it. */
 export type MakeDataDir = (keep: (dataDir: string) => void) => Promise<void>;
 
+let found: string | undefined;
+
+/** The folder of the template for the state of the sources, which a process reads once. */
+const findTemplate = (): string =>
+  (found ??= join(ROOT, ".local/test-stack", hashFiles(ROOT, SOURCES)));
+
 /** Copies the template to `dataDir`. It is made once per state of the sources. */
 export async function copyTemplate(dataDir: string, makeDataDir: MakeDataDir): Promise<void> {
-  const template = join(ROOT, ".local/test-stack", hashFiles(ROOT, SOURCES));
+  const template = findTemplate();
   await makeTemplate(template, (unfinished) =>
     makeDataDir((made) => {
       mkdirSync(unfinished);

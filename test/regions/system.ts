@@ -4,6 +4,7 @@
  * the streams are created by the commands of docs/regions.md.
  */
 import { eventually } from "../harness/eventually.ts";
+import { commandOf } from "../harness/executable.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
 import { createNetworkHost, type NetworkHost } from "../harness/netns.ts";
@@ -106,7 +107,7 @@ const farEnvironment = (far: NatsCluster, { clientAddress }: NetworkHost) => ({
 });
 
 async function region(nats: NatsCluster, ...args: string[]): Promise<string> {
-  const child = Bun.spawn([process.execPath, "api/cli/main.ts", "region", ...args], {
+  const child = Bun.spawn(await commandOf(["region", ...args]), {
     cwd: PROJECT_DIR,
     env: { ...process.env, ...nats.env, NATS_URL: nats.url("operator") },
     stdout: "pipe",

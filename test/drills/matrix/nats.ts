@@ -16,6 +16,9 @@ import type { System } from "./system.ts";
 /** Longer than a redirector retains what JetStream has acknowledged (150 s). */
 const AWAY_MS = 160_000;
 
+/** Longer than API processes take to read back what NATS accepts (10 s), and by far less than redirectors retain it. */
+const NOTICED_MS = 25_000;
+
 const NAMED = /NATS|nats|links_feed|clicks|outbox|stream|disk/;
 
 const FILLED_BY_ITSELF = /links_feed|ShorthopFeedIncomplete/;
@@ -74,6 +77,7 @@ export const NATS_CELLS: readonly Cell[] = [
     named: /api: alert ShorthopStreamDamaged/,
     async inject(system) {
       await flipIn(system, [LINKS_STREAM, CLICKS_STREAM]);
+      await system.hold(NOTICED_MS);
       await deleteClicks(system);
       await stopStores(system, ["nats"], () => undefined);
       await system.rest();
