@@ -80,7 +80,10 @@ const createBreakdowns = (deps: SubjectDeps) => ({
   /** Breaks clicks down by location. */
   async geo(owner: AccountScope, subject: Subject, query: GeoQuery): Promise<AccountGeoResponse> {
     const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
-    return { ...(await breakDownGeo(deps.clickhouse, scope, range, query)), ...breakdownCompleteFrom(range, selection) };
+    return {
+      ...(await breakDownGeo(deps.clickhouse, scope, range, query)),
+      ...breakdownCompleteFrom(range, selection),
+    };
   },
 
   /** Breaks clicks down by device, browser and system. */
@@ -90,7 +93,10 @@ const createBreakdowns = (deps: SubjectDeps) => ({
     query: AnalyticsQuery,
   ): Promise<AccountDevicesResponse> {
     const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
-    return { ...(await breakDownDevices(deps.clickhouse, scope, range)), ...breakdownCompleteFrom(range, selection) };
+    return {
+      ...(await breakDownDevices(deps.clickhouse, scope, range)),
+      ...breakdownCompleteFrom(range, selection),
+    };
   },
 
   /** Breaks clicks down by referrer. */
