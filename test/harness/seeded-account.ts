@@ -408,6 +408,7 @@ export const listViews = ({ account, link, ruled, down }: SeededAccount): View[]
       open: (page) => page.getByRole("button", { name: "New API key" }).click(),
     },
     { name: "members", path: at("/settings/members"), ready: "table" },
+    { name: "branding", path: at("/settings/branding"), ready: ".brand-preview" },
     { name: "profile", path: at("/settings/profile"), ready: ".rows li" },
     { name: "nowhere", path: at("/nowhere"), ready: ".empty" },
     {
