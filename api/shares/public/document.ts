@@ -14,8 +14,17 @@ export const toInline = (text: string): Inline => ({
   hash: `'sha256-${createHash("sha256").update(text).digest("base64")}'`,
 });
 
+/** A style sheet without comments and indentation, of which every page has a copy. */
+export const toStyle = (sheets: readonly string[]): Inline =>
+  toInline(
+    sheets
+      .join("\n")
+      .replaceAll(/\/\*.*?\*\//gs, "")
+      .replaceAll(/\s+/g, " "),
+  );
+
 /** The style of every page. */
-const STYLE = toInline([base, cards, controls, page].join("\n"));
+const STYLE = toStyle([base, cards, controls, page]);
 
 export type Code = {
   /** Style sheets beside that of every page. */

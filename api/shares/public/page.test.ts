@@ -142,6 +142,7 @@ describe("the brand", () => {
     expect(html).toContain(`<img src="data:image/webp;base64,${btoa("image")}" alt=""/>`);
     expect(html).toContain("<span>Acme</span>");
     expect(html).toContain("<title>Campaign · Acme</title>");
+    expect(html).toContain("--second: var(--muted)");
     expect(html).toMatch(/--accent: light-dark\(#(?!fbbf24)\w{6}, #fbbf24\)/);
   });
 

@@ -7,13 +7,13 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { toBrandColors } from "../../../shared/statistics/brand-colors.ts";
 import type { SharedView } from "../model.ts";
 import { buildScript } from "./build-script.ts" with { type: "macro" };
-import { type Code, type Inline, renderDocument, toInline } from "./document.ts";
+import { type Code, type Inline, renderDocument, toInline, toStyle } from "./document.ts";
 import { StatisticsView, titleOf } from "./statistics-view.tsx";
 
 import charts from "../../../shared/statistics/charts.css" with { type: "text" };
 import tables from "../../../shared/statistics/tables.css" with { type: "text" };
 
-const STYLE = toInline([tables, charts].join("\n"));
+const STYLE = toStyle([tables, charts]);
 
 const SCRIPT = toInline(buildScript());
 
@@ -39,14 +39,17 @@ export function renderStatistics(view: SharedView): RenderedPage {
   return page;
 }
 
-/** The account's colour in place of the dashboard's, on light and on dark pages. */
+/**
+ * The account's colour in place of the dashboard's, on light and on dark pages. The second line of
+ * the chart is grey: in its own colour it could look like the first one.
+ */
 function brandStyles(color: string | null): Inline[] {
   if (color === null) return [];
   const { light, dark } = toBrandColors(color);
   const accent = `light-dark(${light}, ${dark})`;
   return [
     toInline(
-      `:root { --accent: ${accent}; --accent-text: ${accent}; --accent-soft: color-mix(in srgb, ${accent} 16%, var(--surface)); }`,
+      `:root { --accent: ${accent}; --accent-text: ${accent}; --accent-soft: color-mix(in srgb, ${accent} 16%, var(--surface)); --second: var(--muted); }`,
     ),
   ];
 }
