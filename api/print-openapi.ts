@@ -5,6 +5,7 @@ import { createLog } from "../shared/log.ts";
 import { createFailureService } from "./analytics/failures/service.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
+import { createBrandingService } from "./branding/service.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import { createTxtReader } from "./domains/dns.ts";
@@ -52,6 +53,8 @@ const analytics = createAnalyticsService({
   clicksRetentionDays: 0,
 });
 
+const branding = createBrandingService({ sql });
+
 const app = createApp({
   log: createLog("api", "fatal"),
   stores: createStores(sql),
@@ -61,7 +64,8 @@ const app = createApp({
   keys: createKeyService({ sql }),
   shares: createShareService({ sql, links, passwords }),
   tags: createTagService({ sql, changedLinks }),
-  shared: createSharedService({ sql, analytics, links, passwords, shortUrl }),
+  shared: createSharedService({ sql, analytics, links, passwords, branding, shortUrl }),
+  branding,
   analytics,
   failures: createFailureService({ clickhouse, links, domains }),
   clicks: createClicksService({ clickhouse, analytics }),

@@ -7,6 +7,8 @@ import type { FailureService } from "./analytics/failures/service.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
 import type { AnalyticsService } from "./analytics/service.ts";
 import type { AuthPlugin } from "./auth/plugin.ts";
+import { brandingRoutes } from "./branding/routes.ts";
+import type { BrandingService } from "./branding/service.ts";
 import { clicksRoutes } from "./clicks/routes.ts";
 import type { ClicksService } from "./clicks/service.ts";
 import { domainRoutes } from "./domains/routes.ts";
@@ -35,6 +37,7 @@ export type ResourceServices = {
   domains: DomainService;
   shares: ShareService;
   tags: TagService;
+  branding: BrandingService;
 };
 
 type ResourceRoutesDeps = ResourceServices & {
@@ -54,8 +57,8 @@ type Site = {
 };
 
 export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
-  const { stores, shortUrl, links, analytics, failures, clicks, domains, keys, shares, tags } =
-    deps;
+  const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
+  const { shares, tags, branding } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
@@ -70,5 +73,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
     .use(keyRoutes({ auth, idempotent, keys }))
     .use(shareRoutes({ auth, idempotent, shares, originOf }))
+    .use(brandingRoutes({ auth, branding }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

@@ -8,6 +8,7 @@ import { createFailureService } from "./analytics/failures/service.ts";
 import { createLiveRowReader } from "./analytics/live-rows.ts";
 import { createLiveClicks } from "./analytics/live.ts";
 import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
+import { createBrandingService } from "./branding/service.ts";
 import type { countReads } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import type { Config } from "./config.ts";
@@ -61,6 +62,7 @@ export function createServices(deps: ServicesDeps) {
       clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
     });
   const analytics = analyticsFor(keys.isAlive);
+  const branding = createBrandingService({ sql });
   return {
     /** Host names of the service's own short domain. */
     hosts,
@@ -79,7 +81,15 @@ export function createServices(deps: ServicesDeps) {
       clicks: createClicksService({ clickhouse, analytics }),
       shares: createShareService({ sql, links, passwords }),
       tags: createTagService({ sql, changedLinks }),
-      shared: createSharedService({ sql, analytics, links, passwords, shortUrl: shortUrl.origin }),
+      branding,
+      shared: createSharedService({
+        sql,
+        analytics,
+        links,
+        passwords,
+        branding,
+        shortUrl: shortUrl.origin,
+      }),
       shortUrl: shortUrl.origin,
     },
   };

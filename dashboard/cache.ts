@@ -7,6 +7,7 @@ import { hashFiles } from "../shared/file-hash.ts";
 const SOURCES = [
   "dashboard/**/*",
   "shared/contracts/*.ts",
+  "shared/statistics/*",
   "clients/typescript/src/*.ts",
   "package-lock.json",
 ];

@@ -27,6 +27,8 @@ for (const { name: variant, ...options } of VARIANTS) {
     await openView(page, view);
     await screenshot(view.name);
   }
+  await page.goto(seeded.share);
+  await screenshot("shared");
   await page.context().close();
 }
 console.log(folder);

@@ -25,6 +25,7 @@ import linkFeedStreams from "./0021_link_feed_streams.sql" with { type: "text" }
 import tags from "./0022_tags.sql" with { type: "text" };
 import countTags from "./0023_count_tags.sql" with { type: "text" };
 import tagsCounted from "./0024_tags_counted.sql" with { type: "text" };
+import accountBranding from "./0025_account_branding.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -59,4 +60,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 22, name: "tags", text: tags },
   { id: 23, name: "count_tags", text: countTags, concurrent: true },
   { id: 24, name: "tags_counted", text: tagsCounted },
+  { id: 25, name: "account_branding", text: accountBranding },
 ];

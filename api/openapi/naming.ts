@@ -50,6 +50,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   createShare: "NewShare",
   updateShare: "ShareChange",
   updateTag: "TagChange",
+  updateBranding: "BrandingChange",
   unlockSharedStatistics: "SharePassword",
 };
 

@@ -11,12 +11,18 @@ import {
   sharePassword,
 } from "../../shared/contracts/share-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
 import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import { completeFrom, rangeCounts } from "../analytics/model.ts";
 import { timezoneField } from "../analytics/period-parameters.ts";
+import { boundaryProblem } from "../analytics/period.ts";
+import type { Brand } from "../branding/model.ts";
 import { listOf } from "../http/pagination.ts";
 
 const EMBED_ORIGINS_MAX = 10;
+
+/** The longest name of a time zone has about half as many characters. */
+const FORM_TEXT_LENGTH_MAX = 64;
 
 /** The dimensions that a share can show. */
 const breakdowns = z
@@ -96,12 +102,37 @@ export const toShareResponse = (row: ShareRow): z.output<typeof shareResponse> =
   updated_at: row.updated_at.toISOString(),
 });
 
-/**
- * No filters: a reader sees the owner's selection, and the number of different queries stays small.
- */
-export const sharedQuery = z.object({ period: z.enum(PERIODS).optional() });
+/** Whole days only: the clicks of a moment would show single people. */
+const date = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}$/, "must be a date such as 2026-01-31")
+  .superRefine((text, context) => {
+    const problem = boundaryProblem(text);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  })
+  .optional();
+
+/** When, but no filters: a reader sees the owner's selection of what is known of the clicks. */
+export const sharedQuery = z.object({
+  period: z.enum(PERIODS).optional(),
+  start_date: date,
+  end_date: date,
+  timezone: timezoneField,
+});
 
 export type SharedQuery = z.output<typeof sharedQuery>;
+
+/** As {@link sharedQuery} from a form, whose mistakes the page itself explains. */
+const formText = z.string().max(FORM_TEXT_LENGTH_MAX).optional();
+
+export const sharedPageQuery = z.object({
+  period: formText,
+  start_date: formText,
+  end_date: formText,
+  timezone: formText,
+});
+
+export type SharedPageQuery = z.output<typeof sharedPageQuery>;
 
 export const sharedParams = z.object({ token: z.string() });
 
@@ -137,3 +168,11 @@ export const sharedResponse = z
   .meta({ id: "SharedStatistics" });
 
 export type SharedStatistics = z.output<typeof sharedResponse>;
+
+/** What the page of a share shows. */
+export type SharedView = {
+  statistics: SharedStatistics;
+  /** The clicks of all countries, for the map; undefined when the share does not show countries. */
+  countries: readonly CountryClicks[] | undefined;
+  brand: Brand | undefined;
+};

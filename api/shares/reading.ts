@@ -1,18 +1,22 @@
 /** Reads shared statistics, for readers without an account. */
 import { LRUCache } from "lru-cache";
 
+import { DEFAULT_PERIOD } from "../../shared/contracts/periods.ts";
 import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
+import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
+import type { BrandingService } from "../branding/service.ts";
 import { createConcurrencyLimit } from "../concurrency-limit.ts";
 import { ApiError, notFound, unavailable } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
+import { inSeconds } from "../http/rate-limit.ts";
 import { createPasswordTryLimit } from "../limits/anonymous.ts";
 import { buildShortUrl } from "../links/responses.ts";
 import type { LinkService } from "../links/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
-import type { SharedQuery, SharedStatistics, ShareRow } from "./model.ts";
-import { findSharedBy } from "./sql.ts";
+import type { SharedQuery, SharedStatistics, SharedView } from "./model.ts";
+import { createReadBudget } from "./read-budget.ts";
+import { findSharedBy, type SharedRow } from "./sql.ts";
 import { grantAccess, hasAccess, parseToken } from "./token.ts";
 
 type SharedServiceDeps = {
@@ -20,17 +24,18 @@ type SharedServiceDeps = {
   analytics: Pick<AnalyticsService, "overview">;
   links: Pick<LinkService, "get">;
   passwords: Pick<PasswordHashing, "verifyForAccount">;
+  branding: Pick<BrandingService, "find">;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
 };
 
 export type SharedService = ReturnType<typeof createSharedService>;
 
-/** A share, with its owner. */
-type OwnedShare = ShareRow & AccountScope;
-
 /** Maximum rows of each breakdown. */
 const ROWS_MAX = 10;
+
+/** Maximum countries on the map. */
+const COUNTRIES_MAX = 100;
 
 /**
  * How long statistics are served from the cache: a page with many readers costs one set of queries
@@ -38,7 +43,7 @@ const ROWS_MAX = 10;
  */
 const FRESH_MS = 60_000;
 
-/** Maximum cached statistics, about 10 KB each. */
+/** Maximum cached statistics, about 15 KB each, and 30 KB with their page. */
 const FIGURES_MAX = 500;
 
 /**
@@ -52,14 +57,15 @@ export function createSharedService(deps: SharedServiceDeps) {
   const limit = createConcurrencyLimit(READS, () =>
     unavailable(new Error("Too many shared statistics are being read.")),
   );
-  const cached = new LRUCache<string, Promise<SharedStatistics>>({
+  const budget = createReadBudget();
+  const cached = new LRUCache<string, Promise<SharedView>>({
     max: FIGURES_MAX,
     ttl: FRESH_MS,
   });
   const tries = createPasswordTryLimit();
 
   /** Finds the share of a token; throws `not_found`, also for a revoked or expired one. */
-  async function find(token: string): Promise<OwnedShare> {
+  async function find(token: string): Promise<SharedRow> {
     const hash = parseToken(token);
     const share = hash === undefined ? undefined : await findSharedBy(sql, hash);
     if (share === undefined) throw notFound("share");
@@ -90,14 +96,15 @@ export function createSharedService(deps: SharedServiceDeps) {
   }
 
   /**
-   * Returns a share's statistics, at most a minute old. Throws as {@link find}, and `unauthorized`
-   * without the access that its password grants.
+   * Returns a share's statistics, at most a minute old; the same object while they are cached.
+   * Throws as {@link find}, `unauthorized` without the access that its password grants,
+   * `invalid_request`, and `rate_limited` for a range that would cost too much.
    */
   async function read(
     token: string,
     access: string | undefined,
     query: SharedQuery,
-  ): Promise<SharedStatistics> {
+  ): Promise<SharedView> {
     const share = await find(token);
     const { password_hash } = share;
     if (
@@ -106,10 +113,16 @@ export function createSharedService(deps: SharedServiceDeps) {
     ) {
       throw new ApiError("unauthorized", "These statistics need a password.");
     }
-    const key = `${share.id} ${share.updated_at.getTime()} ${query.period ?? ""}`;
+    const { period = DEFAULT_PERIOD, start_date, end_date } = query;
+    const timezone = parseZone(query.timezone ?? share.timezone);
+    const isCustom = start_date !== undefined || end_date !== undefined;
+    const when = isCustom ? { start_date, end_date, timezone } : { period, timezone };
+    const key = JSON.stringify([share.id, share.updated_at, share.brand_version, when]);
     const known = cached.get(key);
     if (known !== undefined) return await known;
-    const reading = limit(() => readStatistics(deps, share, query));
+    if (!isCustom && timezone === share.timezone) budget.charge(share.id);
+    else requirePaid(budget.tryCharge(share.id));
+    const reading = limit(() => readView(deps, share, when));
     cached.set(key, reading);
     // After a failure, the next request reads again.
     reading.catch(() => cached.delete(key));
@@ -119,19 +132,40 @@ export function createSharedService(deps: SharedServiceDeps) {
   return { find, unlock, read };
 }
 
-async function readStatistics(
-  { analytics, links, shortUrl }: SharedServiceDeps,
-  share: OwnedShare,
-  { period }: SharedQuery,
-): Promise<SharedStatistics> {
-  const { link_id, name, timezone } = share;
+/** Throws `rate_limited` unless a read has been paid for. */
+function requirePaid(waitSeconds: number): void {
+  if (waitSeconds === 0) return;
+  throw new ApiError(
+    "rate_limited",
+    `These statistics were read for many ranges. Another one can be read in ${inSeconds(waitSeconds)}.`,
+    { retryAfterSeconds: waitSeconds },
+  );
+}
+
+async function readView(
+  { analytics, links, branding, shortUrl }: SharedServiceDeps,
+  share: SharedRow,
+  when: SharedQuery & { timezone: string },
+): Promise<SharedView> {
+  const { link_id, name } = share;
   const owner = { accountId: share.accountId, mode: share.mode };
   const subject = link_id === null ? "account" : { link: link_id };
   const dimensions = COLUMN_FILTERS.filter((name) => share.breakdowns.includes(name));
-  const [link, overview] = await Promise.all([
+  const limit = dimensions.includes("country") ? COUNTRIES_MAX : ROWS_MAX;
+  const [link, overview, brand] = await Promise.all([
     link_id === null ? null : links.get(owner, link_id),
-    analytics.overview(owner, subject, { period, timezone }, { dimensions, limit: ROWS_MAX }),
+    analytics.overview(owner, subject, when, { dimensions, limit }),
+    share.brand_version === null ? undefined : branding.find(owner),
   ]);
+  const breakdowns = overview.breakdowns.map(({ by, data }) => ({
+    by,
+    data: data.slice(0, ROWS_MAX),
+  }));
+  const countries = overview.breakdowns
+    .find(({ by }) => by === "country")
+    ?.data.map(({ values, clicks }) => ({ country: values["country"] ?? "", clicks }));
   const short_url = link === null ? null : buildShortUrl(link, shortUrl);
-  return { name, short_url, timezone, ...overview };
+  const { timezone } = when;
+  const statistics: SharedStatistics = { name, short_url, timezone, ...overview, breakdowns };
+  return { statistics, countries, brand };
 }

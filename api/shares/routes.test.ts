@@ -171,9 +171,11 @@ describe("what needs no key", () => {
     },
   );
 
-  test("rejects a filter, and a form that is too long", async () => {
-    const filtered = await api.send("/v1/shared/token?country=DE");
-    expect([filtered.status, errorCodeOf(filtered)]).toEqual([400, "invalid_request"]);
+  test("rejects a filter, a moment, an unknown time zone, and a form that is too long", async () => {
+    for (const query of ["country=DE", "start_date=2026-11-01T10:00:00Z", "timezone=Nowhere"]) {
+      const filtered = await api.send(`/v1/shared/token?${query}`);
+      expect([filtered.status, errorCodeOf(filtered)]).toEqual([400, "invalid_request"]);
+    }
     const long = await api.send("/shared/token", { body: "x".repeat(2_049) });
     expect([long.status, errorCodeOf(long)]).toEqual([413, "payload_too_large"]);
   });

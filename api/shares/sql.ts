@@ -101,13 +101,15 @@ export async function deleteShare(
   return rows.length === 1;
 }
 
+/** A share with its owner, and the version of the owner's branding; null without one. */
+export type SharedRow = ShareRow & AccountScope & { brand_version: number | null };
+
 /** Finds the share of a token, with its owner, unless it has expired or an operator has suspended the account. */
-export async function findSharedBy(
-  sql: Sql,
-  tokenHash: Buffer,
-): Promise<(ShareRow & AccountScope) | undefined> {
-  const [row] = await sql<(ShareRow & AccountScope)[]>`
-    select ${columns(sql)}, account_id as "accountId", mode from shares
+export async function findSharedBy(sql: Sql, tokenHash: Buffer): Promise<SharedRow | undefined> {
+  const [row] = await sql<SharedRow[]>`
+    select ${columns(sql)}, account_id as "accountId", mode,
+           (select version from account_branding b where b.account_id = shares.account_id and b.mode = shares.mode) as brand_version
+      from shares
      where token_hash = ${tokenHash} and (expires_at is null or expires_at > clock_timestamp())
        and not exists (select from accounts where id = account_id and suspended_until = 'infinity')`;
   return row;

@@ -29,6 +29,8 @@ const CALLS: Record<keyof operations, Call[]> = {
     ({ tags }) => tags.merge({ tags: ["a"], into: "b" }),
     ({ tags }) => tags.rename("a", "b"),
   ],
+  getBranding: [({ branding }) => branding.get()],
+  updateBranding: [({ branding }) => branding.update({ name: "Acme" })],
   explainLink: [({ links }) => links.explain(LINK)],
   backtestLink: [({ links }) => links.backtest(LINK, { rules: [], period: "7d" })],
   getLinkAnalytics: [

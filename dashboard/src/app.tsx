@@ -53,6 +53,10 @@ const Members = lazy(async () => {
   const { MembersPage } = await import("./pages/settings/members.tsx");
   return { default: MembersPage };
 });
+const Branding = lazy(async () => {
+  const { BrandingPage } = await import("./pages/settings/branding.tsx");
+  return { default: BrandingPage };
+});
 const Profile = lazy(async () => {
   const { ProfilePage } = await import("./pages/settings/profile.tsx");
   return { default: ProfilePage };
@@ -140,6 +144,7 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
             <Route path="/usage" component={Usage} />
             <Route path="/settings/keys" component={Keys} />
             <Route path="/settings/members" component={Members} />
+            <Route path="/settings/branding" component={Branding} />
             <Route path="/settings/profile" component={Profile} />
             <Route component={NotFoundPage} />
           </Switch>

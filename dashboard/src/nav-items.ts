@@ -5,6 +5,7 @@ import {
   Globe,
   KeyRound,
   Link2,
+  Palette,
   Radio,
   Tags,
   UserRound,
@@ -28,11 +29,12 @@ export const MAIN_ITEMS: readonly NavItem[] = [
 
 const KEYS: NavItem = { path: "/settings/keys", name: "API keys", icon: KeyRound };
 const MEMBERS: NavItem = { path: "/settings/members", name: "Members", icon: UsersRound };
+const BRANDING: NavItem = { path: "/settings/branding", name: "Branding", icon: Palette };
 const PROFILE: NavItem = { path: "/settings/profile", name: "Profile", icon: UserRound };
 
 /** The pages of settings that a role may see. */
 export const settingsItems = (role: Role): NavItem[] => [
   ...(role === "owner" ? [KEYS] : []),
-  ...(role === "viewer" ? [] : [MEMBERS]),
+  ...(role === "viewer" ? [] : [MEMBERS, BRANDING]),
   PROFILE,
 ];

@@ -20,7 +20,7 @@ const PROCESSES_OF: Record<string, readonly string[]> = {
 };
 
 /** Source files except tests. */
-const CODE = /(?<!\.test)\.(ts|sql|html)$/;
+const CODE = /(?<!\.test)\.(tsx?|css|sql|html)$/;
 
 /** Debounce: editors write a file in several steps, and a checkout writes many files. */
 const DEBOUNCE_MS = 50;

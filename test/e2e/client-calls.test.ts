@@ -255,6 +255,14 @@ describe("clicks", () => {
     expect(csv.trim().split("\r\n").length).toBe(1 + 7 * 24);
   });
 
+  test("can give shared statistics a brand", async () => {
+    const changed = await shorthop.branding.update({ name: "Acme", color: "#1D4ED8" });
+    expect(changed).toEqual({ name: "Acme", color: "#1d4ed8", logo: null });
+    expect(await shorthop.branding.get()).toEqual(changed);
+    expect(await codeOf(shorthop.branding.update({ logo: "aGVsbG8=" }))).toBe("invalid_request");
+    await shorthop.branding.update({ name: null, color: null });
+  });
+
   test("are shared with people without a key, who need the password if there is one", async () => {
     const visitor = createClient({ baseUrl: stack.info().api_url });
     const { id, token } = await shorthop.shares.create({

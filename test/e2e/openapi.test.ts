@@ -464,6 +464,7 @@ describe("the OpenAPI document", () => {
       "ShareChange",
       "SharePassword",
       "TagChange",
+      "BrandingChange",
     ]);
     const closed = Object.entries(raw.components.schemas)
       .filter(([, schema]) => JSON.stringify(schema).includes('"additionalProperties":false'))

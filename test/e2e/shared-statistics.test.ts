@@ -63,6 +63,9 @@ const read = (token: string, { query = "", headers = {} } = {}) =>
   call(api(`/v1/shared/${token}${query}`), { headers: { ...fromElsewhere(), ...headers } });
 const open = (url: string, headers = {}) =>
   call(url, { headers: { accept: "text/html", ...fromElsewhere(), ...headers } });
+/** A page without its style, which contains numbers as well. */
+const withoutStyle = ({ body }: ApiResponse): string =>
+  String(body).replaceAll(/<style>.*?<\/style>/gs, "");
 const unlock = (token: string, password: string) =>
   call(api(`/v1/shared/${token}/access`), { body: { password }, headers: fromElsewhere() });
 
@@ -238,20 +241,79 @@ describe("shared statistics", () => {
       expect(text).not.toContain(hidden);
   });
 
-  test("take no question but the period: no filter, no dimension, no date", async () => {
+  test("take no question but when: no filter, no dimension, no moment", async () => {
     const { token } = await share({ link_id: link.id, breakdowns: ["country"] });
-    const questions = [
-      ...COLUMN_FILTERS,
-      "tag",
-      "domain",
-      "class",
-      "by",
-      "start_date",
-      "link_id",
-      "account",
-    ];
+    const questions = [...COLUMN_FILTERS, "tag", "domain", "class", "by", "link_id", "account"];
     for (const name of questions)
       expect(codeOf(await read(token, { query: `?${name}=US` }))).toEqual([400, "invalid_request"]);
+    // Moments would show single people.
+    for (const query of [
+      "start_date=2026-11-01T10:00:00Z",
+      "end_date=2026-02-30",
+      "start_date=2026-11-02&end_date=2026-11-01",
+      "start_date=2020-01-01&end_date=2026-01-01",
+      "timezone=Nowhere",
+    ])
+      expect(codeOf(await read(token, { query: `?${query}` }))).toEqual([400, "invalid_request"]);
+  });
+
+  test("are those of the chosen days and time zone, as the owner reads them", async () => {
+    const { token, url } = await share({ link_id: link.id, timezone: "Europe/Berlin" });
+    const counts = z.object({
+      period: z.string(),
+      summary: z.unknown(),
+      clicks_over_time: z.unknown(),
+    });
+    const today = new Date().toISOString().slice(0, 10);
+    const dayBefore = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    for (const query of [
+      `start_date=${dayBefore}&end_date=${today}&timezone=Asia/Kathmandu`,
+      `start_date=${dayBefore}&end_date=${dayBefore}&timezone=UTC`,
+      "period=24h&timezone=America/St_Johns",
+    ]) {
+      const shared = await read(token, { query: `?${query}` });
+      const own = await call(api(`/v1/analytics/${link.id}?${query}`), { key: owner.key });
+      expect(counts.parse(shared.body)).toEqual(counts.parse(own.body));
+    }
+    const page = await open(`${url}?start_date=${dayBefore}&end_date=${today}&timezone=UTC`);
+    expect(page.status).toBe(200);
+    expect(page.body).toContain(`<span class="stat-value">${CLICKS}</span>`);
+    // A form sends its empty fields as well, and its mistakes are explained on a page.
+    expect((await open(`${url}?start_date=&end_date=&timezone=`)).status).toBe(200);
+    const wrong = await open(`${url}?timezone=Nowhere`);
+    expect([wrong.status, wrong.headers.get("content-type")]).toEqual([
+      400,
+      "text/html; charset=utf-8",
+    ]);
+    expect(wrong.body).toContain("IANA time zone");
+  });
+
+  test("of many ranges make a reader wait, but nobody for the periods", async () => {
+    const { token, url } = await share({ link_id: link.id });
+    let day = Date.parse("2026-10-01");
+    /** Reads other days until there is nothing left to pay with. */
+    async function readUntilLimited(request: (query: string) => Promise<ApiResponse>) {
+      for (let reads = 0; reads < 100; reads++) {
+        const date = new Date((day -= 86_400_000)).toISOString().slice(0, 10);
+        const response = await request(`?start_date=${date}&end_date=${date}`);
+        if (response.status === 429) return { reads, response };
+        expect(response.status).toBe(200);
+      }
+      throw new Error("There is no limit.");
+    }
+    const first = "?start_date=2026-10-01";
+    expect((await read(token, { query: first })).status).toBe(200);
+    const { reads, response } = await readUntilLimited((query) => read(token, { query }));
+    expect(reads).toBeGreaterThanOrEqual(19);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+    const { response: page } = await readUntilLimited((query) => open(url + query));
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page.body).toContain('href="?"');
+    for (const period of ["24h", "7d", "30d", "90d", "all"])
+      expect((await read(token, { query: `?period=${period}` })).status).toBe(200);
+    // Another share has its own budget.
+    const other = await share({ link_id: link.id });
+    expect((await read(other.token, { query: first })).status).toBe(200);
   });
 
   test("of an account have the clicks of its mode, and of no other account", async () => {
@@ -281,7 +343,7 @@ describe("shared statistics", () => {
       link_id: link.id,
       expires_at: new Date(Date.now() + 3_000).toISOString(),
     });
-    for (const { token, url } of [revoked, orphan, expiring]) {
+    for (const { token, url } of [expiring, revoked, orphan]) {
       expect((await read(token)).status).toBe(200);
       expect((await open(url)).status).toBe(200);
     }
@@ -293,9 +355,9 @@ describe("shared statistics", () => {
     }
     await eventually(async () => {
       expect(codeOf(await read(expiring.token))).toEqual([404, "not_found"]);
-      const { status, body } = await open(expiring.url);
-      expect(status).toBe(404);
-      expect(body).not.toContain(String(CLICKS));
+      const page = await open(expiring.url);
+      expect(page.status).toBe(404);
+      expect(withoutStyle(page)).not.toContain(String(CLICKS));
     }, 10_000);
     expect(codeOf(await read("A".repeat(43)))).toEqual([404, "not_found"]);
     expect(codeOf(await read("x"))).toEqual([404, "not_found"]);
@@ -345,7 +407,7 @@ describe("shared statistics", () => {
     });
     const form = await open(url);
     expect(form.status).toBe(401);
-    expect(form.body).not.toContain(`${CLICKS}`);
+    expect(withoutStyle(form)).not.toContain(`${CLICKS}`);
     expect(form.headers.get("content-security-policy")).toContain(`frame-ancestors ${embed};`);
     expect(form.headers.get("x-frame-options")).toBeNull();
     expect(form.headers.get("x-robots-tag")).toContain("noindex");
@@ -362,8 +424,8 @@ describe("shared statistics", () => {
     const [cookie = ""] = (right.headers.get("set-cookie") ?? "").split(";");
     const page = await open(url, { cookie });
     expect(page.status).toBe(200);
-    expect(page.body).toContain(`<dd>${CLICKS}</dd>`);
-    expect(page.body).not.toContain("<script");
+    expect(page.body).toContain(`<span class="stat-value">${CLICKS}</span>`);
+    expect(page.headers.get("content-security-policy")).not.toContain("unsafe");
     const { url: closed } = await share({ link_id: link.id });
     const own = await open(closed);
     expect(own.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");

@@ -75,6 +75,7 @@ type Services = Partial<{
       | "shares"
       | "shared"
       | "tags"
+      | "branding"
   ]: Partial<AppDeps[Name]>;
 }>;
 
@@ -139,6 +140,7 @@ export function createFakeApi(
     domains: completeService("domains", services.domains),
     shares: completeService("shares", services.shares),
     tags: completeService("tags", services.tags),
+    branding: completeService("branding", services.branding),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
     isBehind: () => false,

@@ -6,6 +6,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { admin, createAccount } from "./admin.ts";
 import { createUser, type TestUser } from "./dashboard.ts";
 import type { Dns } from "./dns.ts";
+import { createPng } from "./png.ts";
 import type { SharedStack } from "./stack.ts";
 
 const LINKS = [
@@ -116,6 +117,8 @@ export type SeededAccount = {
   link: string;
   ruled: string;
   down: string;
+  /** The page of shared statistics of the account, with its branding. */
+  share: string;
 };
 
 /** Creates the account, its users, links, clicks and a domain. */
@@ -151,11 +154,21 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
     password: "a long password",
     expires_at: "2099-01-01T00:00:00Z",
   });
+  await client.branding.update({
+    name: "Tour & Sons",
+    color: "#0f766e",
+    logo: createPng(240, 56).toString("base64"),
+  });
+  const { url: share } = await client.shares.create({
+    name: "Spring campaign",
+    timezone: "Europe/Berlin",
+    breakdowns: ["country", "city", "device", "browser", "referrer", "utm_source"],
+  });
   await createDomainWithSettings(client, dns);
   const { data } = await client.links.createMany([...STATES, SET, RULED]);
   await admin(stack, ["links", "disable", "--alias", "tour-down"]);
   const [down, , ruled] = data.slice(-3).map((entry) => ("link" in entry ? entry.link.id : ""));
-  return { user, account, link: ids[0] ?? "", ruled: ruled ?? "", down: down ?? "" };
+  return { user, account, link: ids[0] ?? "", ruled: ruled ?? "", down: down ?? "", share };
 }
 
 async function createDomainWithSettings(client: Client, dns: Dns): Promise<void> {
@@ -408,6 +421,7 @@ export const listViews = ({ account, link, ruled, down }: SeededAccount): View[]
       open: (page) => page.getByRole("button", { name: "New API key" }).click(),
     },
     { name: "members", path: at("/settings/members"), ready: "table" },
+    { name: "branding", path: at("/settings/branding"), ready: ".brand-preview" },
     { name: "profile", path: at("/settings/profile"), ready: ".rows li" },
     { name: "nowhere", path: at("/nowhere"), ready: ".empty" },
     {

@@ -25,7 +25,16 @@ const PROCESSES: { main: string; spokenOf: RegExp }[] = [
 ];
 
 /** A resource of the API is seen by the tests that speak of its routes; the other folders of the API by all. */
-const RESOURCES = ["analytics", "clicks", "domains", "keys", "members", "shares", "usage"];
+const RESOURCES = [
+  "analytics",
+  "branding",
+  "clicks",
+  "domains",
+  "keys",
+  "members",
+  "shares",
+  "usage",
+];
 
 /** These go through the whole product, so they see every change in it. */
 const MAIN_FILES = new Set(["test/e2e/main-job.test.ts", "test/e2e/specification.test.ts"]);

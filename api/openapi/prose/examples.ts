@@ -18,3 +18,7 @@ export const CURSOR = "MTc3MjQ0MjkwMDAwMC5saW5r";
 
 /** An id by the TypeID specification: a prefix, and a UUIDv7 in Crockford's base 32. */
 export const idPattern = (prefix: string): string => `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`;
+
+/** An image of one pixel. */
+export const LOGO =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -129,6 +129,19 @@ export const PARAMETERS: Readonly<Record<string, Prose>> = {
     example: "2026-03-31",
     schema: { maxLength: 64 },
   },
+  "getSharedStatistics.start_date": {
+    text: "The first day of the range. 30 days before `end_date` when left out.",
+    example: "2026-03-01",
+  },
+  "getSharedStatistics.end_date": {
+    text: "The last day of the range; today when left out. At most five years after `start_date`.",
+    example: "2026-03-31",
+  },
+  "getSharedStatistics.timezone": {
+    text: "The IANA time zone whose days and hours group the clicks; that of the share when left out.",
+    example: "Europe/Berlin",
+    schema: { maxLength: 64 },
+  },
   timezone: {
     text: "The IANA time zone whose days and hours group the clicks; `UTC` when left out.",
     example: "Europe/Berlin",

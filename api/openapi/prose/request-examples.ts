@@ -18,6 +18,7 @@ export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
   upsertLink: { url: LONG_URL, title: "Spring sale" },
   updateLinks: { links: [{ id: LINK_ID, title: "Spring sale, extended" }] },
   updateTag: { name: "spring-sale", color: "green" },
+  updateBranding: { name: "Acme", color: "#1d4ed8" },
   updateDomain: {
     root_url: "https://www.example.com/",
     not_found_url: "https://www.example.com/not-found",

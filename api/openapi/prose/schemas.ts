@@ -9,6 +9,8 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   LinkDeletions: "Links to delete at once.",
   BulkChanges: "The outcome of each change of a bulk request.",
   BulkDeletions: "The outcome of each deletion of a bulk request.",
+  Branding: "How the account presents itself to readers of shared statistics.",
+  BrandingChange: "The fields of the branding to change. Those left out stay; null removes one.",
   MergeTagsRequest: "Tags to replace by one.",
   Tag: "A tag, with the links that have it.",
   TagList: "A page of tags.",

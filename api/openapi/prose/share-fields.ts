@@ -1,5 +1,5 @@
 /** The fields of shares. */
-import { EXPIRES_AT, LINK_ID, SHARE_ID, SHARE_TOKEN } from "./examples.ts";
+import { EXPIRES_AT, LINK_ID, LOGO, SHARE_ID, SHARE_TOKEN } from "./examples.ts";
 import type { Prose } from "./types.ts";
 
 const id: Prose = { text: "The share's id, for the paths of this API.", example: SHARE_ID };
@@ -26,7 +26,25 @@ const password: Prose = {
   example: "correct horse battery",
 };
 
+const brandName: Prose = { text: "The name above the statistics; null for none.", example: "Acme" };
+const brandColor: Prose = {
+  text: "The colour of chart, map and links, as `#rrggbb`; null for that of the dashboard.",
+  example: "#1d4ed8",
+};
+
 export const SHARE_FIELDS: Readonly<Record<string, Prose>> = {
+  "Branding.name": brandName,
+  "BrandingChange.name": brandName,
+  "Branding.color": brandColor,
+  "BrandingChange.color": brandColor,
+  "Branding.logo": {
+    text: "The logo as a `data:` URL of a WebP image; null for none.",
+    example: "data:image/webp;base64,UklGRiQA…",
+  },
+  "BrandingChange.logo": {
+    text: "A PNG, JPEG or WebP image in Base64, of up to 512 KiB; null for none.",
+    example: LOGO,
+  },
   "Share.id": id,
   "ShareWithUrl.id": id,
   "NewShare.link_id": linkId,

@@ -1,12 +1,17 @@
 /**
  * Responds to visitors of a shared statistics URL with a page, also when there is nothing to show.
  */
-import { ApiError } from "../../http/errors.ts";
-import type { SharedQuery } from "../model.ts";
+import { ApiError, invalidField } from "../../http/errors.ts";
+import { type SharedPageQuery, type SharedQuery, sharedQuery } from "../model.ts";
 import type { SharedService } from "../reading.ts";
-import { pageHeaders, renderMessage, renderPasswordForm, renderStatistics } from "./page.ts";
+import { pageHeaders, renderMessage, renderPasswordForm } from "./document.ts";
 
-export type Page = { status: number; headers: Record<string, string>; html: string };
+export type Page = {
+  status: number;
+  headers: Record<string, string>;
+  /** HTML as text, or compressed by gzip. */
+  body: string | { gzip: Uint8Array<ArrayBuffer> };
+};
 
 const COOKIE = "shorthop_shared";
 
@@ -14,7 +19,7 @@ const ACCESS = /(?:^|;\s*)shorthop_shared=([\w.-]{1,64})(?:;|$)/;
 
 /** `secure` means that the site is reached by https. */
 export function createSharedPages(shared: SharedService, secure: boolean) {
-  /** Renders what a share permits; rethrows errors that mean nothing to a reader. */
+  /** Renders what a share permits, or the reason why it cannot be read. */
   async function respond(
     token: string,
     render: (embedOrigins: readonly string[]) => Promise<Page>,
@@ -23,25 +28,28 @@ export function createSharedPages(shared: SharedService, secure: boolean) {
       const { embed_origins } = await shared.find(token);
       return await render(embed_origins);
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status === 400) throw error;
-      const html = renderMessage(
-        error.reason === "not_found" ? "There are no statistics at this address." : error.message,
-      );
-      return { status: error.status, headers: { ...pageHeaders([]), ...error.headers }, html };
+      if (!(error instanceof ApiError)) throw error;
+      const headers = { ...pageHeaders([]), ...error.headers };
+      return { status: error.status, headers, body: renderProblem(error) };
     }
   }
 
   return {
     /** The statistics, or the form for their password. `cookies` is the header. */
-    show: (token: string, cookies: string, query: SharedQuery): Promise<Page> =>
+    show: (token: string, cookies: string, query: SharedPageQuery): Promise<Page> =>
       respond(token, async (embedOrigins) => {
-        const headers = pageHeaders(embedOrigins);
         try {
-          const statistics = await shared.read(token, ACCESS.exec(cookies)?.[1], query);
-          return { status: 200, headers, html: renderStatistics(statistics, token) };
+          const view = await shared.read(token, ACCESS.exec(cookies)?.[1], parseQuery(query));
+          // The components are loaded with the first page, not at the start of the process.
+          const { renderStatistics } = await import("./page.tsx");
+          const { gzip, code } = renderStatistics(view);
+          return { status: 200, headers: pageHeaders(embedOrigins, code), body: { gzip } };
         } catch (error) {
-          if (!(error instanceof ApiError) || error.reason !== "unauthorized") throw error;
-          return { status: 401, headers, html: renderPasswordForm("") };
+          if (!(error instanceof ApiError)) throw error;
+          const headers = { ...pageHeaders(embedOrigins), ...error.headers };
+          return error.reason === "unauthorized"
+            ? { status: 401, headers, body: renderPasswordForm("") }
+            : { status: error.status, headers, body: renderProblem(error) };
         }
       }),
     /** Redirects to the statistics with a cookie that grants access, or back to the form. */
@@ -52,17 +60,34 @@ export function createSharedPages(shared: SharedService, secure: boolean) {
           const granted = await shared.unlock(token, password, address);
           const cookie = writeCookie(token, granted, secure);
           const location = `/shared/${token}`;
-          return { status: 303, headers: { ...headers, location, "set-cookie": cookie }, html: "" };
+          return { status: 303, headers: { ...headers, location, "set-cookie": cookie }, body: "" };
         } catch (error) {
           if (!(error instanceof ApiError) || error.reason !== "forbidden") throw error;
           return {
             status: 403,
             headers,
-            html: renderPasswordForm("That is not the right password."),
+            body: renderPasswordForm("That is not the right password."),
           };
         }
       }),
   };
+}
+
+/** Explains an error, with a way back if the reader has chosen something else than is possible. */
+function renderProblem({ reason, status, message }: ApiError): string {
+  const isMissing = reason === "not_found";
+  return renderMessage(isMissing ? "There are no statistics at this address." : message, {
+    back: status === 400 || status === 429,
+  });
+}
+
+/** Validates what a form sent, where an empty field means nothing; throws `invalid_request`. */
+function parseQuery(query: SharedPageQuery): SharedQuery {
+  const given = Object.entries(query).filter(([, text]) => text !== "");
+  const { data, error } = sharedQuery.safeParse(Object.fromEntries(given));
+  if (data !== undefined) return data;
+  const [issue] = error.issues;
+  throw invalidField(String(issue?.path[0] ?? ""), issue?.message ?? "is not valid");
 }
 
 /**

@@ -2,8 +2,17 @@
 import { Elysia } from "elysia";
 
 import type { AuthPlugin } from "../../auth/plugin.ts";
+import { acceptsGzip } from "../../http/compression.ts";
 import { readBody } from "../../http/json-body.ts";
-import { accessBody, accessResponse, sharedParams, sharedQuery, sharedResponse } from "../model.ts";
+import { addVary } from "../../http/vary.ts";
+import {
+  accessBody,
+  accessResponse,
+  sharedPageQuery,
+  sharedParams,
+  sharedQuery,
+  sharedResponse,
+} from "../model.ts";
 import type { SharedService } from "../reading.ts";
 import { createSharedPages, type Page } from "./pages.ts";
 
@@ -25,9 +34,10 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
     .use(auth)
     .get(
       "/v1/shared/:token",
-      ({ params, query, request, set }) => {
+      async ({ params, query, request, set }) => {
         set.headers["x-robots-tag"] = "noindex, nofollow";
-        return shared.read(params.token, request.headers.get("x-share-access") ?? undefined, query);
+        const access = request.headers.get("x-share-access") ?? undefined;
+        return (await shared.read(params.token, access, query)).statistics;
       },
       {
         access: "public",
@@ -39,7 +49,7 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
           operationId: "getSharedStatistics",
           summary: "Read shared statistics",
           description:
-            "Needs no key. Figures are at most a minute old. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.",
+            "Needs no key. Figures are at most a minute old. Dates are whole days; with them `period` does not count. Other ranges and time zones than those of the share's own periods are limited: `rate_limited` says when another one can be read. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.",
         },
       },
     )
@@ -71,15 +81,20 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
     .get(
       "/shared/:token",
       async ({ params, query, request, set }) =>
-        send(await pages.show(params.token, request.headers.get("cookie") ?? "", query), set),
-      { access: "public", params: sharedParams, query: sharedQuery, detail: { hide: true } },
+        send(
+          await pages.show(params.token, request.headers.get("cookie") ?? "", query),
+          request,
+          set,
+        ),
+      { access: "public", params: sharedParams, query: sharedPageQuery, detail: { hide: true } },
     )
     .post(
       "/shared/:token",
       async ({ call, params, request, set }) => {
         const bytes = await readBody(request, FORM_BYTES_MAX);
         const password = new URLSearchParams(new TextDecoder().decode(bytes)).get("password");
-        return send(await pages.unlock(params.token, password ?? "", call?.address ?? ""), set);
+        const page = await pages.unlock(params.token, password ?? "", call?.address ?? "");
+        return send(page, request, set);
       },
       {
         access: "public",
@@ -94,10 +109,16 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
 type ResponseSettings = { status?: number | string; headers: Record<string, string | number> };
 
 /** Sends a page with its own headers instead of the site's. */
-function send({ status, headers, html }: Page, set: ResponseSettings): Response {
+function send({ status, headers, body }: Page, request: Request, set: ResponseSettings): Response {
   // The page's policy decides who may frame it.
   delete set.headers["x-frame-options"];
   Object.assign(set.headers, headers);
   set.status = status;
-  return new Response(html, { status });
+  if (typeof body === "string") return new Response(body, { status });
+  addVary(set.headers, "Accept-Encoding");
+  if (!acceptsGzip(request.headers.get("accept-encoding") ?? "")) {
+    return new Response(Bun.gunzipSync(body.gzip), { status });
+  }
+  set.headers["content-encoding"] = "gzip";
+  return new Response(body.gzip, { status });
 }

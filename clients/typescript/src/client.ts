@@ -1,5 +1,6 @@
 /** The API's operations as functions, which reject with a `ShorthopError` after the retries of `ClientOptions`. */
 import { createAnalytics } from "./analytics.ts";
+import { createBranding } from "./branding.ts";
 import { type CallOptions, createCalls } from "./calls.ts";
 import { createClicks } from "./clicks.ts";
 import { createDomains } from "./domains.ts";
@@ -47,6 +48,7 @@ export function createClient(options: ClientOptions) {
     shares: createShares(calls),
     shared: createShared(calls),
     tags: createTags(calls),
+    branding: createBranding(calls),
     /**
      * Returns every rate limit and quota with what remains of it. Consumes nothing.
      *

@@ -331,6 +331,34 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/branding": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the branding
+     * @description What readers of shared statistics see of the account: nothing by default.
+     *
+     *     Requires the scope `shares:read`.
+     */
+    get: operations["getBranding"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Change the branding
+     * @description Changes the fields that the body has; null removes one. It applies to all shared statistics of the mode, from the next request on. A logo is a PNG, JPEG or WebP image of up to 512 KiB and 4 million pixels; it is scaled to 480 × 112 pixels and encoded as WebP. Pages darken the colour on light backgrounds, and lighten it on dark ones, as far as text needs it to be readable.
+     *
+     *     Requires the scope `shares:write`.
+     */
+    patch: operations["updateBranding"];
+    trace?: never;
+  };
   "/v1/clicks": {
     parameters: {
       query?: never;
@@ -776,7 +804,7 @@ export interface paths {
     };
     /**
      * Read shared statistics
-     * @description Needs no key. Figures are at most a minute old. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.
+     * @description Needs no key. Figures are at most a minute old. Dates are whole days; with them `period` does not count. Other ranges and time zones than those of the share's own periods are limited: `rate_limited` says when another one can be read. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.
      */
     get: operations["getSharedStatistics"];
     put?: never;
@@ -1444,6 +1472,43 @@ export interface components {
        * @example https://example.com/spring/sale?ref=newsletter
        */
       url: string;
+    };
+    /** @description How the account presents itself to readers of shared statistics. */
+    Branding: {
+      /**
+       * @description The colour of chart, map and links, as `#rrggbb`; null for that of the dashboard.
+       * @example #1d4ed8
+       */
+      color: string | null;
+      /**
+       * @description The logo as a `data:` URL of a WebP image; null for none.
+       * @example data:image/webp;base64,UklGRiQA…
+       */
+      logo: string | null;
+      /**
+       * @description The name above the statistics; null for none.
+       * @example Acme
+       */
+      name: string | null;
+    };
+    /** @description The fields of the branding to change. Those left out stay; null removes one. */
+    BrandingChange: {
+      /**
+       * @description The colour of chart, map and links, as `#rrggbb`; null for that of the dashboard.
+       * @example #1d4ed8
+       */
+      color?: string | null;
+      /**
+       * Format: base64
+       * @description A PNG, JPEG or WebP image in Base64, of up to 512 KiB; null for none.
+       * @example iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==
+       */
+      logo?: string | null;
+      /**
+       * @description The name above the statistics; null for none.
+       * @example Acme
+       */
+      name?: string | null;
     };
     /** @description Figures of several links. */
     BulkAnalytics: {
@@ -6439,6 +6504,56 @@ export interface operations {
       };
     };
   };
+  getBranding: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Branding"];
+        };
+      };
+    };
+  };
+  updateBranding: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Acme",
+         *       "color": "#1d4ed8"
+         *     }
+         */
+        "application/json": components["schemas"]["BrandingChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Branding"];
+        };
+      };
+    };
+  };
   listClicks: {
     parameters: {
       query?: {
@@ -7349,8 +7464,14 @@ export interface operations {
   getSharedStatistics: {
     parameters: {
       query?: {
+        /** @description The last day of the range; today when left out. At most five years after `start_date`. */
+        end_date?: string;
         /** @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when left out. */
         period?: "24h" | "7d" | "30d" | "90d" | "all";
+        /** @description The first day of the range. 30 days before `end_date` when left out. */
+        start_date?: string;
+        /** @description The IANA time zone whose days and hours group the clicks; that of the share when left out. */
+        timezone?: string;
       };
       header?: {
         /** @description The access token of `unlockSharedStatistics`; only for statistics with a password. */

@@ -1,17 +1,7 @@
 /** Formats numbers, dates and names for display, in English. */
+import { formatCount } from "../../../shared/statistics/format.ts";
 
-const wholeNumber = new Intl.NumberFormat("en");
-const compactNumber = new Intl.NumberFormat("en", {
-  notation: "compact",
-  maximumFractionDigits: 1,
-});
-
-export const formatCount = (value: number): string => wholeNumber.format(value);
-
-/** `1.2K`. */
-export const formatCompact = (value: number): string => compactNumber.format(value);
-
-export const formatPercent = (value: number): string => `${value.toFixed(1)} %`;
+export { countryName, formatCount, formatPercent } from "../../../shared/statistics/format.ts";
 
 const dates = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const dateTimes = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
@@ -44,15 +34,4 @@ export function describeChange(before: number, now: number): Change | undefined 
       ? `${formatCount(Math.round(now / before))} ×`
       : `${Math.abs(percent)} %`;
   return { direction, text };
-}
-
-const regions = new Intl.DisplayNames("en", { type: "region" });
-
-/** Returns the English name of a country by its ISO 3166-1 alpha-2 code; other text unchanged. */
-export function countryName(code: string): string {
-  try {
-    return /^[A-Z]{2}$/.test(code) ? (regions.of(code) ?? code) : code;
-  } catch {
-    return code;
-  }
 }

@@ -1,6 +1,8 @@
 /** Page layout: title, actions and cards. */
 import { type ReactNode, useEffect } from "react";
 
+export { Card } from "../../../shared/statistics/card.tsx";
+
 export function Page({
   title,
   intro,
@@ -28,28 +30,3 @@ export function Page({
     </div>
   );
 }
-
-export const Card = ({
-  title,
-  actions,
-  className = "",
-  children,
-}: {
-  title?: string;
-  actions?: ReactNode;
-  className?: string;
-  children: ReactNode;
-}) => (
-  <section
-    className={`card ${className}`}
-    {...(title === undefined ? {} : { "aria-label": title })}
-  >
-    {title !== undefined && (
-      <header className="card-head">
-        <h2>{title}</h2>
-        {actions}
-      </header>
-    )}
-    {children}
-  </section>
-);

@@ -35,6 +35,8 @@ export const SCHEMA_BOUNDS = [
   "shared/contracts/share-schemas.ts BREAKDOWNS_MAX",
   "shared/contracts/users.ts PERSON_NAME_LENGTH_MAX",
   "shared/contracts/users.ts PASSWORD_LENGTH",
+  "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX",
+  "api/branding/logo.ts PIXELS_MAX",
   "api/shares/model.ts EMBED_ORIGINS_MAX",
   "api/links/explain/model.ts HEADER_LENGTH_MAX",
   "api/links/model.ts URL_LENGTH_MAX",

@@ -84,6 +84,9 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/passwords/hashing.ts fairWaitingPerKeyMax
     api/shares/service.ts SHARES_MAX
     api/shares/reading.ts READS
+    api/shares/read-budget.ts SAVED_MAX
+    api/shares/read-budget.ts EARNED_PER_MINUTE
+    api/branding/logo.ts ENCODING
     api/clicks/export.ts EXPORTS_MAX
     api/clickhouse.ts QUERIES
     api/analytics/live.ts STREAMS_MAX
@@ -124,6 +127,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/auth/api-key-auth.ts VERIFIED_MAX
     api/auth/rejection-cache.ts KEYS_MAX
     api/shares/reading.ts FIGURES_MAX
+    api/shares/read-budget.ts SHARES_MAX
     api/shares/reading.ts FRESH_MS
     worker/enrich/rows.ts CACHE_ENTRIES_MAX
     worker/migrations/retention.ts ALIASES_DAYS_MAX
@@ -179,6 +183,10 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     worker/consumer/acknowledger.ts REASON_LENGTH_MAX
     worker/counters.ts BATCH
   `),
+  "is more than a valid value needs, and what exceeds it is rejected unread": lines(`
+    shared/contracts/branding-schemas.ts LOGO_BYTES_MAX
+    shared/contracts/branding-schemas.ts LOGO_LENGTH_MAX
+  `),
   "is about stored data, which the benchmarks measure": lines(`
     api/analytics/targets.ts TARGETS_MAX
     api/analytics/backtest/backtest.ts CLICKS_MAX
@@ -195,6 +203,9 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/clicks/export.ts GROUP_LINKS
     api/clicks/export.ts LOOKUP_LINKS
     api/shares/reading.ts ROWS_MAX
+    api/shares/reading.ts COUNTRIES_MAX
+    api/shares/public/statistics-view.tsx TITLED_POINTS_MAX
+    api/branding/logo.ts STORED_BYTES_MAX
     api/domains/republishing.ts SWITCHED_LINKS_MAX
     api/domains/republishing.ts COLLISIONS_NAMED_MAX
     api/links/lookups.ts SELECTED_LINKS_MAX
@@ -226,6 +237,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/share-schemas.ts ORIGIN_LENGTH_MAX
     shared/contracts/users.ts EMAIL_LENGTH_MAX
     api/analytics/period-parameters.ts TEXT_LENGTH_MAX
+    api/shares/model.ts FORM_TEXT_LENGTH_MAX
     api/domains/host.ts HOST_LENGTH_MAX
     api/http/pagination.ts PAGE_MAX
     api/http/pagination.ts limit

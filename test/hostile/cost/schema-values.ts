@@ -2,6 +2,8 @@
  * Values that fill a schema up to its bounds, and are valid: a member, a kind of condition or a filter that is added to the
  * product is filled from its first day.
  */
+import { LOGO } from "../../../api/openapi/prose/examples.ts";
+import { createPng } from "../../harness/png.ts";
 import type { BodySchema } from "../routes.ts";
 
 /** How much of a schema is filled. */
@@ -63,6 +65,9 @@ const LEFT_OUT = new Set([
   "until",
 ]);
 
+/** An image with `PIXELS_MAX` of `api/branding/logo.ts`. */
+const LARGE_IMAGE = createPng(2_000, 2_000).toString("base64");
+
 /** Texts that have a form which their schema does not tell. */
 const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: number) => string>> = {
   ip: (index, _, most) =>
@@ -88,6 +93,8 @@ const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: numbe
   to: () => "09:01",
   start_date: () => "2026-10-01",
   end_date: () => "2026-10-02",
+  color: () => "#1d4ed8",
+  logo: (_, { length }, most) => (length(most) < LARGE_IMAGE.length ? LOGO : LARGE_IMAGE),
   utm_source: (_, { nonce, length }) => `u${nonce}`.padEnd(length(255), "x"),
 };
 

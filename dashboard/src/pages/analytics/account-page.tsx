@@ -1,12 +1,12 @@
 /** The analytics of all links together, or of those with a tag or on a domain. */
 import { Link as PageLink } from "wouter";
 
+import { describeValue } from "../../../../shared/statistics/values.ts";
 import { Page } from "../../ui/page.tsx";
 import { useLastSegment } from "../../ui/search-state.ts";
 import { AnalyticsCards } from "./analytics-cards.tsx";
 import { useReadAnalyticsQuery } from "./analytics-query.ts";
 import { TopLinks } from "./breakdowns/breakdown-cards.tsx";
-import { describeValue } from "./dimensions.ts";
 import { only } from "./filters.ts";
 import { ShareButton } from "./shares/share-button.tsx";
 

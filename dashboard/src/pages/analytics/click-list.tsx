@@ -1,9 +1,9 @@
 /** A list of single clicks, newest first. */
 import type { ReactNode } from "react";
 
+import { describeValue } from "../../../../shared/statistics/values.ts";
 import { countryName } from "../../ui/format.ts";
 import { capitalize } from "../../ui/validation.ts";
-import { describeValue } from "./dimensions.ts";
 
 export type Click = {
   time: string;

@@ -5,7 +5,7 @@ import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { summaryParams, useAnalytics, useAnalyticsQuery } from "./analytics-query.ts";
 import { CsvButton } from "./csv-button.tsx";
-import { StatCards } from "./stat-cards.tsx";
+import { ComparedStatCards } from "./stat-cards.tsx";
 import { TimeChart } from "./time-chart.tsx";
 
 export function ClicksCard() {
@@ -19,7 +19,7 @@ export function ClicksCard() {
       <QueryBoundary query={query} label="clicks" lines={8}>
         {({ summary, clicks_over_time, comparison, complete_from }) => (
           <div aria-busy={query.isPlaceholderData}>
-            <StatCards totals={summary} previous={comparison?.summary} />
+            <ComparedStatCards totals={summary} previous={comparison?.summary} />
             <TimeChart points={clicks_over_time} earlier={comparison?.clicks_over_time} />
             {complete_from !== undefined && (
               <p className="hint">

@@ -1,9 +1,9 @@
 /** The filters of the view as chips: each can be reversed and removed. */
 import { X } from "lucide-react";
 
+import { describeValue } from "../../../../shared/statistics/values.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { useAnalyticsQuery, useFilterActions } from "./analytics-query.ts";
-import { describeValue } from "./dimensions.ts";
 import { type Filter, FILTER_LABELS } from "./filters.ts";
 
 export function FilterBar() {

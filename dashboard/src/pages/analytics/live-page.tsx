@@ -5,6 +5,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { StatCards } from "../../../../shared/statistics/stat-cards.tsx";
 import { getBasePath, getJson } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -18,7 +19,6 @@ import { LinkName } from "./breakdowns/link-name.tsx";
 import { ClickList } from "./click-list.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { toFilterQuery } from "./filters.ts";
-import { StatCards } from "./stat-cards.tsx";
 
 const REFRESH_MS = 3_000;
 const WINDOW_MS = 30 * 60_000;

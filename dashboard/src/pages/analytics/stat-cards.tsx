@@ -2,41 +2,29 @@
 import { ArrowDownRight, ArrowUpRight } from "lucide-react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { describeChange, type Direction, formatCount } from "../../ui/format.ts";
+import { formatCount } from "../../../../shared/statistics/format.ts";
+import { StatCards, type StatName } from "../../../../shared/statistics/stat-cards.tsx";
+import { describeChange, type Direction } from "../../ui/format.ts";
 
 type Totals = ResponseBody<"getLinkAnalytics">["summary"];
 
-/** Whether an increase is good news; more bots are neither good nor bad. */
-const STATS: readonly { name: keyof Totals; label: string; isNeutral?: boolean }[] = [
-  { name: "total_clicks", label: "Clicks" },
-  { name: "unique_clicks", label: "Unique visitors" },
-  { name: "clicks_per_day", label: "Clicks per day" },
-  { name: "bot_clicks", label: "Bots (not counted)", isNeutral: true },
-];
+/** Totals whose increase is neither good nor bad news. */
+const NEUTRAL: ReadonlySet<StatName> = new Set(["bot_clicks"]);
 
-export const StatCards = ({
+export const ComparedStatCards = ({
   totals,
   previous,
-  names = STATS.map(({ name }) => name),
 }: {
   totals: Totals;
-  previous?: Totals | undefined;
-  /** The statistics to show; all by default. */
-  names?: readonly (keyof Totals)[];
+  previous: Totals | undefined;
 }) => (
-  <dl className="stats">
-    {STATS.filter(({ name }) => names.includes(name)).map(({ name, label, isNeutral = false }) => (
-      <div key={name} className="stat" data-stat={name}>
-        <dt>{label}</dt>
-        <dd>
-          <span className="stat-value">{formatCount(totals[name])}</span>
-          {previous !== undefined && (
-            <Change from={previous[name]} to={totals[name]} isNeutral={isNeutral} />
-          )}
-        </dd>
-      </div>
-    ))}
-  </dl>
+  <StatCards
+    totals={totals}
+    renderChange={
+      previous &&
+      ((name) => <Change from={previous[name]} to={totals[name]} isNeutral={NEUTRAL.has(name)} />)
+    }
+  />
 );
 
 /** Whether a change is displayed as good news (up), as bad news (down), or as neither. */

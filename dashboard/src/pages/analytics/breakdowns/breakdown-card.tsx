@@ -5,6 +5,7 @@
 import { List } from "lucide-react";
 import { type ReactNode, useState } from "react";
 
+import { ValueList } from "../../../../../shared/statistics/value-list.tsx";
 import { IconButton } from "../../../ui/button.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { QueryBoundary } from "../../../ui/states.tsx";
@@ -13,7 +14,7 @@ import type { Dimension } from "../dimensions.ts";
 import { AllValuesDialog } from "./all-values-dialog.tsx";
 import { SegmentedControl } from "./segmented-control.tsx";
 import { useTopValues } from "./top-values.ts";
-import { ValueList } from "./value-list.tsx";
+import { ValueName } from "./value-name.tsx";
 
 type BreakdownCardProps = {
   title: string;
@@ -35,7 +36,13 @@ export function BreakdownCard({ title, tabs, initial, className, aside }: Breakd
   const { query, csvPath } = useTopValues(dimension);
   const list = (
     <QueryBoundary query={query} label={title.toLowerCase()} lines={6}>
-      {(rows) => <ValueList rows={rows} dimension={dimension} label={label} />}
+      {(rows) => (
+        <ValueList
+          rows={rows}
+          label={label}
+          renderName={(row) => <ValueName row={row} dimension={dimension} />}
+        />
+      )}
     </QueryBoundary>
   );
   return (

@@ -1,6 +1,7 @@
 /** The cards of an analytics page that break its clicks down. */
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 
+import { countryName, formatCount } from "../../../../../shared/statistics/format.ts";
 import { Loading } from "../../../ui/states.tsx";
 import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
 import { only } from "../filters.ts";
@@ -8,7 +9,7 @@ import { BreakdownCard } from "./breakdown-card.tsx";
 import { useTopValues } from "./top-values.ts";
 
 const WorldMap = lazy(async () => {
-  const { WorldMap } = await import("./world-map.tsx");
+  const { WorldMap } = await import("../../../../../shared/statistics/world-map.tsx");
   return { default: WorldMap };
 });
 
@@ -35,13 +36,28 @@ export function Places() {
 function CountryMap() {
   const { query } = useTopValues("country", COUNTRIES_MAX);
   const { toggle } = useFilterActions();
+  const [hovered, setHovered] = useState<string>();
   const countries = (query.data ?? []).map(({ values, clicks }) => ({
     country: values["country"] ?? "",
     clicks,
   }));
   return (
     <Suspense fallback={<Loading label="the map" />}>
-      <WorldMap countries={countries} onSelect={(country) => toggle([only("country", country)])} />
+      <WorldMap
+        countries={countries}
+        onSelect={(country) => toggle([only("country", country)])}
+        onHover={setHovered}
+        caption={
+          hovered !== undefined &&
+          hovered !== "" && (
+            <>
+              <strong>{countryName(hovered)}</strong>{" "}
+              {formatCount(countries.find(({ country }) => country === hovered)?.clicks ?? 0)}{" "}
+              clicks
+            </>
+          )
+        }
+      />
     </Suspense>
   );
 }

@@ -1,5 +1,6 @@
 /** The values with the most clicks of a dimension, from the endpoint that responds fastest. */
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
+import type { Values } from "../../../../../shared/statistics/values.ts";
 import {
   type AnalyticsQuery,
   summaryParams,
@@ -8,7 +9,7 @@ import {
   useAnalytics,
   useAnalyticsQuery,
 } from "../analytics-query.ts";
-import type { Dimension, Values } from "../dimensions.ts";
+import type { Dimension } from "../dimensions.ts";
 import type { CountedValues } from "./all-values.ts";
 
 /** Maximum values shown on a card. */

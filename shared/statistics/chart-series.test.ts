@@ -27,10 +27,10 @@ describe("a chart", () => {
 
   test.each([
     [0, "start"],
-    [44, "middle"],
-    [560, "middle"],
-    [588, "end"],
-  ] as const)("places a label at %d of 600 pixels as %s, so that no edge clips it", (x, anchor) => {
-    expect(anchorOf(x, 600)).toBe(anchor);
+    [0.08, "middle"],
+    [0.93, "middle"],
+    [1, "end"],
+  ] as const)("places a label at %d of the width as %s, so that no edge clips it", (x, anchor) => {
+    expect(anchorOf(x)).toBe(anchor);
   });
 });

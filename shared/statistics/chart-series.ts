@@ -22,11 +22,11 @@ export const finishedOf = (points: readonly Point[]): readonly Point[] =>
 export const unfinishedOf = (points: readonly Point[]): readonly Point[] =>
   points.at(-1)?.unfinished ? points.slice(-2) : [];
 
-/** Half the width of the widest label, in pixels. */
-const LABEL_HALF = 24;
+/** The part of the plot at either edge in which a centred label would be clipped. */
+const EDGE = 0.04;
 
-/** The alignment of a label at a point, both in pixels, so that the edges do not clip it. */
-export function anchorOf(x: number, width: number): "start" | "middle" | "end" {
-  if (x < LABEL_HALF) return "start";
-  return x > width - LABEL_HALF ? "end" : "middle";
+/** The alignment of a label by its position, from 0 to 1, so that the edges do not clip it. */
+export function anchorOf(position: number): "start" | "middle" | "end" {
+  if (position < EDGE) return "start";
+  return position > 1 - EDGE ? "end" : "middle";
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { describeValue } from "./dimensions.ts";
+import { describeValue } from "./values.ts";
 
 test.each([
   ["language", "de", "German"],
@@ -10,6 +10,9 @@ test.each([
   ["domain", "xn--bcher-kva.de", "bücher.de"],
   ["referrer", "xn--80ak6aa92e.com", "xn--80ak6aa92e.com"],
   ["referrer", "direct", "Direct"],
+  ["country", "DE", "Germany"],
+  ["country", "ZZ", "Unknown"],
+  ["utm_source", "", "None"],
   ["tag", "xn--bcher-kva", "xn--bcher-kva"],
 ] as const)("a %s of %p is shown as %p", (name, value, text) => {
   expect(describeValue(name, value)).toBe(text);

@@ -1,0 +1,39 @@
+/** How an account presents itself on the pages of its shared statistics. */
+import * as z from "zod";
+
+import type { changeBrandingBody } from "../../shared/contracts/branding-schemas.ts";
+
+export type ChangeBrandingBody = z.output<typeof changeBrandingBody>;
+
+export type Brand = {
+  name: string | null;
+  /** As chosen, `#rrggbb`. */
+  color: string | null;
+  /** A WebP image. */
+  logo: Buffer | null;
+};
+
+/** The brand of an account that has chosen none. */
+export const NO_BRAND: Brand = { name: null, color: null, logo: null };
+
+export const brandingResponse = z
+  .object({
+    name: z.string().nullable(),
+    color: z.string().nullable(),
+    logo: z.string().nullable(),
+  })
+  .meta({ id: "Branding" });
+
+/** The image as a `data:` URL, which needs no request. */
+export const toLogoUrl = (logo: Buffer): string =>
+  `data:image/webp;base64,${logo.toString("base64")}`;
+
+export const toBrandingResponse = ({
+  name,
+  color,
+  logo,
+}: Brand): z.output<typeof brandingResponse> => ({
+  name,
+  color,
+  logo: logo === null ? null : toLogoUrl(logo),
+});

@@ -1,0 +1,39 @@
+/** Routes of `/v1/branding`. */
+import { Elysia } from "elysia";
+
+import { changeBrandingBody } from "../../shared/contracts/branding-schemas.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { principalOf } from "../http/request-context.ts";
+import { brandingResponse, toBrandingResponse } from "./model.ts";
+import type { BrandingService } from "./service.ts";
+
+type BrandingRoutesDeps = { auth: AuthPlugin; branding: BrandingService };
+
+export const brandingRoutes = ({ auth, branding }: BrandingRoutesDeps) =>
+  new Elysia({ name: "branding", prefix: "/v1/branding", tags: ["Branding"] })
+    .use(auth)
+    .get("", async ({ call }) => toBrandingResponse(await branding.find(principalOf(call))), {
+      access: { scope: "shares:read", limit: null, cost: 1 },
+      response: { 200: brandingResponse },
+      detail: {
+        operationId: "getBranding",
+        summary: "Get the branding",
+        description: "What readers of shared statistics see of the account: nothing by default.",
+      },
+    })
+    .patch(
+      "",
+      async ({ call, body }) => toBrandingResponse(await branding.change(principalOf(call), body)),
+      {
+        access: { scope: "shares:write", limit: null, cost: 1 },
+        jsonBody: "required",
+        body: changeBrandingBody,
+        response: { 200: brandingResponse },
+        detail: {
+          operationId: "updateBranding",
+          summary: "Change the branding",
+          description:
+            "Changes the fields that the body has; null removes one. It applies to all shared statistics of the mode, from the next request on. A logo is a PNG, JPEG or WebP image of up to 512 KiB and 4 million pixels; it is scaled to 480 × 112 pixels and encoded as WebP. Pages darken the colour on light backgrounds, and lighten it on dark ones, as far as text needs it to be readable.",
+        },
+      },
+    );

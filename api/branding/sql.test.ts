@@ -1,0 +1,61 @@
+/** Goal: branding belongs to one account and mode, and a change changes nothing else. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { AccountScope } from "../http/principal.ts";
+import { changeBranding, findBranding } from "./sql.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(60_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const newOwner = async (): Promise<AccountScope> => ({
+  accountId: await postgres.addAccount(),
+  mode: "live",
+});
+
+const versionOf = async ({ accountId, mode }: AccountScope): Promise<number | undefined> => {
+  const [row] = await postgres.sql<{ version: number }[]>`
+    select version from account_branding where account_id = ${accountId} and mode = ${mode}`;
+  return row?.version;
+};
+
+test("fields change one by one, null removes one, and every change is counted", async () => {
+  const { sql } = postgres;
+  const owner = await newOwner();
+  expect(await findBranding(sql, owner)).toBeUndefined();
+  const logo = Buffer.from([0, 1, 255]);
+  await changeBranding(sql, owner, { name: "Acme", logo });
+  expect(await findBranding(sql, owner)).toEqual({ name: "Acme", color: null, logo });
+  await changeBranding(sql, owner, { color: "#1d4ed8" });
+  expect(await findBranding(sql, owner)).toEqual({ name: "Acme", color: "#1d4ed8", logo });
+  const after = await changeBranding(sql, owner, { name: null, logo: null });
+  expect(after).toEqual({ name: null, color: "#1d4ed8", logo: null });
+  expect(await versionOf(owner)).toBe(3);
+});
+
+test("other accounts and the other mode are untouched", async () => {
+  const { sql } = postgres;
+  const [owner, other] = [await newOwner(), await newOwner()];
+  await changeBranding(sql, other, { name: "Other" });
+  await changeBranding(sql, owner, { name: "Acme" });
+  expect(await findBranding(sql, { ...owner, mode: "test" })).toBeUndefined();
+  expect(await findBranding(sql, other)).toMatchObject({ name: "Other" });
+  expect(await versionOf(other)).toBe(1);
+});
+
+test("the table takes no colour that could end a style, and no large image", async () => {
+  const { sql } = postgres;
+  const owner = await newOwner();
+  const fails = async (change: Parameters<typeof changeBranding>[2]) =>
+    await changeBranding(sql, owner, change).then(
+      () => false,
+      () => true,
+    );
+  expect(await fails({ color: "#fff}</style>" })).toBe(true);
+  expect(await fails({ logo: Buffer.alloc(32_769) })).toBe(true);
+  expect(await versionOf(owner)).toBeUndefined();
+});

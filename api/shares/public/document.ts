@@ -1,0 +1,122 @@
+/** The HTML document of a shared page, and the policy that allows only what the document contains. */
+import { createHash } from "node:crypto";
+
+import base from "../../../shared/statistics/base.css" with { type: "text" };
+import cards from "../../../shared/statistics/cards.css" with { type: "text" };
+import controls from "../../../shared/statistics/controls.css" with { type: "text" };
+import page from "./page.css" with { type: "text" };
+
+/** Code within a page, and how its policy names it. */
+export type Inline = { text: string; hash: string };
+
+export const toInline = (text: string): Inline => ({
+  text,
+  hash: `'sha256-${createHash("sha256").update(text).digest("base64")}'`,
+});
+
+/** A style sheet without comments and indentation, of which every page has a copy. */
+export const toStyle = (sheets: readonly string[]): Inline =>
+  toInline(
+    sheets
+      .join("\n")
+      .replaceAll(/\/\*.*?\*\//gs, "")
+      .replaceAll(/\s+/g, " "),
+  );
+
+/** The style of every page. */
+const STYLE = toStyle([base, cards, controls, page]);
+
+export type Code = {
+  /** Style sheets beside that of every page. */
+  styles: readonly Inline[];
+  scripts: readonly Inline[];
+};
+
+const NO_CODE: Code = { styles: [], scripts: [] };
+
+/** The headers of a page that only pages of `embedOrigins` may frame. The origins were checked when they were stored. */
+export function pageHeaders(
+  embedOrigins: readonly string[],
+  { styles, scripts }: Code = NO_CODE,
+): Record<string, string> {
+  const ancestors = embedOrigins.length === 0 ? "'none'" : embedOrigins.join(" ");
+  const policy = [
+    "default-src 'none'",
+    `style-src ${[STYLE, ...styles].map(({ hash }) => hash).join(" ")}`,
+    ...(scripts.length === 0 ? [] : [`script-src ${scripts.map(({ hash }) => hash).join(" ")}`]),
+    "img-src data:",
+    "form-action 'self'",
+    `frame-ancestors ${ancestors}`,
+    "base-uri 'none'",
+  ];
+  return {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": policy.join("; "),
+    "cache-control": "private, no-store",
+    // Not `no-referrer`: browsers would send the form without its origin.
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-robots-tag": "noindex, nofollow",
+  };
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Escapes text for the content of an element or an attribute in quotes. */
+const escapeHtml = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? "");
+
+/** A document; `content` is HTML. Scripts run when the content is there. */
+export const renderDocument = (
+  title: string,
+  content: string,
+  { styles, scripts }: Code = NO_CODE,
+): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" href="data:,">
+${[STYLE, ...styles].map(({ text }) => `<style>${text}</style>`).join("\n")}
+</head>
+<body>
+${content}
+${scripts.map(({ text }) => `<script>${text}</script>`).join("\n")}
+</body>
+</html>
+`;
+
+/** A page that explains why there are no statistics. `back` leads to those that there are. */
+export const renderMessage = (text: string, { back = false } = {}): string =>
+  renderDocument(
+    "Statistics",
+    `<main class="message card">
+<h1>Statistics</h1>
+<p role="alert">${escapeHtml(text)}</p>
+${back ? '<p><a href="?">Show the last 30 days</a></p>' : ""}
+</main>`,
+  );
+
+/** The form for the password; `alert` explains why the last attempt failed. */
+export const renderPasswordForm = (alert: string): string =>
+  renderDocument(
+    "These statistics need a password",
+    `<main class="message card">
+<h1>These statistics need a password</h1>
+${alert === "" ? "" : `<p role="alert">${escapeHtml(alert)}</p>`}
+<form method="post" class="field">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
+<button type="submit" class="button button-plain">Continue</button>
+</form>
+</main>`,
+  );

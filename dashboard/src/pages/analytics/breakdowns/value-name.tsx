@@ -1,0 +1,41 @@
+/**
+ * The name of a row's value, as a button that filters the whole page by it. For a link, opens its
+ * page instead.
+ */
+import { ValueText } from "../../../../../shared/statistics/value-list.tsx";
+import { describeValue } from "../../../../../shared/statistics/values.ts";
+import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
+import { type Dimension, filtersOf } from "../dimensions.ts";
+import { isSameFilter } from "../filters.ts";
+import { LinkName } from "./link-name.tsx";
+import type { ValueRow } from "./top-values.ts";
+
+export function ValueName({
+  row: { values, name, link: linkName },
+  dimension,
+}: {
+  row: Pick<ValueRow, "values" | "name" | "link">;
+  dimension: Dimension;
+}) {
+  const { filters, subject } = useAnalyticsQuery();
+  const { toggle } = useFilterActions();
+  const { link } = values;
+  if (link !== undefined) return <LinkName id={link} name={linkName} />;
+  const text = name ?? describeValue(dimension, values[dimension] ?? "");
+  const own = filtersOf(values);
+  const content = <ValueText values={values} dimension={dimension} name={text} />;
+  // The page is about this value.
+  if (subject?.name === dimension) return content;
+  const isActive = own.every((filter) => filters.some((each) => isSameFilter(each, filter)));
+  return (
+    <button
+      type="button"
+      className="value-button"
+      aria-pressed={isActive}
+      title={isActive ? `Remove the filter ${text}` : `Show only ${text}`}
+      onClick={() => toggle(own)}
+    >
+      {content}
+    </button>
+  );
+}

@@ -1,0 +1,214 @@
+/** How pages of shared statistics present the account: name, colour and logo. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import {
+  brandColor,
+  brandName,
+  LOGO_BYTES_MAX,
+} from "../../../../shared/contracts/branding-schemas.ts";
+import { toBrandColors } from "../../../../shared/statistics/brand-colors.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getClient } from "../../data/http.ts";
+import { useApiMutation } from "../../data/mutation.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { validateWith } from "../../ui/validation.ts";
+
+type Branding = ResponseBody<"getBranding">;
+
+/** The values of the form; the logo is a `data:` URL. */
+type Values = { name: string; color: string; logo: string | null };
+
+export function BrandingPage() {
+  const { scope } = useAccountContext();
+  const branding = useQuery({
+    queryKey: ["branding", scope],
+    queryFn: () => getClient(scope).branding.get(),
+  });
+  return (
+    <Page
+      title="Branding"
+      intro="What readers of shared statistics see of this account. They see nothing of it by default."
+    >
+      <QueryBoundary query={branding} label="branding">
+        {(data) => <BrandingForm key={JSON.stringify(data)} saved={data} />}
+      </QueryBoundary>
+    </Page>
+  );
+}
+
+function BrandingForm({ saved }: { saved: Branding }) {
+  const { scope } = useAccountContext();
+  const [values, setValues] = useState<Values>({
+    name: saved.name ?? "",
+    color: saved.color ?? "",
+    logo: saved.logo,
+  });
+  const save = useApiMutation(() => getClient(scope).branding.update(toChange(values, saved)), {
+    invalidate: [["branding", scope]],
+    successMessage: "The branding has been saved.",
+  });
+  const change = (part: Partial<Values>) => {
+    save.reset();
+    setValues((before) => ({ ...before, ...part }));
+  };
+  const errors = findErrors(values);
+  const isValid = errors.name === undefined && errors.color === undefined;
+  return (
+    <Card>
+      <form
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isValid) save.mutate();
+        }}
+      >
+        <div className="columns">
+          <TextField
+            label="Name"
+            value={values.name}
+            error={errors.name}
+            onChange={({ target }) => change({ name: target.value })}
+          />
+          <ColorField
+            value={values.color}
+            error={errors.color}
+            onChange={(color) => change({ color })}
+          />
+        </div>
+        <LogoField logo={values.logo} onChange={(logo) => change({ logo })} />
+        <Preview values={values} />
+        {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
+        <div>
+          <Button type="submit" variant="primary" loading={save.isPending}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Card>
+  );
+}
+
+/** The fields that differ from what is saved; an empty one is removed. */
+function toChange({ name, color, logo }: Values, saved: Branding) {
+  const isNewLogo = logo !== saved.logo;
+  return {
+    name: name.trim() === "" ? null : name.trim(),
+    color: color === "" ? null : color,
+    // The API takes the content of a `data:` URL.
+    ...(isNewLogo ? { logo: logo === null ? null : logo.slice(logo.indexOf(",") + 1) } : {}),
+  };
+}
+
+function findErrors({ name, color }: Values): { name?: string; color?: string } {
+  const checks = {
+    name: name.trim() === "" || validateWith(brandName)(name.trim()),
+    color: color === "" || validateWith(brandColor)(color),
+  };
+  return Object.fromEntries(Object.entries(checks).filter(([, result]) => result !== true));
+}
+
+function ColorField({
+  value,
+  error,
+  onChange,
+}: {
+  value: string;
+  error: string | undefined;
+  onChange: (color: string) => void;
+}) {
+  return (
+    <div className="color-field">
+      <TextField
+        label="Colour"
+        placeholder="#1d4ed8"
+        hint="Of chart, map and links. Leave empty for Shorthop's own."
+        value={value}
+        error={error}
+        onChange={({ target }) => onChange(target.value)}
+      />
+      <input
+        type="color"
+        aria-label="Choose a colour"
+        value={isColor(value) ? value : "#4f46e5"}
+        onChange={({ target }) => onChange(target.value)}
+      />
+    </div>
+  );
+}
+
+const isColor = (text: string): boolean => brandColor.safeParse(text).success;
+
+function LogoField({
+  logo,
+  onChange,
+}: {
+  logo: string | null;
+  onChange: (logo: string | null) => void;
+}) {
+  async function choose(file: File | undefined): Promise<void> {
+    if (file === undefined) return;
+    if (file.size > LOGO_BYTES_MAX) {
+      toast(`The file may have ${LOGO_BYTES_MAX / 1024} KB at most.`, "error");
+      return;
+    }
+    onChange(await readDataUrl(file));
+  }
+  return (
+    <div className="logo-field">
+      <TextField
+        label="Logo"
+        type="file"
+        accept="image/png,image/jpeg,image/webp"
+        hint="PNG, JPEG or WebP, up to 512 KB. Shown on white, up to 56 pixels high."
+        onChange={({ target }) => void choose(target.files?.[0])}
+      />
+      {logo !== null && <Button onClick={() => onChange(null)}>Remove the logo</Button>}
+    </div>
+  );
+}
+
+const readDataUrl = (file: File): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () =>
+      // As text, because it is read as a URL.
+      resolve(typeof reader.result === "string" ? reader.result : ""),
+    );
+    reader.addEventListener("error", () => reject(reader.error ?? new Error("Not readable")));
+    reader.readAsDataURL(file);
+  });
+
+/** The head of a shared page, on a light and on a dark background. */
+function Preview({ values: { name, color, logo } }: { values: Values }) {
+  const colors = isColor(color) ? toBrandColors(color) : undefined;
+  return (
+    <div className="columns" role="group" aria-label="Preview">
+      {(["light", "dark"] as const).map((scheme) => (
+        <div
+          key={scheme}
+          className="brand-preview"
+          style={{ colorScheme: scheme, ...toProperty(colors?.[scheme]) }}
+        >
+          {logo !== null && <img src={logo} alt="" />}
+          {name.trim() !== "" && <strong>{name}</strong>}
+          <span className="brand-preview-bar" />
+          <span className="brand-preview-text">
+            {scheme === "light" ? "On light pages" : "On dark pages"}
+            {colors !== undefined && `: ${colors[scheme]}`}
+          </span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const toProperty = (color: string | undefined) =>
+  color === undefined ? {} : { "--accent": color, "--accent-text": color };

@@ -1,0 +1,56 @@
+/** A list of values with clicks and share. */
+import type { ReactNode } from "react";
+
+import { formatCount, formatPercent } from "./format.ts";
+import { describePlace, describeValue, type Values } from "./values.ts";
+
+type Row = { values: Values; clicks: number; percentage: number };
+
+export function ValueList<ValueRow extends Row>({
+  rows,
+  label,
+  renderName,
+}: {
+  /** The rows, those with the most clicks first. */
+  rows: readonly ValueRow[];
+  label: string;
+  renderName: (row: ValueRow) => ReactNode;
+}) {
+  if (rows.length === 0) return <p className="no-data">No clicks in this period.</p>;
+  const mostClicks = rows[0]?.clicks ?? 1;
+  return (
+    <ol className="breakdown" aria-label={label}>
+      {rows.map((row) => (
+        <li key={JSON.stringify(row.values)}>
+          {/* Attributes: the policy of shared pages forbids inline styles. */}
+          <svg className="breakdown-bar" aria-hidden="true">
+            <rect width={`${((row.clicks / mostClicks) * 100).toFixed(2)}%`} height="100%" rx="6" />
+          </svg>
+          <span className="breakdown-name">{renderName(row)}</span>
+          <span className="breakdown-clicks">{formatCount(row.clicks)}</span>
+          <span className="breakdown-share">{formatPercent(row.percentage)}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** The text of a value, with the enclosing region and country of a place. */
+export function ValueText({
+  values,
+  dimension,
+  name = describeValue(dimension, values[dimension] ?? ""),
+}: {
+  values: Values;
+  dimension: string;
+  /** Shown instead of the value. */
+  name?: string | undefined;
+}) {
+  const place = describePlace(values);
+  return (
+    <>
+      {name}
+      {place !== "" && <small className="hint"> {place}</small>}
+    </>
+  );
+}
