@@ -240,7 +240,7 @@ async function addImage(
   {
     using db = new Database(path, { create: true, readwrite: true, strict: true });
     db.run(SCHEMA);
-    db.run("INSERT INTO links VALUES (?, ?, ?)", [key, version, row]);
+    db.run("INSERT INTO links (key, version, record) VALUES (?, ?, ?)", [key, version, row]);
     for (const { name } of of) {
       const found = await manager.streams.info(name).catch(() => undefined);
       const position = { epoch: 5, sequence: found?.state.last_seq ?? 0 };

@@ -11,8 +11,8 @@ const SWEPT_ROWS = 5_000;
 const SWEEP_MS = 200;
 
 export function createSweep(store: Pick<StoreWriter, "sweep">, stream: LinksStream) {
-  /** The key after which the check continues; undefined when there is nothing to check. */
-  let sweptTo: string | undefined;
+  /** The number of the row after which the check continues; undefined when there is nothing to check. */
+  let sweptTo: number | undefined;
 
   /**
    * Links of other streams stay. The list of takedowns stays too: a feed without it has lost it.
@@ -25,7 +25,7 @@ export function createSweep(store: Pick<StoreWriter, "sweep">, stream: LinksStre
      * The store has all of the stream: start removing everything older than its epoch, from the
      * first row.
      */
-    begin: (): void => void (sweptTo ??= ""),
+    begin: (): void => void (sweptTo ??= 0),
     cancel: (): void => void (sweptTo = undefined),
     /** Removes some or all records older than the epoch; returns whether the check has finished. */
     run(epoch: number): boolean {

@@ -177,7 +177,7 @@ describe("the links of a host", () => {
     expect(process.domains.get("go.example.com")).toMatchObject({
       not_found: { response: { status: 302 } },
     });
-    store.sweep(4, "", 10, (key) => key.startsWith("/"));
+    store.sweep(4, 0, 10, (key) => key.startsWith("/"));
     await eventually(
       async () => expect(process.domains.get("go.example.com")).toBeUndefined(),
       WITHIN_MS,

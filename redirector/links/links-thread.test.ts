@@ -259,7 +259,7 @@ describe("an image", () => {
       db.run(SCHEMA);
       const link = activeLink(alias, EPOCH);
       const { key, version, row } = toChange(link, encodeLinkRecord(link));
-      db.run("INSERT INTO links VALUES (?, ?, ?)", [key, version, row]);
+      db.run("INSERT INTO links (key, version, record) VALUES (?, ?, ?)", [key, version, row]);
       setFeed(db, { ...EMPTY_FEED, sequence, epoch, complete: true }, 1);
     }
     await openImages(place)?.add(path, { epoch, sequence });

@@ -32,7 +32,7 @@ export type LinksEvent = { kind: "changed" } | { kind: "skipped" } | { kind: "st
 const LOCK_POLL_MS = 250;
 
 /** The purpose of the lock: versions that write other files do not wait for each other. */
-const LOCK_PURPOSE = "links-1";
+const LOCK_PURPOSE = "links-2";
 
 declare const self: Worker;
 

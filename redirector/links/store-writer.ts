@@ -9,6 +9,7 @@ import {
   type Change,
   countLinks,
   type FeedState,
+  PAGE_BYTES,
   preparePut,
   prepareRemove,
   readFeed,
@@ -21,8 +22,8 @@ import { keepReserve } from "./store-reserve.ts";
 /** Changes that readers can apply one by one; a reader further behind clears its memory. */
 export const CHANGES_KEPT = 100_000;
 
-/** Memory for pages, in KiB: enough for most inner pages of the tree. */
-const CACHE_KIB = 64 * 1024;
+/** Memory for pages, in KiB: more than all inner pages of ten million links. */
+const CACHE_KIB = 16 * 1024;
 
 /** How long a statement of the writer waits for the previous one. Readers wait for nobody. */
 const BUSY_TIMEOUT_MS = 2_000;
@@ -40,8 +41,6 @@ const RESERVE_BYTES = WAL_BYTES;
 /** {@link WAL_BYTES} on a disk with little space. */
 const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
 
-const PAGE_BYTES = 4096;
-
 export type StoreWriter = ReturnType<typeof openWriter>;
 
 /**
@@ -58,7 +57,8 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
 
   const write = db.transaction((changes: readonly Change[], feed: FeedState, stream?: string) => {
     let [changed, added] = [0, 0];
-    for (const change of changes) {
+    // In the order of the index, so that each of its pages is changed once.
+    for (const change of changes.toSorted(byKey)) {
       const written = put(change);
       if (!written.changed) continue;
       note.run(change.key);
@@ -71,7 +71,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   });
 
   const sweep = db.transaction(
-    (epoch: number, after: string, limit: number, kept: (key: string) => boolean) => {
+    (epoch: number, after: number, limit: number, kept: (key: string) => boolean) => {
       const rows = olderThan.all(after, limit);
       let [removed, removedLinks] = [0, 0];
       for (const { key, version } of rows) {
@@ -82,7 +82,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
       }
       if (removed > 0) trim.run(CHANGES_KEPT);
       if (removedLinks > 0) setFeed(db, readFeed(db), links - removedLinks);
-      const next = rows.length < limit ? undefined : rows.at(-1)?.key;
+      const next = rows.length < limit ? undefined : rows.at(-1)?.number;
       return { removed, removedLinks, next };
     },
   );
@@ -101,15 +101,15 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
     /** Number of links in the store. */
     links: (): number => links,
     /**
-     * Removes links older than an epoch among the next `limit` rows after a key. Returns the key to
-     * continue after; undefined at the end.
+     * Removes links older than an epoch among the next `limit` rows after a number, by which rows
+     * are in order. Returns the number to continue after; undefined at the end.
      */
     sweep(
       epoch: number,
-      after: string,
+      after: number,
       limit: number,
       kept: (key: string) => boolean = () => false,
-    ): { removed: number; next: string | undefined } {
+    ): { removed: number; next: number | undefined } {
       const { removedLinks, ...swept } = sweep.immediate(epoch, after, limit, kept);
       links -= removedLinks;
       return swept;
@@ -126,13 +126,14 @@ function openDatabase(dir: string, reserveBytes: number): Database {
   closeSync(openSync(storePath(dir), "a", 0o600));
   const db = new Database(storePath(dir), { create: true, readwrite: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  // Before the journal's mode, which fixes the size of pages.
+  db.run(SCHEMA);
   db.run("PRAGMA journal_mode = WAL");
   // After a power failure the last transactions may be missing, with their position: the feed
   // delivers them again.
   db.run("PRAGMA synchronous = NORMAL");
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
   db.run(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
-  db.run(SCHEMA);
   const hasRoom = keepReserve(dir, reserveBytes);
   const logBytes = hasRoom ? WAL_BYTES : WAL_BYTES_SCARCE;
   db.run(`PRAGMA wal_autocheckpoint = ${logBytes / PAGE_BYTES}`);
@@ -146,7 +147,9 @@ const prepareStatements = (db: Database) => ({
   trim: db.prepare<undefined, [number]>(
     "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
   ),
-  olderThan: db.prepare<{ key: string; version: number }, [string, number]>(
-    "SELECT key, version FROM links WHERE key > ? ORDER BY key LIMIT ?",
+  olderThan: db.prepare<{ number: number; key: string; version: number }, [number, number]>(
+    "SELECT number, key, version FROM links WHERE number > ? ORDER BY number LIMIT ?",
   ),
 });
+
+const byKey = (a: Change, b: Change): number => (a.key < b.key ? -1 : Number(a.key > b.key));

@@ -12,6 +12,7 @@ import {
   type Change,
   EMPTY_FEED,
   type FeedState,
+  PAGE_BYTES,
   toChange,
   toMalformed,
 } from "../../shared/links-store/schema.ts";
@@ -111,7 +112,7 @@ describe("the links store", () => {
     writer.write([...links, { ...activeLink("kept", 0) }].map(change), at(1));
     let removed = 0;
     let parts = 0;
-    for (let after: string | undefined = ""; after !== undefined; parts++) {
+    for (let after: number | undefined = 0; after !== undefined; parts++) {
       const part = writer.sweep(5, after, 4, isKept);
       removed += part.removed;
       after = part.next;
@@ -155,7 +156,7 @@ describe("the links store", () => {
             );
             writer.write(records.map(change), at(++sequence));
           } else if ("sweep" in one) {
-            writer.sweep(one.sweep, "", 100);
+            writer.sweep(one.sweep, 0, 100);
           } else {
             writer.close();
             const db = new Database(storePath(folder));
@@ -218,6 +219,13 @@ describe("the links store", () => {
     for (const name of readdirSync(dir).filter((file) => !file.endsWith(".reserve")))
       expect([name, statSync(join(dir, name)).mode & 0o777]).toEqual([name, 0o600]);
     writer.close();
+  });
+
+  test("has pages of the size by which its log is limited", () => {
+    openWriter(dir, { reserveBytes: 0 }).close();
+    const db = new Database(storePath(dir));
+    expect(db.query("PRAGMA page_size").get()).toEqual({ page_size: PAGE_BYTES });
+    db.close();
   });
 
   test("takes less than 250 bytes a link", () => {

@@ -95,7 +95,7 @@ test("what is not whole, or of another format, is not listed", async () => {
   const place = join(dir, "images");
   const images = open({ LINKS_IMAGES: place });
   const name = await images.add(writeRandom("whole").path, POSITION);
-  for (const other of [`${name}.part`, "shorthop-image-1", name.replace("links-1", "links-2")])
+  for (const other of [`${name}.part`, "shorthop-image-1", name.replace("links-2", "links-1")])
     writeFileSync(join(place, other), "");
   expect((await images.list()).map((image) => image.name)).toEqual([name]);
   expect(readdirSync(place)).toHaveLength(4);

@@ -7,7 +7,7 @@ import { keyOf } from "./record.ts";
 import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
 
 /** The file's name has its format: a version with another format fills its own file. */
-export const STORE_NAME = "links-1.sqlite";
+export const STORE_NAME = "links-2.sqlite";
 
 /** The store's state of one stream of the feed. */
 export type FeedState = {
@@ -60,10 +60,18 @@ export const toMalformed = (link: Pick<LinkRecord, "domain" | "alias">): Change 
   row: encodeMalformed(),
 });
 
+/** The size of a page in a new file. A change of a random link writes a whole page, twice; a row seldom needs half of one. */
+export const PAGE_BYTES = 2048;
+
+/**
+ * Rows are in the order in which they came, so that new links fill page after page, whatever their aliases. In a tree of
+ * keys each of them would change a page of its own, and inner pages would have whole rows: too many for any cache.
+ */
 export const SCHEMA = `
+  PRAGMA page_size = ${PAGE_BYTES};
   CREATE TABLE IF NOT EXISTS links (
-    key TEXT PRIMARY KEY, version INTEGER NOT NULL, record BLOB NOT NULL
-  ) STRICT, WITHOUT ROWID;
+    number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, record BLOB NOT NULL
+  ) STRICT;
   CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS feed (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
@@ -78,14 +86,14 @@ const NOT_WRITTEN: WriteResult = { changed: false, links: 0 };
 
 /** Prepares the statement that writes a change, unless the store has a row of the same or a higher version. */
 export function preparePut(db: Database): (change: Change) => WriteResult {
-  const find = db.prepare<{ version: number; is_link: number }, [string]>(
-    `SELECT version, ${IS_LINK} AS is_link FROM links WHERE key = ?`,
+  const find = db.prepare<{ number: number; version: number; is_link: number }, [string]>(
+    `SELECT number, version, ${IS_LINK} AS is_link FROM links WHERE key = ?`,
   );
   const insert = db.prepare<undefined, [string, number, Uint8Array]>(
-    "INSERT INTO links VALUES (?, ?, ?)",
+    "INSERT INTO links (key, version, record) VALUES (?, ?, ?)",
   );
-  const update = db.prepare<undefined, [number, Uint8Array, string]>(
-    "UPDATE links SET version = ?, record = ? WHERE key = ?",
+  const update = db.prepare<undefined, [number, Uint8Array, number]>(
+    "UPDATE links SET version = ?, record = ? WHERE number = ?",
   );
   return ({ key, version, row }) => {
     const before = find.get(key);
@@ -95,7 +103,7 @@ export function preparePut(db: Database): (change: Change) => WriteResult {
       return { changed: true, links: isLink };
     }
     if (before.version >= version) return NOT_WRITTEN;
-    update.run(version, row, key);
+    update.run(version, row, before.number);
     return { changed: true, links: isLink - before.is_link };
   };
 }

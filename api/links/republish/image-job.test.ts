@@ -192,7 +192,7 @@ test("no image is made of a time when the stream lacks links", async () => {
 test("of several processes one makes an image, when the last is a day old, and old ones go", async () => {
   const yesterday = new Date(Date.now() - 25 * 3_600_000).toISOString().replaceAll(":", "-");
   for (const made of ["2026-01-01T00-00-00.000Z", "2026-01-02T00-00-00.000Z", yesterday])
-    writeFileSync(join(dir, `links-1_${made}_1_1_${"0".repeat(64)}.sqlite.zst`), "");
+    writeFileSync(join(dir, `links-2_${made}_1_1_${"0".repeat(64)}.sqlite.zst`), "");
   // What a process left that was killed.
   const leftover = join(dir, "shorthop-image-1");
   writeFileSync(leftover, "");
