@@ -67,7 +67,8 @@ await using stack = await startStack({ empty: true, dataDir });
 const { clickhouse_url, pids } = stack.info();
 // Only the workers of this benchmark write.
 process.kill(Number(pids.worker), "SIGSTOP");
-using _resumed = { [Symbol.dispose]: () => process.kill(Number(pids.worker), "SIGCONT") };
+using stopped = new DisposableStack();
+stopped.defer(() => process.kill(Number(pids.worker), "SIGCONT"));
 const client = openClickHouse(clickhouse_url, 600_000);
 const run = (query: string) => client.command({ query });
 
