@@ -7,6 +7,7 @@ import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
+import { checkLinks } from "./bulk/check.ts";
 import { createLinks } from "./bulk/create.ts";
 import type { BulkResult } from "./bulk/model.ts";
 import { deleteLinks, updateLinks } from "./bulk/update.ts";
@@ -163,6 +164,8 @@ const createBulkWrites = (deps: ServiceDeps, { withTakedown, complete }: Complet
     // A new link has no used clicks.
     return await eachLink(await createLinks(deps, owner, firstId, rows), withTakedown);
   },
+  /** Says which of many links could be created: see `bulk/check.ts`. */
+  checkMany: (owner: AccountScope, rows: readonly unknown[]) => checkLinks(deps, owner, rows),
   /** Changes many links: see `bulk/update.ts`. */
   async updateMany(owner: AccountScope, rows: readonly unknown[]) {
     return await eachLink(await updateLinks(deps, owner, rows), complete);

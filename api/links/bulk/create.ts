@@ -25,7 +25,7 @@ import {
 } from "./sql.ts";
 
 /** A valid row, with its index in the request. */
-type Candidate = { index: number; link: PreparedLink; chosen: string | undefined };
+export type Candidate = { index: number; link: PreparedLink; chosen: string | undefined };
 
 /**
  * Creates the links of the valid rows. Of rows with the same alias or external id, the first wins.
@@ -77,7 +77,7 @@ export async function createLinks(
 }
 
 /** Records the names of a row; returns the error when an earlier row has one of them. */
-function findDuplicate(
+export function findDuplicate(
   taken: Set<string>,
   link: PreparedLink,
   chosen: string | undefined,

@@ -79,11 +79,11 @@ export async function insertLinks(
 
 /** Returns the external ids that the owner's links have, with these links. */
 export async function findExternalIds(
-  transaction: Transaction,
+  sql: Sql | Transaction,
   { accountId, mode }: AccountScope,
   externalIds: readonly string[],
 ): Promise<Map<string, Uuid>> {
-  const rows = await transaction<{ id: Uuid; external_id: string }[]>`
+  const rows = await sql<{ id: Uuid; external_id: string }[]>`
     select id, external_id from links
      where account_id = ${accountId} and mode = ${mode} and external_id = any (${[...externalIds]}::text[])`;
   return new Map(rows.map((row) => [row.external_id, row.id]));
@@ -94,13 +94,13 @@ export async function findExternalIds(
  * ignored.
  */
 export async function findAliases(
-  transaction: Transaction,
+  sql: Sql | Transaction,
   links: readonly { domain_id: Uuid | null; alias: string; folded: boolean }[],
 ): Promise<Set<string>> {
   const names = links.map(({ domain_id, alias, folded }) => ({ domain_id, alias, folded }));
-  const rows = await transaction<{ name: string }[]>`
+  const rows = await sql<{ name: string }[]>`
     with wanted as (
-      select * from jsonb_to_recordset(${transaction.json(names)}::jsonb) as wanted (domain_id uuid, alias text, folded boolean)
+      select * from jsonb_to_recordset(${sql.json(names)}::jsonb) as wanted (domain_id uuid, alias text, folded boolean)
     )
     select coalesce(link.domain_id::text, '') || '/' || link.alias as name
       from wanted
