@@ -293,7 +293,7 @@ withBrowser("links that are exported and imported", () => {
     await page.getByRole("button", { name: "Check 3 rows" }).click();
     await page.getByRole("button", { name: "Import 2 links" }).click();
     await page.getByText("2 links created, 1 not imported.").waitFor();
-    await page.getByRole("row", { name: "exp-secret" }).getByText("had a password").waitFor();
+    await page.getByRole("row", { name: "exp-secret" }).getByText("has a password").waitFor();
     expect(consoleErrors).toEqual([]);
     await page.context().close();
     expect(await readAll()).toEqual(before.slice(0, 2));
