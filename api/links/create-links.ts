@@ -84,7 +84,7 @@ function requireQuota(results: readonly LinkResult[]): void {
 }
 
 /** Validates the creations; writes the errors into `results`. */
-async function prepareCandidates(
+export async function prepareCandidates(
   deps: LinkServiceDeps,
   owner: AccountScope,
   creations: readonly (Creation | Failure)[],
@@ -105,8 +105,11 @@ async function prepareCandidates(
   return candidates;
 }
 
-const namesOf = ({ link, body }: Pick<Candidate, "link" | "body">, alias = body.alias ?? null) =>
-  wantedNames(link, alias, link.external_id);
+/** The names that a candidate chooses. */
+export const namesOf = (
+  { link, body }: Pick<Candidate, "link" | "body">,
+  alias = body.alias ?? null,
+) => wantedNames(link, alias, link.external_id);
 
 /**
  * Inserts the candidates, as many as the quota allows, and writes their outcomes into `results`.

@@ -1,5 +1,5 @@
 /** The operations on links. Independent of HTTP except for the errors that clients receive. */
-import type { Uuid } from "../../shared/ids.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { ReadSpentClicks } from "../feed/spent-clicks.ts";
 import { notFound } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
@@ -9,6 +9,7 @@ import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
 import { deleteLinks, updateLinks } from "./change-links.ts";
+import { checkLinks } from "./check-links.ts";
 import { createLinks } from "./create-links.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import { explainRequest } from "./explain/explain.ts";
@@ -150,6 +151,9 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
       onlyResult(await deleteLinks(deps, owner, [{ id, requireVersion }])),
     createMany: (owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) =>
       create(owner, readCreations(firstId, rows)),
+    /** Says which of many links could be created: see `check-links.ts`. */
+    checkMany: (owner: AccountScope, rows: readonly unknown[]) =>
+      checkLinks(deps, owner, readCreations(newUuid(), rows)),
     updateMany: (owner: AccountScope, rows: readonly unknown[]) => update(owner, readUpdates(rows)),
     removeMany: (owner: AccountScope, ids: readonly string[]) =>
       deleteLinks(deps, owner, readDeletions(ids)),

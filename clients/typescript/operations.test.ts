@@ -20,6 +20,7 @@ const CALLS: Record<keyof operations, Call[]> = {
   getLinkQr: [({ links }) => links.qr(LINK)],
   upsertLink: [({ links }) => links.upsert("order-1", { url: "https://example.com/" })],
   createLinks: [({ links }) => links.createMany([])],
+  checkLinks: [({ links }) => links.checkMany([])],
   updateLinks: [({ links }) => links.updateMany([])],
   deleteLinks: [({ links }) => links.deleteMany([])],
   listTags: [({ tags }) => tags.list(), ({ tags }) => tags.all()],

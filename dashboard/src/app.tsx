@@ -34,7 +34,7 @@ const LinkAnalytics = lazy(async () => {
   return { default: LinkAnalyticsPage };
 });
 const Import = lazy(async () => {
-  const { ImportPage } = await import("./pages/links/import-page.tsx");
+  const { ImportPage } = await import("./pages/links/import/import-page.tsx");
   return { default: ImportPage };
 });
 const Domains = lazy(async () => {

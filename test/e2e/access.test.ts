@@ -79,6 +79,7 @@ const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/acc
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
   ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],
+  ["POST", "/v1/links/bulk/check", "links:write", { links: [{ url: "https://example.com/" }] }],
   ["PATCH", "/v1/links/bulk", "links:write", { links: [{ id: "link_none", title: "changed" }] }],
   ["POST", "/v1/links/bulk/delete", "links:delete", { ids: ["link_none"] }],
   ["PUT", "/v1/links/external/order-1", "links:write", { url: "https://example.com/" }],

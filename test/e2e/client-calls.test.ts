@@ -108,8 +108,8 @@ describe("lists of more links than one request takes", () => {
   });
 
   test("are refused by the API when they are empty", async () => {
-    const { createMany, updateMany, deleteMany } = shorthop.links;
-    for (const call of [createMany, updateMany, deleteMany])
+    const { createMany, checkMany, updateMany, deleteMany } = shorthop.links;
+    for (const call of [createMany, checkMany, updateMany, deleteMany])
       expect(await codeOf(call([]))).toBe("invalid_request");
   });
 });

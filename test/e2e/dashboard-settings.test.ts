@@ -289,10 +289,11 @@ withBrowser("links that are exported and imported", () => {
     for await (const link of own.links.all({ archived: "any" })) await own.links.delete(link.id);
     await page.goto(`/${created.id}/live/links/import`);
     await page.getByLabel("Choose a CSV file").setInputFiles(file);
-    await page.getByText("The Shorthop export contains 3 links.").waitFor();
-    await page.getByRole("button", { name: "Import 3 links" }).click();
-    await page.getByText("2 links created, 1 rejected.").waitFor();
-    await page.getByRole("row", { name: "exp-secret" }).getByText("had a password").waitFor();
+    await page.getByText("The Shorthop export contains 3 rows").waitFor();
+    await page.getByRole("button", { name: "Check 3 rows" }).click();
+    await page.getByRole("button", { name: "Import 2 links" }).click();
+    await page.getByText("2 links created, 1 not imported.").waitFor();
+    await page.getByRole("row", { name: "exp-secret" }).getByText("has a password").waitFor();
     expect(consoleErrors).toEqual([]);
     await page.context().close();
     expect(await readAll()).toEqual(before.slice(0, 2));

@@ -314,15 +314,17 @@ withBrowser("the dashboard", () => {
         mimeType: "text/csv",
         buffer: Buffer.from(csv),
       });
-      await page.getByText("The YOURLS export contains 234 links.").waitFor();
-      await page.getByRole("button", { name: "Import 234 links" }).click();
-      await page.getByText("231 links created, 3 rejected.").waitFor();
-      const rejected = page.getByRole("table", { name: "Rejected rows" });
-      await rejected.getByRole("row", { name: /^232 / }).getByText("already in use").waitFor();
+      await page.getByText("The YOURLS export contains 234 rows").waitFor();
+      await page.getByRole("button", { name: "Check 234 rows" }).click();
+      await page.getByText("231 of 234 links can be imported. Nothing has").waitFor();
+      await page.getByRole("button", { name: "Import 231 links" }).click();
+      await page.getByText("231 links created, 3 not imported.").waitFor();
+      const rejected = page.getByRole("table", { name: "Rows that are not imported" });
+      await rejected.getByRole("row", { name: /^232 / }).getByText("also in row 2").waitFor();
       await rejected.getByRole("row", { name: /^233 / }).getByText("valid absolute URL").waitFor();
       const [report] = await Promise.all([
         page.waitForEvent("download"),
-        page.getByRole("button", { name: "All rejected rows as CSV" }).click(),
+        page.getByRole("button", { name: "Download these rows as CSV" }).click(),
       ]);
       expect(readFileSync(await report.path(), "utf8").split("\n")).toHaveLength(4);
 

@@ -191,6 +191,7 @@ function createValidBody(operationId: string, link: string): unknown {
   const bodies: Record<string, unknown> = {
     createLink: { url: `https://example.com/${unique}` },
     createLinks: { links: [{ url: `https://example.com/${unique}` }, { url: "nonsense" }] },
+    checkLinks: { links: [{ url: `https://example.com/${unique}` }, { url: "nonsense" }] },
     updateLinks: { links: [{ id: link, title: unique }, { id: "link_none" }, 7] },
     deleteLinks: { ids: [link, "link_none"] },
     updateTag: { name: unique, color: "red" },

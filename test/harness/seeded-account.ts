@@ -183,6 +183,26 @@ async function createDomainWithSettings(client: Client, dns: Dns): Promise<void>
   });
 }
 
+/** An export with everything that an import has to say something about. */
+const IMPORTED = `Link,Custom Link,Date created,Title,Destination URL,Engagements,Status,Folder
+https://bit.ly/3xYzAbc,https://bit.ly/spring-brochure,2024-03-01T10:00:00+0000,Spring brochure,https://example.com/spring,812,Active,Print
+https://bit.ly/4aBcDef,,2023-01-01T10:00:00+0000,"A very long title of a link that somebody has written in full, for whatever reason",https://example.com/a/very/long/path/that/goes/on/and/on?and=has&a=query,3,Archived,
+https://bit.ly/tour-docs,,2023-01-01T10:00:00+0000,In use,https://example.com/docs,3,Active,
+https://bit.ly/5gHiJkl,,2023-01-01T10:00:00+0000,Deleted,https://example.com/deleted,0,Deleted,
+https://bit.ly/6mNoPqr,,2023-01-01T10:00:00+0000,No URL,not a url,0,Active,
+https://bit.ly/7/two,,2023-01-01T10:00:00+0000,Two parts,https://example.com/two,0,Active,
+https://bit.ly/8sTuVwx,,2023-01-01T10:00:00+0000,Strange,https://example.com/strange,0,Frozen,
+`;
+
+async function chooseFile(page: Page): Promise<void> {
+  await page.getByLabel("Choose a CSV file").setInputFiles({
+    name: "bitly.csv",
+    mimeType: "text/csv",
+    buffer: Buffer.from(IMPORTED),
+  });
+  await page.getByRole("table", { name: "First rows" }).waitFor();
+}
+
 export type View = {
   name: string;
   /** Path of the page. */
@@ -331,6 +351,17 @@ export const listViews = ({ account, link, ruled, down }: SeededAccount): View[]
       },
     },
     { name: "import", path: at("/links/import"), ready: ".file-picker" },
+    { name: "import-columns", path: at("/links/import"), ready: ".file-picker", open: chooseFile },
+    {
+      name: "import-checked",
+      path: at("/links/import"),
+      ready: ".file-picker",
+      async open(page) {
+        await chooseFile(page);
+        await page.getByRole("button", { name: "Check 7 rows" }).click();
+        await page.getByRole("table", { name: "Rows that are not imported" }).waitFor();
+      },
+    },
     {
       name: "analytics-link",
       path: at(`/links/${link}?period=90d&timezone=Europe/Berlin`),

@@ -131,6 +131,41 @@ describe("creating many links", () => {
     ]);
   });
 
+  test("is told by a check of the same rows, which creates none", async () => {
+    const owner = await newOwner();
+    await create(owner, [{ url, alias: "held", external_id: "held-id" }]);
+    const used = await usedOf(owner);
+    const rows = [
+      { url, alias: "free" },
+      { url, alias: "free" },
+      { url, alias: "held" },
+      { url, external_id: "held-id" },
+      { url, password: "secret" },
+      { url: "nonsense" },
+      { url, alias: "v1" },
+      { url, expires_at: "2001-01-01T00:00:00Z" },
+      { url, titel: "x" },
+    ];
+    const errors = await postgres.links.checkMany(owner, rows);
+    expect(errors.map((error) => error?.reason)).toEqual([
+      undefined,
+      "alias_taken",
+      "alias_taken",
+      "external_id_taken",
+      undefined,
+      "invalid_url",
+      "invalid_alias",
+      "invalid_request",
+      "invalid_request",
+    ]);
+    expect(await usedOf(owner)).toBe(used);
+    expect(await outboxOf("free")).toEqual([]);
+    const { results } = await create(owner, rows);
+    expect(errors.map((error) => error?.envelope)).toEqual(
+      results.map((result) => ("error" in result ? result.error.envelope : undefined)),
+    );
+  });
+
   test("finds what an earlier attempt of the same request has created", async () => {
     const owner = await newOwner();
     const id = newUuid();

@@ -79,6 +79,10 @@ export const bulkCreateResponse = z
   .object({ data: entriesOf({ link: createdLink }), created: z.int(), failed: z.int() })
   .meta({ id: "BulkLinks" });
 
+export const bulkCheckResponse = z
+  .object({ data: entriesOf({ valid: z.literal(true) }), valid: z.int(), failed: z.int() })
+  .meta({ id: "BulkCheck" });
+
 export const bulkUpdateResponse = z
   .object({ data: entriesOf({ link: fullLink }), updated: z.int(), failed: z.int() })
   .meta({ id: "BulkChanges" });
@@ -98,6 +102,15 @@ export function toEntries<Entry extends object>(
   });
   const failed = results.filter((result) => "error" in result).length;
   return { data, failed, succeeded: results.length - failed };
+}
+
+/** The response to a check: an error of each row that could not be created. */
+export function toCheckResponse(errors: readonly (ApiError | undefined)[]) {
+  const data = errors.map((error, index) =>
+    error === undefined ? { index, valid: true as const } : { index, error: toRowError(error) },
+  );
+  const failed = errors.filter((error) => error !== undefined).length;
+  return { data, valid: errors.length - failed, failed };
 }
 
 const toRowError = ({ reason: code, message, param, details }: ApiError) => ({

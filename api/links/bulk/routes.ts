@@ -10,12 +10,14 @@ import { includeInCreatedQuery, includeQuery } from "../model.ts";
 import { propagationHeaders, toCreatedLink, toFullLink } from "../responses.ts";
 import type { LinkService } from "../service.ts";
 import {
+  bulkCheckResponse,
   bulkCreateBody,
   bulkCreateResponse,
   bulkDeleteBody,
   bulkDeleteResponse,
   bulkUpdateBody,
   bulkUpdateResponse,
+  toCheckResponse,
   toEntries,
 } from "./model.ts";
 
@@ -65,6 +67,25 @@ export const bulkLinkRoutes = ({
           summary: "Create many links",
           description:
             "Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits, and one creation per row of the hourly limit of `POST /v1/links`; if fewer are left than there are rows, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.",
+        },
+      },
+    )
+    .post(
+      "/bulk/check",
+      async ({ call, body, set }) => {
+        await consumeMany({ call, set }, "POST /v1/links", body.links.length);
+        return toCheckResponse(await links.checkMany(principalOf(call), body.links));
+      },
+      {
+        access: { scope: "links:write", limit: null, cost: 1, expensive: true },
+        jsonBody: "required",
+        body: bulkCreateBody,
+        response: { 200: bulkCheckResponse },
+        detail: {
+          operationId: "checkLinks",
+          summary: "Check many links",
+          description:
+            "Says for each of up to 100 links whether creating it would succeed, and creates none: each row is judged as by `POST /v1/links/bulk`, except by the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.",
         },
       },
     )

@@ -15,6 +15,9 @@ export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
   createLinks: {
     links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }],
   },
+  checkLinks: {
+    links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }],
+  },
   upsertLink: { url: LONG_URL, title: "Spring sale" },
   updateLinks: { links: [{ id: LINK_ID, title: "Spring sale, extended" }] },
   updateTag: { name: "spring-sale", color: "green" },

@@ -152,6 +152,24 @@ const createBulkCalls = ({ json, create }: Calls) => ({
     );
   },
   /**
+   * Says for each of any number of links whether creating it would succeed, and creates none. Each request of 100 is
+   * judged on its own: an alias that two of them have is found when the links are created.
+   *
+   * @throws ShorthopError When a request as a whole is rejected; what is wrong with single links is in the result.
+   * @example
+   * const { data } = await shorthop.links.checkMany([{ url: "https://example.com/a", alias: "a" }]);
+   * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
+   */
+  checkMany: (links: Body<"checkLinks">["links"], { signal }: CallOptions = {}) =>
+    inChunks(splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX), (chunk) =>
+      json<ResponseBody<"checkLinks">>({
+        method: "POST",
+        path: "/v1/links/bulk/check",
+        body: { links: chunk },
+        signal,
+      }),
+    ),
+  /**
    * Changes any number of links, each on its own, in requests of up to 100 links (10 with a password).
    *
    * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result.

@@ -731,6 +731,28 @@ export interface paths {
     patch: operations["updateLinks"];
     trace?: never;
   };
+  "/v1/links/bulk/check": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Check many links
+     * @description Says for each of up to 100 links whether creating it would succeed, and creates none: each row is judged as by `POST /v1/links/bulk`, except by the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.
+     *
+     *     Requires the scope `links:write`.
+     */
+    post: operations["checkLinks"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/links/bulk/delete": {
     parameters: {
       query?: never;
@@ -1748,6 +1770,60 @@ export interface components {
        * @example 99
        */
       updated: number;
+    };
+    BulkCheck: {
+      /** @description One entry per row, in the order of the request. */
+      data: (
+        | {
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+            /**
+             * @example true
+             * @constant
+             */
+            valid: true;
+          }
+        | {
+            /** @description What went wrong. */
+            error: {
+              /**
+               * @description A stable code for programs. New codes may be added: treat an unknown one by the status.
+               * @example invalid_request
+               */
+              code: string;
+              /** @description Every problem that was found in the request, at most 20. */
+              details?: components["schemas"]["ErrorDetail"][];
+              /**
+               * @description A sentence for people; its wording may change.
+               * @example url is required.
+               */
+              message: string;
+              /**
+               * @description The field or query parameter that the error is about, with dots for fields of fields.
+               * @example url
+               */
+              param?: string;
+            };
+            /**
+             * Format: int64
+             * @description The position in the request, from 0.
+             * @example 0
+             */
+            index: number;
+          }
+      )[];
+      /**
+       * Format: int64
+       * @description How many entries failed.
+       * @example 1
+       */
+      failed: number;
+      /** Format: int64 */
+      valid: number;
     };
     /** @description The outcome of each deletion of a bulk request. */
     BulkDeletions: {
@@ -7355,6 +7431,43 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["BulkChanges"];
+        };
+      };
+    };
+  };
+  checkLinks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "links": [
+         *         {
+         *           "url": "https://example.com/spring/sale?ref=newsletter"
+         *         },
+         *         {
+         *           "url": "https://example.com/shoes",
+         *           "alias": "shoes"
+         *         }
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["NewLinks"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["BulkCheck"];
         };
       };
     };

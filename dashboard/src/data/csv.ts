@@ -1,19 +1,8 @@
-/** Reads and writes CSV files, with papaparse. */
+/** Writes CSV files, with papaparse. */
 import Papa from "papaparse";
 
 import { ESCAPED_FORMULA } from "../../../shared/contracts/text.ts";
 import { saveFile } from "./save-file.ts";
-
-export type CsvFile = { columns: string[]; records: Record<string, string>[] };
-
-/** Parses CSV with a header row; ignores rows whose fields are all blank. */
-export function parseCsv(text: string): CsvFile {
-  const { data, meta } = Papa.parse<Record<string, string>>(text, {
-    header: true,
-    skipEmptyLines: "greedy",
-  });
-  return { columns: meta.fields ?? [], records: data };
-}
 
 /**
  * Writes rows as CSV with a header row. Prefixes cells that a spreadsheet would run as formulas
@@ -21,6 +10,13 @@ export function parseCsv(text: string): CsvFile {
  */
 export const printCsv = (rows: readonly Record<string, unknown>[]): string =>
   Papa.unparse([...rows], { escapeFormulae: ESCAPED_FORMULA });
+
+/** Writes a table, whose first row is the header, as {@link printCsv} does. */
+export const printTable = (table: readonly (readonly string[])[]): string =>
+  Papa.unparse(
+    table.map((row) => [...row]),
+    { escapeFormulae: ESCAPED_FORMULA },
+  );
 
 /** Returns the text of a cell before {@link printCsv} escaped it. */
 export const unescapeFormula = (cell: string): string =>

@@ -4,9 +4,13 @@ import fc from "fast-check";
 
 import type { ListedLink, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
-import { parseCsv, printCsv } from "../../data/csv.ts";
-import { planImport } from "./import-formats.ts";
-import { toCsvRow } from "./link-csv.ts";
+import { printCsv } from "../../data/csv.ts";
+import type { ImportItem } from "./import/model.ts";
+import { createPlanner } from "./import/plan.ts";
+import { parseImportFile } from "./import/read-file.ts";
+import { suggestMapping } from "./import/services.ts";
+import { suggestOptions } from "./import/suggest-options.ts";
+import { type CsvRow, toCsvRow } from "./link-csv.ts";
 
 /** A link as a list returns it that was created with these fields. */
 function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword = false) {
@@ -29,11 +33,21 @@ function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword =
   return { ...settings, ...link } as ListedLink;
 }
 
-/** Exports links to a file and reads it as an import does. */
-function exportAndRead(links: readonly ListedLink[]) {
-  const { columns, records } = parseCsv(printCsv(links.map(toCsvRow)));
-  return planImport(columns, records)?.rows ?? [];
+const HOSTS = { own: "sho.rt", domains: new Set(["go.example.com"]) };
+
+/** Writes rows to a file and reads it as an import does. */
+function writeAndRead(rows: readonly CsvRow[]): ImportItem[] {
+  const file = parseImportFile("links.csv", new TextEncoder().encode(printCsv(rows)));
+  if ("problem" in file) throw new Error(file.problem);
+  expect(file.service?.name).toBe("Shorthop");
+  const mapping = suggestMapping(file.columns, file.service);
+  const options = suggestOptions(file, mapping, HOSTS);
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  const planRow = createPlanner({ ...file, mapping, options, hosts: HOSTS, now });
+  return file.rows.flatMap((row, index) => planRow(row, index));
 }
+
+const exportAndRead = (links: readonly ListedLink[]) => writeAndRead(links.map(toCsvRow));
 
 const FULL: NewLink = {
   url: 'https://example.com/?a=1,2&b="c"',
@@ -87,7 +101,9 @@ describe("links that are exported and imported again", () => {
   test("have every setting that creates a link, but their password", () => {
     const { password: _, ...settable } = createLinkBody.shape;
     expect(Object.keys(FULL).toSorted()).toEqual(Object.keys(settable).toSorted());
-    expect(exportAndRead([listed(FULL)])).toEqual([{ row: 2, link: FULL }]);
+    expect(exportAndRead([listed(FULL)])).toEqual([
+      { index: 0, row: 2, link: FULL, notes: ["archived", "disabled"] },
+    ]);
   });
 
   test("are the same links, whatever text they hold", () => {
@@ -106,33 +122,30 @@ describe("links that are exported and imported again", () => {
     fc.assert(
       fc.property(fc.array(link, { minLength: 1, maxLength: 5 }), (links) => {
         const read = exportAndRead(links.map((one) => listed(one)));
-        expect(read).toEqual(links.map((one, i) => ({ row: i + 2, link: one })));
+        expect(read.map(({ link }) => link)).toEqual(links);
       }),
     );
   });
 
   test("are not opened without the password that they had", () => {
-    const [row] = exportAndRead([listed({ url: "https://example.com/" }, true)]);
-    expect(row?.problem).toContain("password");
-    const [given] =
-      planImport(
-        ["short_url", "original_url", "alias", "domain", "has_password", "password"],
-        [{ original_url: "https://example.com/", has_password: "TRUE", password: "secret" }],
-      )?.rows ?? [];
-    expect(given).toEqual({ row: 2, link: { url: "https://example.com/", password: "secret" } });
+    const row = toCsvRow(listed({ url: "https://example.com/" }, true));
+    const [locked] = writeAndRead([row]);
+    expect(locked?.problem?.kind).toBe("missing_password");
+    const [given] = writeAndRead([{ ...row, has_password: "TRUE", password: "secret" }]);
+    expect(given?.link).toEqual({ url: "https://example.com/", alias: "a", password: "secret" });
+    expect(given?.problem).toBeUndefined();
   });
 
   test("are reported, with the column, where somebody wrote nonsense", () => {
-    for (const [column, value] of [
-      ["rules", "[{"],
-      ["max_clicks", "many"],
-      ["disabled", "constructor"],
-      ["expires_at", "soon"],
-      ["limit_counts", "cats"],
+    for (const [column, value, message] of [
+      ["rules", "[{", "rules"],
+      ["max_clicks", "many", "max_clicks"],
+      ["disabled", "constructor", "“constructor”"],
+      ["expires_at", "soon", "“soon”"],
+      ["limit_counts", "cats", "limit_counts"],
     ] as const) {
-      const row = { ...toCsvRow(listed(FULL)), [column]: value };
-      const { columns, records } = parseCsv(printCsv([row]));
-      expect(planImport(columns, records)?.rows[0]?.problem).toStartWith(column);
+      const [item] = writeAndRead([{ ...toCsvRow(listed(FULL)), [column]: value }]);
+      expect(item?.problem?.message).toStartWith(message);
     }
   });
 });

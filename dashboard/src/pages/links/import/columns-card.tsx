@@ -1,0 +1,202 @@
+/** What becomes of each column of an imported file, and the options for all rows. */
+import { type ReactNode, useId } from "react";
+
+import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
+import { SelectField } from "../../../ui/field.tsx";
+import { Card } from "../../../ui/page.tsx";
+import { Alert } from "../../../ui/states.tsx";
+import { Table } from "../../../ui/table.tsx";
+import { changeTarget, findField, IMPORT_FIELDS, type ImportField } from "./fields.ts";
+import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
+import {
+  COLUMN_HEADS,
+  describeColumn,
+  describeSeparator,
+  FIELD_LABELS,
+  IGNORED_TEXTS,
+  IMPORT_TEXTS,
+  OPTION_TEXTS,
+} from "./texts.ts";
+import type { ChosenFile } from "./use-import.ts";
+import { TAG_SEPARATORS } from "./values.ts";
+
+/** Different cells of a column shown as examples. */
+const EXAMPLES_MAX = 2;
+/** Rows in which examples are looked for: a column may be empty in most of them. */
+const EXAMPLE_ROWS_MAX = 200;
+
+type Changes = Partial<Pick<ChosenFile, "mapping" | "options">>;
+
+type ColumnsProps = {
+  chosen: ChosenFile;
+  hosts: PlanInput["hosts"];
+  onChange: (changes: Changes) => void;
+};
+
+export function ColumnsCard({ chosen, hosts, onChange }: ColumnsProps) {
+  const { file, mapping } = chosen;
+  return (
+    <Card title={IMPORT_TEXTS.columns}>
+      <div className="stack">
+        <Table label={IMPORT_TEXTS.columns} head={COLUMN_HEADS} className="import-columns">
+          {file.columns.map((name, column) => (
+            <ColumnRow
+              // Names may repeat.
+              key={`${column} ${name}`}
+              name={describeColumn(name, column)}
+              examples={findExamples(chosen, column)}
+              chosen={chosen}
+              column={column}
+              onSelect={(field) => onChange({ mapping: changeTarget(mapping, column, field) })}
+            />
+          ))}
+        </Table>
+        {findField(mapping, "url") < 0 && <Alert>{IMPORT_TEXTS.noUrl}</Alert>}
+        <OptionFields chosen={chosen} hosts={hosts} onChange={onChange} />
+      </div>
+    </Card>
+  );
+}
+
+function findExamples({ file }: ChosenFile, column: number): string[] {
+  const texts = new Set<string>();
+  for (const { cells } of file.rows.slice(0, EXAMPLE_ROWS_MAX)) {
+    const text = cells[column]?.trim() ?? "";
+    if (text !== "") texts.add(text);
+    if (texts.size === EXAMPLES_MAX) break;
+  }
+  return [...texts];
+}
+
+function ColumnRow({
+  name,
+  examples,
+  chosen: { mapping },
+  column,
+  onSelect,
+}: {
+  name: string;
+  examples: readonly string[];
+  chosen: ChosenFile;
+  column: number;
+  onSelect: (field: ImportField | undefined) => void;
+}) {
+  const id = useId();
+  const target = mapping[column] ?? { ignored: "unknown" };
+  const reason = "ignored" in target ? target.ignored : undefined;
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>
+        {examples.map((text) => (
+          <span key={text} className="destination">
+            {text}
+          </span>
+        ))}
+      </td>
+      <td>
+        <select
+          aria-label={OPTION_TEXTS.importedAs(name)}
+          {...(reason === undefined ? {} : { "aria-describedby": id })}
+          value={"field" in target ? target.field : ""}
+          onChange={({ target: { value } }) =>
+            onSelect(IMPORT_FIELDS.find((field) => field === value))
+          }
+        >
+          <option value="">{IMPORT_TEXTS.notImported}</option>
+          {IMPORT_FIELDS.map((field) => (
+            <option key={field} value={field}>
+              {FIELD_LABELS[field]}
+            </option>
+          ))}
+        </select>
+        {reason !== undefined && (
+          <small id={id} className={reason === "unknown" ? "hint hint-strong" : "hint"}>
+            {IGNORED_TEXTS[reason]}
+          </small>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** The options that this file has a choice for. */
+function OptionFields({ chosen: { mapping, options }, hosts, onChange }: ColumnsProps) {
+  const has = (field: ImportField) => findField(mapping, field) >= 0;
+  const change = (changes: Partial<ImportOptions>) =>
+    onChange({ options: { ...options, ...changes } });
+  const fields: ReactNode[] = [
+    <DomainField
+      key="domain"
+      choice={options.domain}
+      hosts={hosts}
+      onChange={(domain) => change({ domain })}
+    />,
+  ];
+  if (has("archived") || has("status")) {
+    fields.push(
+      <SelectField
+        key="archived"
+        label={OPTION_TEXTS.archived}
+        value={options.archived}
+        options={OPTION_TEXTS.archivedChoices}
+        onChange={({ target }) => change({ archived: target.value === "keep" ? "keep" : "leave" })}
+      />,
+    );
+  }
+  if (has("custom_short_url") && (has("short_url") || has("alias"))) {
+    fields.push(
+      <SelectField
+        key="back-halves"
+        label={OPTION_TEXTS.backHalves}
+        value={options.backHalves}
+        options={OPTION_TEXTS.backHalfChoices}
+        onChange={({ target }) =>
+          change({ backHalves: target.value === "both" ? "both" : "custom" })
+        }
+      />,
+    );
+  }
+  if (has("tags")) {
+    fields.push(
+      <SelectField
+        key="separator"
+        label={OPTION_TEXTS.separator}
+        value={options.separator}
+        options={TAG_SEPARATORS.map((value) => ({ value, label: describeSeparator(value) }))}
+        onChange={({ target }) =>
+          change({ separator: TAG_SEPARATORS.find((one) => one === target.value) ?? "," })
+        }
+      />,
+    );
+  }
+  return <div className="columns">{fields}</div>;
+}
+
+const FROM_FILE = "*";
+
+function DomainField({
+  choice,
+  hosts,
+  onChange,
+}: {
+  choice: DomainChoice;
+  hosts: PlanInput["hosts"];
+  onChange: (choice: DomainChoice) => void;
+}) {
+  return (
+    <SelectField
+      label={OPTION_TEXTS.domain}
+      hint={OPTION_TEXTS.domainHint}
+      value={"from" in choice ? FROM_FILE : choice.domain}
+      options={[
+        { value: FROM_FILE, label: IMPORT_TEXTS.fromFile },
+        { value: "", label: hosts.own },
+        ...[...hosts.domains].map((domain) => ({ value: domain, label: readableHost(domain) })),
+      ]}
+      onChange={({ target: { value } }) =>
+        onChange(value === FROM_FILE ? { from: "file" } : { domain: value })
+      }
+    />
+  );
+}

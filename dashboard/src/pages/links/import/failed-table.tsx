@@ -1,0 +1,41 @@
+/** The links of a file that are not imported, with their reasons. */
+import { Download } from "lucide-react";
+
+import { saveFile } from "../../../data/save-file.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Table } from "../../../ui/table.tsx";
+import type { FailedItem } from "./import-run.ts";
+import type { ImportFile } from "./read-file.ts";
+import { printReport } from "./report.ts";
+import { FAILED_HEADS, RUN_TEXTS } from "./texts.ts";
+
+/** Maximum links displayed; the CSV file has all. */
+const FAILED_MAX = 100;
+
+export function FailedTable({ file, failed }: { file: ImportFile; failed: readonly FailedItem[] }) {
+  function download(): void {
+    saveFile(new Blob([printReport(file, failed)], { type: "text/csv" }), "not-imported.csv");
+  }
+  return (
+    <>
+      <Table label={RUN_TEXTS.failedTable} head={FAILED_HEADS} tall>
+        {failed.slice(0, FAILED_MAX).map(({ row, link, problem }, i) => (
+          <tr key={i}>
+            <td>{row}</td>
+            <td>{link.alias}</td>
+            <td>{problem.message}</td>
+            <td>
+              <span className="destination">{link.url}</span>
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {failed.length > FAILED_MAX && <p className="hint">{RUN_TEXTS.firstFailed(FAILED_MAX)}</p>}
+      <div>
+        <Button onClick={download}>
+          <Download aria-hidden /> {RUN_TEXTS.download}
+        </Button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,109 @@
+/**
+ * Imports links from a CSV file: shows what becomes of each column, checks all rows without creating anything, creates
+ * the links, and lists the rows that were not imported.
+ */
+import { useQuery } from "@tanstack/react-query";
+import { FileUp } from "lucide-react";
+import { Link as PageLink } from "wouter";
+
+import { getClient } from "../../../data/http.ts";
+import { useAccountContext, useCanWrite } from "../../../data/session.ts";
+import { Card, Page } from "../../../ui/page.tsx";
+import { Alert, Empty, QueryBoundary } from "../../../ui/states.tsx";
+import { CheckCard } from "./check-card.tsx";
+import { ColumnsCard } from "./columns-card.tsx";
+import type { PlanInput } from "./model.ts";
+import { PreviewCard } from "./preview-card.tsx";
+import { ProgressCard } from "./progress-card.tsx";
+import { describeFile, ENCODING_WARNING, IMPORT_TEXTS, SERVICE_WARNINGS } from "./texts.ts";
+import { type ChosenFile, type Import, useImport } from "./use-import.ts";
+
+export function ImportPage() {
+  const { scope, session } = useAccountContext();
+  const domains = useQuery({
+    queryKey: ["domains", scope],
+    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
+  });
+  if (!useCanWrite()) return <Empty title="Your role does not allow changes" />;
+  return (
+    <Page
+      title={IMPORT_TEXTS.title}
+      intro={IMPORT_TEXTS.intro}
+      actions={
+        <PageLink href="/links" className="button button-plain">
+          Back to links
+        </PageLink>
+      }
+    >
+      <QueryBoundary query={domains} label="domains">
+        {(data) => {
+          const verified = data.filter(({ status }) => status === "verified");
+          return (
+            <ImportSteps
+              hosts={{
+                own: new URL(session.short_url).hostname,
+                domains: new Set(verified.map(({ domain }) => domain)),
+              }}
+            />
+          );
+        }}
+      </QueryBoundary>
+    </Page>
+  );
+}
+
+function ImportSteps({ hosts }: { hosts: PlanInput["hosts"] }) {
+  const steps = useImport(hosts);
+  const { chosen, stage } = steps;
+  return (
+    <div className="import-steps">
+      <FileCard steps={steps} />
+      {chosen !== undefined && stage.name !== "importing" && (
+        <>
+          <ColumnsCard chosen={chosen} hosts={hosts} onChange={steps.change} />
+          <PreviewCard chosen={chosen} hosts={hosts} />
+          <CheckCard chosen={chosen} steps={steps} />
+        </>
+      )}
+      {chosen !== undefined && stage.name === "importing" && (
+        <ProgressCard
+          file={chosen.file}
+          total={stage.items.length}
+          progress={stage.progress}
+          onStop={steps.stop}
+        />
+      )}
+    </div>
+  );
+}
+
+function FileCard({ steps: { chosen, error, stage, selectFile } }: { steps: Import }) {
+  const isRunning = stage.name === "importing" && !stage.progress.ended;
+  return (
+    <Card>
+      <label className={chosen === undefined ? "file-picker" : "file-picker file-picker-small"}>
+        <FileUp aria-hidden />
+        <span>{IMPORT_TEXTS.choose}</span>
+        <input
+          type="file"
+          accept=".csv,.tsv,.txt,text/csv,text/tab-separated-values"
+          disabled={isRunning}
+          onChange={(event) => void selectFile(event.target.files?.[0])}
+        />
+      </label>
+      {error !== undefined && <Alert>{error}</Alert>}
+      {chosen !== undefined && <FileSummary chosen={chosen} />}
+    </Card>
+  );
+}
+
+function FileSummary({ chosen: { file } }: { chosen: ChosenFile }) {
+  const warning = SERVICE_WARNINGS.get(file.service?.name ?? "");
+  return (
+    <div className="stack">
+      <p role="status">{describeFile(file.service?.name, file.rows.length, file)}</p>
+      {file.encoding === "Windows-1252" && <p className="warning">{ENCODING_WARNING}</p>}
+      {warning !== undefined && <p className="warning">{warning}</p>}
+    </div>
+  );
+}

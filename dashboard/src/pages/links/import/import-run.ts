@@ -1,0 +1,88 @@
+/** Runs an import: creates the links in bulk, and tells which were not created and why. */
+import { getErrorMessage, isRateLimited } from "../../../data/errors.ts";
+import { type AccountScope, getClient } from "../../../data/http.ts";
+import { splitIntoBatches } from "./batches.ts";
+import { kindOfCode } from "./check-run.ts";
+import type { ImportItem, Problem } from "./model.ts";
+import { PROBLEM_TEXTS } from "./texts.ts";
+
+/**
+ * Waits for a session's request limit, which resets within a minute, but not for the daily quota of
+ * links.
+ */
+const RETRIES = { retriesMax: 5, retryDelayMaxMs: 90_000 };
+
+/** A link that was not imported. */
+export type FailedItem = ImportItem & { problem: Problem };
+
+export type ImportProgress = {
+  /** Unix milliseconds. */
+  startedAt: number;
+  done: number;
+  created: number;
+  failed: readonly FailedItem[];
+  ended: boolean;
+  /** Why the import ended before all links were sent. */
+  stopReason?: string;
+};
+
+/** The links that an import would not send. */
+export const listFailed = (items: readonly ImportItem[]): FailedItem[] =>
+  items.flatMap(({ problem, ...item }) => (problem === undefined ? [] : [{ ...item, problem }]));
+
+/**
+ * Creates the links that have no problem, in batches. Stops when `isStopped`, or when the daily quota of links is
+ * exhausted: the remaining links have failed then, and can be imported later.
+ */
+export async function importItems(
+  scope: AccountScope,
+  items: readonly ImportItem[],
+  onProgress: (progress: ImportProgress) => void,
+  isStopped: () => boolean,
+): Promise<void> {
+  const { links } = getClient(scope, RETRIES);
+  const failed = listFailed(items);
+  const startedAt = Date.now();
+  let done = failed.length;
+  let created = 0;
+  let stopReason: string | undefined;
+  const fail = (batch: readonly ImportItem[], problem: Problem): void => {
+    for (const item of batch) failed.push({ ...item, problem });
+  };
+  const report = (ended: boolean): void =>
+    onProgress({
+      startedAt,
+      done,
+      created,
+      failed: ended ? failed.toSorted((a, b) => a.index - b.index) : failed,
+      ended,
+      ...(stopReason === undefined ? {} : { stopReason }),
+    });
+
+  report(false);
+  for (const batch of splitIntoBatches(items.filter(({ problem }) => problem === undefined))) {
+    if (stopReason === undefined && isStopped()) stopReason = PROBLEM_TEXTS.stopped;
+    if (stopReason !== undefined) {
+      fail(batch, { kind: "not_sent", message: stopReason });
+      continue;
+    }
+    try {
+      const response = await links.createMany(batch.map(({ link }) => link));
+      for (const entry of response.data) {
+        const item = batch[entry.index];
+        if (item === undefined || !("error" in entry)) continue;
+        const { code, message } = entry.error;
+        if (code === "rate_limited") stopReason = message;
+        fail([item], { kind: code === "rate_limited" ? "not_sent" : kindOfCode(code), message });
+      }
+      created += response.created;
+    } catch (error) {
+      const message = getErrorMessage(error);
+      if (isRateLimited(error)) stopReason = message;
+      fail(batch, { kind: "not_sent", message });
+    }
+    done += batch.length;
+    report(false);
+  }
+  report(true);
+}

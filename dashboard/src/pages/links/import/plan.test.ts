@@ -1,0 +1,420 @@
+/** Goal: every cell of an imported file becomes what the page says of it, or the row is named with a reason. */
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { printTable } from "../../../data/csv.ts";
+import { splitIntoBatches } from "./batches.ts";
+import { changeTarget, findField, type Mapping } from "./fields.ts";
+import type { ImportItem, ImportOptions } from "./model.ts";
+import { planRows } from "./plan-file.ts";
+import { createPlanner } from "./plan.ts";
+import { type ImportFile, parseImportFile } from "./read-file.ts";
+import { printReport } from "./report.ts";
+import { suggestMapping } from "./services.ts";
+import { suggestOptions } from "./suggest-options.ts";
+import { countNotes, countProblems } from "./summary.ts";
+
+const NOW = Date.parse("2026-06-01T00:00:00Z");
+const HOSTS = { own: "sho.rt", domains: new Set(["go.example.com"]) };
+
+/** Reads the text of a file. Throws what is wrong with it. */
+function read(csv: string): ImportFile {
+  const file = parseImportFile("links.csv", new TextEncoder().encode(csv));
+  if ("problem" in file) throw new Error(file.problem);
+  return file;
+}
+
+/** Plans a file as the page suggests, with some options or columns changed. */
+function plan(
+  csv: string,
+  changed: Partial<ImportOptions> = {},
+  change: (mapping: Mapping) => Mapping = (mapping) => mapping,
+): ImportItem[] {
+  const file = read(csv);
+  const mapping = change(suggestMapping(file.columns, file.service));
+  const options = { ...suggestOptions(file, mapping, HOSTS), ...changed };
+  const planRow = createPlanner({ ...file, mapping, options, hosts: HOSTS, now: NOW });
+  return file.rows.flatMap((row, index) => planRow(row, index));
+}
+
+/** The links of a file without a problem, and the kinds of problems of the others. */
+const outcomes = (items: readonly ImportItem[]) =>
+  items.map(({ link, problem }) => problem?.kind ?? link);
+
+/** What becomes of each column: its field, or why it is not imported. */
+function mappingOf(csv: string) {
+  const { columns, service } = read(csv);
+  const targets = suggestMapping(columns, service).map((target) =>
+    "field" in target ? target.field : { ignored: target.ignored },
+  );
+  return { service: service?.name, targets };
+}
+
+const URL_A = "https://example.com/a";
+
+describe("an export", () => {
+  // The headers are those of docs/imports.md.
+  test.each([
+    [
+      "Bitly",
+      "Link,Custom Link,Date created,Title,Destination URL,Engagements,Status",
+      [
+        "short_url",
+        "custom_short_url",
+        { ignored: "created" },
+        "title",
+        "url",
+        { ignored: "clicks" },
+        "status",
+      ],
+    ],
+    [
+      "Dub",
+      "Short link,Destination URL,Clicks,Leads,Conversions,Revenue,Created at,Link ID,Updated at,Tags,Archived",
+      [
+        "short_url",
+        "url",
+        ...Array.from({ length: 4 }, () => ({ ignored: "clicks" })),
+        { ignored: "created" },
+        { ignored: "identifier" },
+        { ignored: "created" },
+        "tags",
+        "archived",
+      ],
+    ],
+    [
+      "Short.io",
+      "idString,shortURL,originalPath,originalURL,title,clicks,createdAt,updatedAt,expiresAt,createdBy,tags",
+      [
+        { ignored: "identifier" },
+        "short_url",
+        "alias",
+        "url",
+        "title",
+        { ignored: "clicks" },
+        { ignored: "created" },
+        { ignored: "created" },
+        "expires_at",
+        { ignored: "author" },
+        "tags",
+      ],
+    ],
+    [
+      "Rebrandly",
+      "id,createdAt,shortUrl,destination",
+      [{ ignored: "identifier" }, { ignored: "created" }, "short_url", "url"],
+    ],
+    [
+      "YOURLS",
+      "keyword,url,title,timestamp,ip,clicks",
+      [
+        "alias",
+        "url",
+        "title",
+        { ignored: "created" },
+        { ignored: "author" },
+        { ignored: "clicks" },
+      ],
+    ],
+    ["YOURLS", "source,target,hits", ["alias", "url", { ignored: "clicks" }]],
+    [
+      "Shlink",
+      "createdAt,domain,shortCode,shortUrl,longUrl,title,tags,visits",
+      [
+        { ignored: "created" },
+        "domain",
+        "alias",
+        "short_url",
+        "url",
+        "title",
+        "tags",
+        { ignored: "clicks" },
+      ],
+    ],
+    ["Kutt", "address,target,description", ["alias", "url", "title"]],
+  ])("of %s is recognized, with every column", (service, header, targets) => {
+    expect(mappingOf(`${header}\n${URL_A}\n`)).toEqual({ service, targets: [...targets] });
+  });
+
+  test("of an unknown service is mapped by its names, and what is not known says so", () => {
+    expect(mappingOf("Destination,Slug,Mood,constructor\na,b,c,d\n")).toEqual({
+      service: undefined,
+      targets: ["url", "alias", { ignored: "unknown" }, { ignored: "unknown" }],
+    });
+  });
+
+  test("never has two columns for one field, and a changed column takes its field from another", () => {
+    const { columns, service } = read("url,long_url,alias\na,b,c\n");
+    const mapping = suggestMapping(columns, service);
+    expect(mapping).toEqual([{ ignored: "taken" }, { field: "url" }, { field: "alias" }]);
+    expect(changeTarget(mapping, 0, "url")).toEqual([
+      { field: "url" },
+      { ignored: "taken" },
+      { field: "alias" },
+    ]);
+    expect(findField(changeTarget(mapping, 1, undefined), "url")).toBe(-1);
+  });
+
+  test("has one target for each column, whatever they are called", () => {
+    const name = fc.oneof(
+      fc.string({ maxLength: 12 }),
+      fc.constantFrom("url", "Long URL", "alias", "status", "Status", "__proto__", "toString", ""),
+    );
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 1, maxLength: 20 }), (columns) => {
+        const mapping = suggestMapping(columns, undefined);
+        expect(mapping).toHaveLength(columns.length);
+        const fields = mapping.flatMap((target) => ("field" in target ? target.field : []));
+        expect(new Set(fields).size).toBe(fields.length);
+      }),
+    );
+  });
+});
+
+describe("a link's state", () => {
+  const BITLY = "Link,Custom Link,Date created,Title,Destination URL,Engagements,Status";
+  const bitly = (status: string) => `${BITLY}\nhttps://bit.ly/a,,,,${URL_A},1,${status}\n`;
+
+  test.each([
+    ["Active", { url: URL_A, alias: "a" }],
+    ["", { url: URL_A, alias: "a" }],
+    ["Archived", { url: URL_A, alias: "a", archived: true }],
+    ["hidden", { url: URL_A, alias: "a", archived: true }],
+    ["Disabled", { url: URL_A, alias: "a", disabled: true }],
+    ["Deleted", "deleted"],
+    ["Frozen", "unknown_state"],
+  ])("%s never makes a link live that was not", (status, expected) => {
+    expect(outcomes(plan(bitly(status)))).toEqual([expected]);
+  });
+
+  test("archived is kept, or the link is left out if one asks for it", () => {
+    const csv = `Short link,Destination URL,Archived\nhttps://dub.sh/a,${URL_A},Yes\nhttps://dub.sh/b,${URL_A},No\n`;
+    const [archived, live] = [
+      { url: URL_A, alias: "a", archived: true },
+      { url: URL_A, alias: "b" },
+    ];
+    expect(outcomes(plan(csv))).toEqual([archived, live]);
+    expect(outcomes(plan(csv, { archived: "leave" }))).toEqual(["archived", live]);
+    expect(outcomes(plan(csv.replace("Yes", "perhaps")))).toEqual(["unknown_state", live]);
+  });
+
+  test("is told where its column is not imported", () => {
+    const items = plan(bitly("Archived"), {}, (mapping) => changeTarget(mapping, 6, undefined));
+    expect(countNotes(items)).toEqual([
+      { kind: "left_archived", count: 1 },
+      { kind: "moved", count: 1 },
+    ]);
+  });
+
+  test("expired is not imported, and a date that is not understood neither", () => {
+    const csv = (expiry: string) => `url,expires_at\n${URL_A},${expiry}\n`;
+    expect(outcomes(plan(csv("2026-05-31 23:59:59")))).toEqual(["expired"]);
+    expect(outcomes(plan(csv("03/04/2030")))).toEqual(["invalid_date"]);
+    expect(outcomes(plan(csv("2030-02-31")))).toEqual(["invalid_date"]);
+    expect(outcomes(plan(csv("2030-01-01T01:00:00+0100")))).toEqual([
+      { url: URL_A, expires_at: "2030-01-01T00:00:00.000Z" },
+    ]);
+    expect(outcomes(plan(csv("1893456000")))).toEqual([
+      { url: URL_A, expires_at: "2030-01-01T00:00:00.000Z" },
+    ]);
+  });
+
+  test("protected is never opened without the password", () => {
+    const csv = `url,has password,password\n${URL_A},yes,\n${URL_A},yes,secret\n${URL_A},,$2b$10$abc\n${URL_A},no,\n${URL_A},,••••\n`;
+    expect(outcomes(plan(csv))).toEqual([
+      "missing_password",
+      { url: URL_A, password: "secret" },
+      "masked_password",
+      { url: URL_A },
+      "masked_password",
+    ]);
+  });
+});
+
+describe("a short link's place", () => {
+  const BOTH = `Link,Custom Link,Destination URL,Engagements\nhttps://bit.ly/3xYz,https://go.example.com/sale,${URL_A},1\n`;
+
+  test("is that of the custom back-half, or of both if one asks for it", () => {
+    const custom = { url: URL_A, alias: "sale", domain: "go.example.com" };
+    const items = plan(BOTH);
+    expect(outcomes(items)).toEqual([custom]);
+    expect(countNotes(items)).toEqual([{ kind: "custom_wins", count: 1 }]);
+    // bit.ly is nobody's own: the random one needs a domain.
+    expect(outcomes(plan(BOTH, { backHalves: "both" }))).toEqual([custom, "foreign_domain"]);
+    expect(outcomes(plan(BOTH, { backHalves: "both", domain: { domain: "" } }))).toEqual([
+      { url: URL_A, alias: "sale" },
+      { url: URL_A, alias: "3xYz" },
+    ]);
+  });
+
+  test("is each of several custom back-halves, and the random one where there is no other", () => {
+    const csv = `Bitlink,Custom Bitlink,Long URL\nbit.ly/r1,"bit.ly/one, bit.ly/two",${URL_A}\nbit.ly/r2,,${URL_A}\nbit.ly/same,same,${URL_A}\n`;
+    const items = plan(csv);
+    expect(items.map(({ row, link }) => [row, link.alias])).toEqual([
+      [2, "one"],
+      [2, "two"],
+      [3, "r2"],
+      [4, "same"],
+    ]);
+    expect(countNotes(items)).toContainEqual({ kind: "custom_wins", count: 2 });
+  });
+
+  test("is its path in Short.io's and YOURLS' exports", () => {
+    const short = `originalURL,path,title\n${URL_A},printed,\n`;
+    expect(outcomes(plan(short))).toEqual([{ url: URL_A, alias: "printed" }]);
+    const yourls = `source,target,hits\n/printed/,${URL_A},7\n`;
+    expect(outcomes(plan(yourls))).toEqual([{ url: URL_A, alias: "printed" }]);
+  });
+
+  test("is never half of a path, nor generated where the file has one that is not allowed", () => {
+    const csv = `Short URL,url\nsho.rt/a/b,${URL_A}\nhttps://sho.rt,${URL_A}\nhttps://sho.rt/ü,${URL_A}\n,${URL_A}\n`;
+    const items = plan(csv);
+    expect(outcomes(items)).toEqual(["invalid_alias", "no_alias", "invalid_alias", { url: URL_A }]);
+    expect(countNotes(items)).toEqual([{ kind: "generated_alias", count: 1 }]);
+  });
+
+  test("stays on its domain if that is the account's, and is elsewhere only by choice", () => {
+    const csv = `shortUrl,destination\ngo.example.com/a,${URL_A}\nsho.rt/b,${URL_A}\nrebrand.ly/c,${URL_A}\n`;
+    expect(outcomes(plan(csv))).toEqual([
+      { url: URL_A, alias: "a", domain: "go.example.com" },
+      { url: URL_A, alias: "b" },
+      "foreign_domain",
+    ]);
+    const moved = plan(csv, { domain: { domain: "go.example.com" } });
+    expect(outcomes(moved).map((link) => (link as { domain?: string }).domain)).toEqual(
+      Array.from({ length: 3 }, () => "go.example.com"),
+    );
+    expect(countNotes(moved)).toEqual([{ kind: "moved", count: 2 }]);
+    const [foreign] = plan(`shortUrl,destination\nrebrand.ly/c,${URL_A}\n`);
+    expect(foreign).toMatchObject({ link: { alias: "c" }, notes: ["moved"] });
+  });
+
+  test("is taken by the first of two rows", () => {
+    const items = plan(`url,alias\n${URL_A},a\n${URL_A},b\n${URL_A},a\n`);
+    expect(countProblems(items)).toEqual([{ kind: "repeated_alias", count: 1 }]);
+    expect(items[2]?.problem?.message).toContain("row 2");
+  });
+});
+
+describe("a row", () => {
+  test("with more cells than columns is not imported", () => {
+    const items = plan(`url,title\nhttps://example.com/?a=1,2,Title\n${URL_A},Title,\n`);
+    expect(outcomes(items)).toEqual(["too_many_cells", { url: URL_A, title: "Title" }]);
+  });
+
+  test("keeps its number in the file, also after blank rows and cells of several lines", () => {
+    const items = plan(`url,title\n\n${URL_A},"two\nlines"\n,\nnonsense,\n`);
+    expect(items.map(({ row }) => row)).toEqual([3, 5]);
+    expect(outcomes(items)).toEqual([{ url: URL_A, title: "two lines" }, "invalid_url"]);
+  });
+
+  test("has its tags by the separator of its service, or of the file", () => {
+    const shlink = `shortCode,longUrl,tags\na,${URL_A},"x,y|z"\n`;
+    expect(plan(shlink)[0]?.link.tags).toEqual(["x,y", "z"]);
+    expect(plan(shlink, { separator: "," })[0]?.link.tags).toEqual(["x", "y|z"]);
+    expect(plan(`url;tags\n${URL_A};"x;y"\n`)[0]?.link.tags).toEqual(["x", "y"]);
+    expect(plan(`url,tags\n${URL_A},"[""a,b""]"\n`)[0]?.link.tags).toEqual(["a,b"]);
+  });
+
+  test("gets https:// before a host without a scheme, and says so", () => {
+    const items = plan("url\nexample.com/a\n");
+    expect(outcomes(items)).toEqual([{ url: URL_A }]);
+    expect(countNotes(items)).toContainEqual({ kind: "scheme", count: 1 });
+  });
+
+  test("names the field of a value that is not allowed", () => {
+    const [item] = plan(`url,max_clicks\n${URL_A},many\n`);
+    expect(item?.problem).toEqual({
+      kind: "invalid_value",
+      message: "max_clicks: A whole number",
+    });
+  });
+});
+
+test("rows are planned in turns as they are at once, and an aborted plan ends", async () => {
+  const rows = Array.from({ length: 2_500 }, (_, i) => `${URL_A},a${i % 2_400}`);
+  const csv = ["url,alias", ...rows].join("\n");
+  const file = read(csv);
+  const mapping = suggestMapping(file.columns, file.service);
+  const options = suggestOptions(file, mapping, HOSTS);
+  const input = { ...file, mapping, options, hosts: HOSTS, now: NOW };
+  expect(await planRows(file.rows, input)).toEqual(plan(csv));
+  const controller = new AbortController();
+  const planned = planRows(file.rows, input, controller.signal);
+  controller.abort(new Error("enough"));
+  expect(planned).rejects.toThrow("enough");
+});
+
+test("rows that were not imported are listed whole, and can be imported once corrected", () => {
+  const csv = `url,title,title\nnonsense,=1+1,"a,b"\n${URL_A},x,y\n,z,\n`;
+  const file = read(csv);
+  const failed = plan(csv).flatMap(({ problem, ...item }) =>
+    problem === undefined ? [] : [{ ...item, problem }],
+  );
+  const report = printReport(file, failed);
+  const again = read(report);
+  expect(again.columns).toEqual(["import_row", "import_reason", ...file.columns]);
+  expect(again.rows.map(({ cells }) => [cells[0], ...cells.slice(2)])).toEqual([
+    ["2", "nonsense", "'=1+1", "a,b"],
+    ["4", "", "z", ""],
+  ]);
+  const corrected = plan(report.replace("nonsense", URL_A));
+  expect(outcomes(corrected)).toEqual([{ url: URL_A, title: "=1+1" }, "invalid_url"]);
+  // Listed again, the row is as it was in the first file.
+  const second = printReport(again, [{ ...failed[0], index: 0 }]);
+  expect(read(second).columns).toEqual(again.columns);
+  expect(read(second).rows[0]?.cells.slice(2)).toEqual(["nonsense", "'=1+1", "a,b"]);
+});
+
+test("no text of a file is lost: each cell is in a link, or its column or row is named", () => {
+  const text = fc.string({ unit: fc.constantFrom(...Array.from(`aB1,;|"'\t =ü`)), maxLength: 8 });
+  const cell = text.filter((value) => value.trim() === value);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 8 }), (rows) => {
+      const table = rows.map(([title, id, mood], i) => [
+        `https://example.com/${i}`,
+        title,
+        id,
+        mood,
+      ]);
+      const header = ["url", "title", "external_id", "mood"];
+      const file = read(
+        printTable([
+          ["import_row", "import_reason", ...header],
+          ...table.map((row) => ["1", "", ...row]),
+        ]),
+      );
+      const mapping = suggestMapping(file.columns, file.service);
+      expect(mapping.at(-1)).toEqual({ ignored: "unknown" });
+      const options = suggestOptions(file, mapping, HOSTS);
+      const planRow = createPlanner({ ...file, mapping, options, hosts: HOSTS, now: NOW });
+      const items = file.rows.flatMap((row, index) => planRow(row, index));
+      expect(items).toHaveLength(rows.length);
+      for (const [i, [title, id]] of rows.entries()) {
+        expect(items[i]?.link.title ?? "").toBe(title.replaceAll(/\t+/g, " "));
+        expect(items[i]?.link.external_id ?? "").toBe(id);
+      }
+    }),
+  );
+});
+
+test("links are split into batches within the limits, in order and without loss", () => {
+  const limits = { links: 5, passwords: 2, bytes: 150 };
+  const anyRow = fc.option(fc.constant("secret"), { nil: undefined });
+  fc.assert(
+    fc.property(fc.array(anyRow, { maxLength: 40 }), (passwords) => {
+      const items = passwords.map((password) => ({
+        link: { url: "https://example.com", ...(password === undefined ? {} : { password }) },
+      }));
+      const batches = splitIntoBatches(items, limits);
+      expect(batches.flat()).toEqual(items);
+      for (const batch of batches) {
+        expect(batch.length).toBeWithin(1, limits.links + 1);
+        const withPassword = batch.filter(({ link }) => link.password !== undefined);
+        expect(withPassword.length).toBeLessThanOrEqual(limits.passwords);
+        expect(JSON.stringify(batch.map(({ link }) => link)).length).toBeLessThan(limits.bytes + 2);
+      }
+    }),
+  );
+});

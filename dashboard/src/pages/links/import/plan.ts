@@ -1,0 +1,115 @@
+/** Turns the rows of a file into links, by the mapping and the options, and says what is wrong with each. */
+import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
+import { unescapeFormula } from "../../../data/csv.ts";
+import type { ImportField } from "./fields.ts";
+import type { ImportItem, NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
+import type { FileRow } from "./parse-rows.ts";
+import { type Place, readPlaces } from "./places.ts";
+import { readSettings } from "./read-settings.ts";
+import { isStateColumn } from "./services.ts";
+import { PROBLEM_TEXTS } from "./texts.ts";
+import { findInvalid } from "./validate.ts";
+import { readFlag, readStatus } from "./values.ts";
+
+/**
+ * Returns a function that plans one row after another. It remembers their aliases: of links with the same, the first
+ * wins.
+ */
+export function createPlanner(
+  input: PlanInput,
+): (row: FileRow, index: number) => readonly ImportItem[] {
+  const readRow = createRowReader(input);
+  const findRepeated = createAliasRegister();
+  return (row, index) => {
+    const { read, isCut, saysNotLive } = readRow(row);
+    const settings = readSettings(read, input);
+    const { places, notes } = readPlaces(read, input);
+    const shared: NoteKind[] = [
+      ...(saysNotLive ? (["left_archived"] as const) : []),
+      ...settings.notes,
+      ...notes,
+    ];
+    return places.map((place, nth) => {
+      const link = toLink(settings.link, place, nth);
+      const problem =
+        (isCut ? TOO_MANY_CELLS : undefined) ??
+        settings.problem ??
+        place.problem ??
+        findInvalid(link) ??
+        findRepeated(link, row.row);
+      return {
+        index,
+        row: row.row,
+        link,
+        notes: [...shared, ...place.notes],
+        ...(problem === undefined ? {} : { problem }),
+      };
+    });
+  };
+}
+
+const TOO_MANY_CELLS: Problem = {
+  kind: "too_many_cells",
+  message: PROBLEM_TEXTS.tooManyCells,
+};
+
+type ReadRow = {
+  read: ReadCell;
+  /** The row has text in cells beyond the last column. */
+  isCut: boolean;
+  /** A column that is not imported says that the link is archived or switched off. */
+  saysNotLive: boolean;
+};
+
+function createRowReader({ columns, mapping, isEscaped }: PlanInput): (row: FileRow) => ReadRow {
+  const places = new Map<ImportField, number>();
+  const leftStates: number[] = [];
+  for (const [column, target] of mapping.entries()) {
+    if ("field" in target) places.set(target.field, column);
+    else if (isStateColumn(columns[column] ?? "")) leftStates.push(column);
+  }
+  return ({ cells }) => {
+    const cell = (column: number): string => {
+      const text = cells[column]?.trim() ?? "";
+      return isEscaped ? unescapeFormula(text) : text;
+    };
+    return {
+      read: (field) => cell(places.get(field) ?? -1),
+      isCut: cells.slice(columns.length).some((text) => text.trim() !== ""),
+      saysNotLive: leftStates.some((column) => isNotLive(cell(column))),
+    };
+  };
+}
+
+/** Whether a cell of a column that says whether links are live says that this one is not. */
+function isNotLive(text: string): boolean {
+  const status = readStatus(text);
+  return status === undefined ? readFlag(text) === true : status !== "live";
+}
+
+/** Finds links whose alias a link of an earlier row has. */
+function createAliasRegister(): (link: NewLink, row: number) => Problem | undefined {
+  const rows = new Map<string, number>();
+  return ({ alias, domain }, row) => {
+    if (typeof alias !== "string") return undefined;
+    const name = `${domain ?? ""}/${alias}`;
+    const first = rows.get(name);
+    if (first === undefined) rows.set(name, row);
+    if (first === undefined) return undefined;
+    return { kind: "repeated_alias", message: PROBLEM_TEXTS.repeatedAlias(alias, first) };
+  };
+}
+
+/** Two links of a row cannot have the same external id. */
+function toLink(
+  { external_id, ...settings }: NewLink,
+  { alias, domain }: Place,
+  nth: number,
+): NewLink {
+  return {
+    ...settings,
+    ...(alias === undefined ? {} : { alias }),
+    ...(domain === undefined ? {} : { domain }),
+    ...(external_id === undefined || nth > 0 ? {} : { external_id }),
+  };
+}

@@ -1,0 +1,61 @@
+/** The first rows of an imported file as they would be imported. */
+import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
+import { Card } from "../../../ui/page.tsx";
+import { Table } from "../../../ui/table.tsx";
+import type { ImportItem, PlanInput } from "./model.ts";
+import { createPlanner } from "./plan.ts";
+import { IMPORT_TEXTS, PREVIEW_HEADS } from "./texts.ts";
+import { type ChosenFile, toPlanInput } from "./use-import.ts";
+
+/** Rows of the preview. */
+const PREVIEW_MAX = 5;
+
+export function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: PlanInput["hosts"] }) {
+  const planRow = createPlanner(toPlanInput(chosen, hosts));
+  const items = chosen.file.rows.slice(0, PREVIEW_MAX).flatMap((row, index) => planRow(row, index));
+  return (
+    <Card title={IMPORT_TEXTS.preview}>
+      <Table label={IMPORT_TEXTS.preview} head={PREVIEW_HEADS} className="import-preview">
+        {items.map((item, i) => (
+          <PreviewRow key={i} item={item} own={hosts.own} />
+        ))}
+      </Table>
+    </Card>
+  );
+}
+
+function PreviewRow({ item: { row, link, problem }, own }: { item: ImportItem; own: string }) {
+  return (
+    <tr>
+      <td>{row}</td>
+      <td>
+        {readableHost(link.domain ?? own)}/{link.alias ?? <em>{IMPORT_TEXTS.generated}</em>}
+      </td>
+      <td>
+        {problem === undefined ? (
+          <States link={link} />
+        ) : (
+          <span className="import-problem">{problem.message}</span>
+        )}
+      </td>
+      <td>
+        <span className="destination">{link.url}</span>
+      </td>
+      <td>{link.title}</td>
+      <td>{Array.isArray(link.tags) && link.tags.join(", ")}</td>
+    </tr>
+  );
+}
+
+const States = ({
+  link: { archived, disabled, password, expires_at },
+}: Pick<ImportItem, "link">) => (
+  <>
+    {archived === true && <span className="badge">{IMPORT_TEXTS.archived}</span>}{" "}
+    {disabled === true && <span className="badge">{IMPORT_TEXTS.disabled}</span>}{" "}
+    {password !== undefined && <span className="badge">{IMPORT_TEXTS.password}</span>}{" "}
+    {typeof expires_at === "string" && (
+      <span className="badge">{IMPORT_TEXTS.expires(expires_at)}</span>
+    )}
+  </>
+);

@@ -1,0 +1,107 @@
+/** What a row says of its link, apart from where it is: destination, settings, state and password. */
+import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
+import { completeUrl } from "../destination.ts";
+import { SETTING_CELLS } from "../link-csv.ts";
+import { type ImportField, SETTING_FIELDS } from "./fields.ts";
+import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
+import { PROBLEM_TEXTS } from "./texts.ts";
+import { isMaskedPassword, readFlag, readStatus, readTags } from "./values.ts";
+
+type RowSettings = { link: NewLink; problem?: Problem; notes: readonly NoteKind[] };
+
+/** A link whose fields are validated later. */
+type Draft = Record<string, unknown> & { url: string };
+
+/** Reads the settings of a row. Their values are validated with the whole link: see `validate.ts`. */
+export function readSettings(
+  read: ReadCell,
+  { options, now }: Pick<PlanInput, "options" | "now">,
+): RowSettings {
+  const url = completeUrl(read("url"));
+  const draft: Draft = { url };
+  for (const field of SETTING_FIELDS) {
+    const text = read(field);
+    if (text === "") continue;
+    draft[field] =
+      field === "tags" ? readTags(text, options.separator) : SETTING_CELLS[field].read(text);
+  }
+  if (typeof draft["title"] === "string")
+    draft["title"] = draft["title"].replaceAll(/[\t\n]+/g, " ");
+  const problem =
+    applyState(read, draft, options) ??
+    findDateProblem(read, draft, now) ??
+    applyPassword(read, draft);
+  return {
+    link: draft,
+    notes: listNotes(draft, url !== read("url")),
+    ...(problem === undefined ? {} : { problem }),
+  };
+}
+
+const listNotes = (draft: Draft, isCompleted: boolean): NoteKind[] => [
+  ...(draft["archived"] === true ? (["archived"] as const) : []),
+  ...(draft["disabled"] === true ? (["disabled"] as const) : []),
+  ...(draft["password"] === undefined ? [] : (["password"] as const)),
+  ...(isCompleted ? (["scheme"] as const) : []),
+];
+
+/** Sets whether the link is archived and disabled. A state that is not understood never becomes a live link. */
+function applyState(
+  read: ReadCell,
+  draft: Draft,
+  { archived }: PlanInput["options"],
+): Problem | undefined {
+  const text = read("status");
+  const status = text === "" ? "live" : readStatus(text);
+  if (status === undefined) return unknownState(text);
+  if (status === "deleted") return { kind: "deleted", message: PROBLEM_TEXTS.deleted };
+  if (status !== "live") draft[status] = true;
+  for (const field of ["archived", "disabled"] as const) {
+    const value = draft[field];
+    if (value !== undefined && typeof value !== "boolean") return unknownState(read(field));
+    if (value === false) delete draft[field];
+  }
+  return draft["archived"] === true && archived === "leave"
+    ? { kind: "archived", message: PROBLEM_TEXTS.archived }
+    : undefined;
+}
+
+const unknownState = (text: string): Problem => ({
+  kind: "unknown_state",
+  message: PROBLEM_TEXTS.unknownState(text),
+});
+
+const DATE_FIELDS: readonly ImportField[] = ["expires_at", "starts_at"];
+
+function findDateProblem(read: ReadCell, draft: Draft, now: number): Problem | undefined {
+  const wrong = DATE_FIELDS.find((field) => draft[field] !== undefined && !isInstant(draft[field]));
+  if (wrong !== undefined)
+    return { kind: "invalid_date", message: PROBLEM_TEXTS.date(read(wrong)) };
+  const expiry = draft["expires_at"];
+  return typeof expiry === "string" && Date.parse(expiry) <= now
+    ? { kind: "expired", message: PROBLEM_TEXTS.expired(expiry) }
+    : undefined;
+}
+
+/** Whether a date was understood: only then it has the form that {@link Date} writes. */
+function isInstant(value: unknown): boolean {
+  const instant = new Date(String(value));
+  return !Number.isNaN(instant.getTime()) && instant.toISOString() === value;
+}
+
+/** What services write in place of nothing. */
+const NOTHING = new Set(["null", "none", "-"]);
+
+/** Sets the password. A link that had one is never opened without it. */
+function applyPassword(read: ReadCell, draft: Draft): Problem | undefined {
+  const password = read("password");
+  if (isMaskedPassword(password))
+    return { kind: "masked_password", message: PROBLEM_TEXTS.maskedPassword };
+  if (password !== "") {
+    draft["password"] = password;
+    return undefined;
+  }
+  const said = read("has_password");
+  if (said === "" || readFlag(said) === false || NOTHING.has(said.toLowerCase())) return undefined;
+  return { kind: "missing_password", message: PROBLEM_TEXTS.missingPassword };
+}

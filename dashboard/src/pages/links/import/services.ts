@@ -1,0 +1,230 @@
+/**
+ * The columns of other services' exports, and what they become. docs/imports.md says where each list of columns is from.
+ * Names differ between versions, so they are compared in lower case and without other characters than letters and digits.
+ */
+import {
+  type ColumnTarget,
+  type IgnoredReason,
+  IMPORT_FIELDS,
+  type ImportField,
+  type Mapping,
+} from "./fields.ts";
+import type { TagSeparator } from "./values.ts";
+
+export type Service = {
+  name: string;
+  /** Columns that identify the service: all of one list. */
+  signatures: readonly (readonly string[])[];
+  /** Names of its fields that mean something else elsewhere, in order of preference. */
+  names?: readonly FieldNames[];
+  /** Columns that are not imported, though their names are those of fields. */
+  ignored?: ReadonlyMap<string, IgnoredReason>;
+  /** Separates tags. */
+  separator?: TagSeparator;
+  /** Its cells are escaped against formulas, as this dashboard does it. */
+  isEscaped?: true;
+};
+
+type FieldNames = readonly [ImportField, readonly string[]];
+
+/** A file that this dashboard has exported: the columns alias and domain say what the short URL says. */
+const OWN: Service = {
+  name: "Shorthop",
+  signatures: [["shorturl", "originalurl", "alias"]],
+  ignored: new Map([["shorturl", "repeats"]]),
+  separator: ",",
+  isEscaped: true,
+};
+
+/** The first that matches. */
+const SERVICES: readonly Service[] = [
+  {
+    name: "Bitly",
+    signatures: [
+      ["link", "customlink", "destinationurl"],
+      ["link", "engagements", "destinationurl"],
+      ["bitlink"],
+    ],
+    separator: ",",
+  },
+  {
+    name: "Dub",
+    signatures: [["shortlink", "destinationurl"]],
+    separator: ",",
+  },
+  {
+    name: "Short.io",
+    signatures: [
+      ["idstring", "originalurl"],
+      ["idstrings", "originalurls"],
+      ["originalpath", "originalurl"],
+      ["shorturl", "originalurl", "path"],
+    ],
+    separator: ",",
+  },
+  {
+    name: "Rebrandly",
+    signatures: [
+      ["slashtag", "destination"],
+      ["shorturl", "destination"],
+    ],
+    separator: ",",
+  },
+  {
+    name: "YOURLS",
+    signatures: [
+      ["keyword", "url"],
+      ["source", "target", "hits"],
+    ],
+    names: [["alias", ["keyword", "source"]]],
+  },
+  {
+    name: "Shlink",
+    signatures: [
+      ["shortcode", "longurl"],
+      // Earlier web clients have neither domain nor shortCode.
+      ["createdat", "shorturl", "longurl", "visits"],
+    ],
+    separator: "|",
+  },
+  {
+    name: "Kutt",
+    signatures: [["address", "target"]],
+    names: [["alias", ["address"]]],
+  },
+  OWN,
+];
+
+/** Names of each field in exports, in order of preference. */
+const NAMES: readonly FieldNames[] = [
+  [
+    "url",
+    [
+      "originalurl",
+      "originalurls",
+      "longurl",
+      "destinationurl",
+      "destination",
+      "targeturl",
+      "target",
+      "url",
+      "longlink",
+      "redirecturl",
+      "link",
+    ],
+  ],
+  ["custom_short_url", ["customlink", "custombitlink", "customshorturl", "customurl"]],
+  [
+    "alias",
+    [
+      "alias",
+      "slug",
+      "shortcode",
+      "slashtag",
+      "keyword",
+      "customslug",
+      "backhalf",
+      "custombackhalf",
+      "originalpath",
+      "originalpaths",
+      "path",
+      "key",
+    ],
+  ],
+  ["short_url", ["shorturl", "shorturls", "shortlink", "bitlink", "link"]],
+  ["domain", ["domain", "domainfullname", "domainname", "shortdomain"]],
+  ["title", ["title", "titles", "name", "description"]],
+  ["tags", ["tags", "tag", "labels"]],
+  ["archived", ["archived", "isarchived", "hidden"]],
+  ["status", ["status", "state"]],
+  [
+    "expires_at",
+    ["expiresat", "expiresatdate", "validuntil", "expirein", "expirationdate", "expires", "expiry"],
+  ],
+  ["expired_url", ["expiredurl", "expirationurl"]],
+  ["starts_at", ["startsat", "validsince"]],
+  ["max_clicks", ["maxclicks", "clickslimit", "maxvisits"]],
+  ["password", ["password"]],
+  ["has_password", ["haspassword", "passwordprotected", "passwordenabled"]],
+  // The others have their own name.
+  ...IMPORT_FIELDS.map((field) => [field, [normalizeName(field)]] as const),
+];
+
+/** Names that are recognized, and have nothing to set here. */
+const IGNORED: ReadonlyMap<string, IgnoredReason> = new Map(
+  (
+    [
+      ["clicks", ["clicks", "hits", "visits", "engagements", "totalclicks", "humanclicks"]],
+      ["clicks", ["leads", "conversions", "revenue", "sales", "lastclicked", "lastclickat"]],
+      ["created", ["created", "createdat", "createdatdate", "datecreated", "timestamp"]],
+      ["created", ["updated", "updatedat", "updatedatdate", "dateupdated", "creationdate"]],
+      ["identifier", ["id", "idstring", "idstrings", "linkid"]],
+      ["author", ["ip", "createdby", "creator", "user", "userid", "ownerid"]],
+      ["devices", ["iphoneurl", "androidurl", "ios", "android", "iosurl"]],
+      ["report", ["importrow", "importreason"]],
+    ] as const
+  ).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),
+);
+
+/** Columns that only our list of rows that were not imported has: see `report.ts`. */
+const REPORT_COLUMN = "importreason";
+
+/** Lowercases a name and leaves only letters and digits. */
+function normalizeName(name: string): string {
+  return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, "");
+}
+
+/** Returns the service that writes these columns; undefined for an unknown one. */
+export function recognizeService(columns: readonly string[]): Service | undefined {
+  const names = new Set(columns.map(normalizeName));
+  return SERVICES.find(({ signatures }) =>
+    signatures.some((signature) => signature.every((name) => names.has(name))),
+  );
+}
+
+/** Whether the cells of a file are escaped against formulas: this dashboard has written it. */
+export const isEscaped = (columns: readonly string[], service: Service | undefined): boolean =>
+  service?.isEscaped === true || columns.some((name) => normalizeName(name) === REPORT_COLUMN);
+
+/** Maps each column: by the service, then by what names mean in general. Columns without a meaning are `unknown`. */
+export function suggestMapping(columns: readonly string[], service: Service | undefined): Mapping {
+  const names = columns.map(normalizeName);
+  const targets = names.map((name): ColumnTarget | undefined => {
+    const ignored = service?.ignored?.get(name);
+    return ignored === undefined ? undefined : { ignored };
+  });
+  const found = new Set<ImportField>();
+  for (const [field, wanted] of [...(service?.names ?? []), ...NAMES]) {
+    if (found.has(field)) continue;
+    const column = findFree(names, targets, wanted);
+    if (column === undefined) continue;
+    targets[column] = { field };
+    found.add(field);
+  }
+  return targets.map((target, i) => target ?? { ignored: ignoreReason(names[i] ?? "") });
+}
+
+/** Returns the first column without a target that has one of the names, the first name first. */
+function findFree(
+  names: readonly string[],
+  targets: readonly (ColumnTarget | undefined)[],
+  wanted: readonly string[],
+): number | undefined {
+  const columns = wanted.map((name) =>
+    names.findIndex((one, i) => one === name && targets[i] === undefined),
+  );
+  return columns.find((column) => column >= 0);
+}
+
+const ignoreReason = (name: string): IgnoredReason =>
+  IGNORED.get(name) ?? (NAMES.some(([, names]) => names.includes(name)) ? "taken" : "unknown");
+
+/** Names of columns that say whether a link is live. */
+const STATE_NAMES = new Set(
+  NAMES.filter(
+    ([field]) => field === "archived" || field === "status" || field === "disabled",
+  ).flatMap(([, names]) => names),
+);
+
+/** Whether a column says whether a link is live. */
+export const isStateColumn = (name: string): boolean => STATE_NAMES.has(normalizeName(name));
