@@ -273,10 +273,11 @@ function migrateStores(
   return { postgres: postgresSchema, clickhouse: clickhouseSchema };
 }
 
+/** What makes accounts and users takes a third of a second to load, and most starts have both. */
+const loadDemo = () => import("../../api/demo.ts");
+
 /** Creates the demo account's key and user, unless they work; returns the key. */
 async function ensureDemo(urls: Services["urls"], secrets: Secrets, paths: Paths): Promise<string> {
-  // What makes accounts and users takes a third of a second to load, and most starts have both.
-  const loadDemo = () => import("../../api/demo.ts");
   if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
     const { createDemoKey } = await loadDemo();
     secrets.demoKey = await createDemoKey(urls.database);

@@ -6,26 +6,23 @@ import type { InputBuffers } from "./input-buffers.ts";
 import type { OpenConnections } from "./open-connections.ts";
 import { readProxyHeader } from "./proxy-protocol.ts";
 import type { ReadRequests } from "./request-loop.ts";
-import type { Turn } from "./turn.ts";
 
 type ReceiveDeps = {
   connections: Pick<OpenConnections, "reject" | "setClient">;
   inputs: InputBuffers;
-  turn: Pick<Turn, "isFull" | "wait">;
   read: ReadRequests;
 };
 
 /** Reads the bytes that have arrived, or buffers them for a later turn. */
 export function receive(socket: Client, chunk: Buffer, seconds: number, deps: ReceiveDeps): void {
-  const { input, closing, awaitingProxyHeader } = socket.data;
+  const { input, closing, awaitingProxyHeader, hadTurn } = socket.data;
   if (closing) {
     socket.data.lingers = true;
     return;
   }
   const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
-  if (!awaitingProxyHeader && deps.turn.isFull()) deps.turn.wait(socket);
   // Other connections come first.
-  if (socket.data.hadTurn) {
+  if (hadTurn) {
     deps.inputs.buffer(socket, bytes, 0, seconds);
     return;
   }

@@ -156,27 +156,6 @@ describe("a connection", () => {
     expect(Math.max(...handledInTurn)).toBeLessThanOrEqual(2);
   });
 
-  test("waits for the next turn when others have made this one long, and gets its response", async () => {
-    const [turnsBefore, handledBefore] = [turns.length, handled.length];
-    const sockets = await openMany(60);
-    const request = get("/costly", "Connection: close\r\n");
-    const closed = sockets.map(
-      (socket) =>
-        new Promise<string>((resolve) => {
-          let received = "";
-          socket?.on("data", (data: Buffer) => void (received += data.toString("latin1")));
-          socket?.on("close", () => resolve(received));
-        }),
-    );
-    for (const socket of sockets) socket?.write(request);
-    for (const text of await Promise.all(closed))
-      expect(parseResponses(text)).toEqual(["302 /costly"]);
-    const ends = turns.slice(turnsBefore);
-    const handledInTurn = ends.map((end, i) => end - (ends[i - 1] ?? handledBefore));
-    // Four take longer than a turn may, and two more are of those that waited.
-    expect(Math.max(...handledInTurn)).toBeLessThanOrEqual(6);
-  });
-
   test("waits with its next requests for others that sent theirs before, and bytes of others come between", async () => {
     const turnsBefore = turns.length;
     const [connections, costly] = [10, 5];

@@ -16,12 +16,6 @@ import { createWriteBuffer } from "./write-buffer.ts";
  */
 const TURN_MS = 5;
 
-/**
- * After this time, connections whose bytes arrive wait for the next turn. The kernel reports up to 1,024 connections at once:
- * their cached redirects take half as long, costly requests of all of them seconds.
- */
-const FULL_MS = 20;
-
 export type TurnDeps = {
   writer: ResponseWriter;
   /** Writes the clicks of the requests whose responses are sent next. */
@@ -44,8 +38,6 @@ export type Turn = {
   startedMs(): number;
   /** Whether the turn has taken so long that it should end. */
   isLong(): boolean;
-  /** Whether the turn has taken so long that no more connections should be read in it. */
-  isFull(): boolean;
   /** Collects a response; closes the connection after it unless it is kept alive. */
   respond(socket: Client, response: RedirectorResponse, options: ResponseOptions): void;
   /** Counts a response to a request of this turn. */
@@ -110,7 +102,6 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
     },
     startedMs: () => startedMs,
     isLong: () => performance.now() - startedMs >= TURN_MS,
-    isFull: () => responses > 0 && performance.now() - startedMs >= FULL_MS,
     respond(socket, response, options) {
       if (!writeBuffer.add(socket, response, options)) {
         // The buffer is full: sends its contents first.

@@ -17,7 +17,7 @@ let found: Promise<string> | undefined;
 /** Returns the path of the executable. It is built once per state of the sources, which a process reads once. */
 export const findExecutable = (): Promise<string> => (found ??= makeExecutable());
 
-const PROCESSES = ["api", "worker", "redirector"];
+const PROCESSES = new Set(["api", "worker", "redirector"]);
 
 /**
  * The command that runs a process, such as `api migrate`, or a command of the operator, such as `links resync`: of this
@@ -26,7 +26,7 @@ const PROCESSES = ["api", "worker", "redirector"];
 export async function commandOf(words: readonly string[], root = ROOT): Promise<string[]> {
   if (root === ROOT) return [await findExecutable(), ...words];
   const [name = "", ...further] = words;
-  return PROCESSES.includes(name)
+  return PROCESSES.has(name)
     ? [process.execPath, join(root, `${name}/main.ts`), ...further]
     : [process.execPath, join(root, "api/cli/main.ts"), ...words];
 }

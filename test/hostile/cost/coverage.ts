@@ -134,7 +134,6 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
   `),
   "is a time": lines(`
     redirector/http/turn.ts TURN_MS
-    redirector/http/turn.ts FULL_MS
     shared/turns.ts TURN_MS
     shared/backlog.ts LATE_MS
     shared/backlog.ts STANDING_MS
