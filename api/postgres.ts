@@ -23,11 +23,19 @@ const CLOSE_TIMEOUT_SECONDS = 2;
  */
 export const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
 
+export type PostgresTimeouts = {
+  connectTimeoutSeconds?: number | undefined;
+  statementTimeoutMs?: number;
+};
+
 /** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
 export const openPostgres = (
   url: string,
   connectionsMax: number,
-  connectTimeoutSeconds = CONNECT_TIMEOUT_SECONDS,
+  {
+    connectTimeoutSeconds = CONNECT_TIMEOUT_SECONDS,
+    statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+  }: PostgresTimeouts = {},
 ): Sql =>
   openPrimary(url, {
     max: connectionsMax,
@@ -36,7 +44,7 @@ export const openPostgres = (
     max_lifetime: 30 * 60,
     backoff: () => 0.2,
     onnotice: () => undefined,
-    connection: { application_name: "shorthop-api", statement_timeout: STATEMENT_TIMEOUT_MS },
+    connection: { application_name: "shorthop-api", statement_timeout: statementTimeoutMs },
   });
 
 /** Runs `work` on one connection of a database, and closes it; `connectTimeoutSeconds` as of {@link openPostgres}. */
@@ -45,7 +53,7 @@ export async function usePostgres<T>(
   work: (sql: Sql) => Promise<T>,
   connectTimeoutSeconds?: number,
 ): Promise<T> {
-  const sql = openPostgres(url, 1, connectTimeoutSeconds);
+  const sql = openPostgres(url, 1, { connectTimeoutSeconds });
   try {
     return await work(sql);
   } finally {

@@ -31,21 +31,17 @@ async function insertLinks(
   { sql }: TestPostgres,
   { accountId, mode }: AccountScope,
 ): Promise<void> {
-  await sql.begin(async (transaction) => {
-    // A request may take 5 s, which a busy machine needs for far fewer links.
-    await transaction`set local statement_timeout = 0`;
-    await transaction`
-      with inserted as (
-        insert into links (id, account_id, mode, alias, original_url, target_url, tags, version, created_at, updated_at)
-        select gen_random_uuid(), ${accountId}, ${mode}, 'x' || i, ${url}, ${url},
-               case when i % 3 = 0 then array['third', 'all'] else array['all'] end,
-               nextval('link_version'), now(), now()
-          from generate_series(1, ${LINKS}::integer) i
-        returning id
-      )
-      insert into link_counters (link_id, account_id, mode)
-      select id, ${accountId}, ${mode} from inserted`;
-  });
+  await sql`
+    with inserted as (
+      insert into links (id, account_id, mode, alias, original_url, target_url, tags, version, created_at, updated_at)
+      select gen_random_uuid(), ${accountId}, ${mode}, 'x' || i, ${url}, ${url},
+             case when i % 3 = 0 then array['third', 'all'] else array['all'] end,
+             nextval('link_version'), now(), now()
+        from generate_series(1, ${LINKS}::integer) i
+      returning id
+    )
+    insert into link_counters (link_id, account_id, mode)
+    select id, ${accountId}, ${mode} from inserted`;
 }
 
 /** The counts of all tags, and what they should be. */

@@ -358,20 +358,16 @@ async function insertLinks(
   count: number,
   tagsOfLink: (i: Fragment) => Fragment,
 ): Promise<void> {
-  await postgres.sql.begin(async (sql) => {
-    // Thousands of links may take longer than a statement of the API on a busy machine.
-    await sql`set local statement_timeout = 0`;
-    await sql`
-      with inserted as (
-        insert into links (id, account_id, mode, alias, original_url, target_url, tags, version, created_at, updated_at)
-        select gen_random_uuid(), ${accountId}, ${mode}, 'x' || md5(${accountId} || i::text), ${url}, ${url},
-               ${tagsOfLink(sql`i`)}, nextval('link_version'), now(), now()
-          from generate_series(1, ${count}::integer) i
-        returning id
-      )
-      insert into link_counters (link_id, account_id, mode)
-      select id, ${accountId}, ${mode} from inserted`;
-  });
+  await postgres.sql`
+    with inserted as (
+      insert into links (id, account_id, mode, alias, original_url, target_url, tags, version, created_at, updated_at)
+      select gen_random_uuid(), ${accountId}, ${mode}, 'x' || md5(${accountId} || i::text), ${url}, ${url},
+             ${tagsOfLink(postgres.sql`i`)}, nextval('link_version'), now(), now()
+        from generate_series(1, ${count}::integer) i
+      returning id
+    )
+    insert into link_counters (link_id, account_id, mode)
+    select id, ${accountId}, ${mode} from inserted`;
 }
 
 test("an account that has changed as many links as it may at once waits, and others do not", async () => {

@@ -33,6 +33,9 @@ import { createTemporaryDir } from "./templates.ts";
 const START_TIMEOUT_MS = 30_000;
 const CONNECTIONS_MAX = 10;
 
+/** Far more than the API has: how long a statement takes on a busy machine is no matter of these tests. */
+const STATEMENT_TIMEOUT_MS = 120_000;
+
 /** Tests do not need durability, so they do not pay for it. */
 const WITHOUT_DURABILITY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
 
@@ -52,7 +55,7 @@ export type TestPostgres = {
 export async function startPostgres(): Promise<TestPostgres> {
   const server = await startServer((installation) => copyTemplate(installation, makeCluster));
   const { url } = server;
-  const sql = openPostgres(url, CONNECTIONS_MAX);
+  const sql = openPostgres(url, CONNECTIONS_MAX, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
 
   return {
     sql,

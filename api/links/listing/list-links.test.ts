@@ -34,24 +34,20 @@ const ORDERS = [
 
 /** Inserts links created in the same few milliseconds, with few different numbers of clicks, so that there are ties. */
 async function insertLinks({ accountId, mode }: AccountScope, count: number): Promise<void> {
-  await postgres.sql.begin(async (sql) => {
-    // Thousands of links may take longer than a statement of the API on a busy machine.
-    await sql`set local statement_timeout = 0`;
-    await sql`
-      with inserted as (
-        insert into links (id, account_id, mode, alias, original_url, target_url, title, tags, expires_at, version,
-                           created_at, updated_at)
-        select gen_random_uuid(), ${accountId}, ${mode}, 'x' || md5(${accountId} || i::text), url, url,
-               case when i % 97 = 0 then 'qz' else 'other' end,
-               case when i % 3 = 0 then array['third', 'all'] else array['all'] end,
-               case when i % 5 = 0 then now() - interval '1 hour' end, nextval('link_version'),
-               '2026-01-01'::timestamptz + make_interval(secs => (i % 50) / 1000.0), now()
-          from generate_series(1, ${count}::integer) i, lateral (select 'https://example.com/' || i as url) url
-        returning id
-      )
-      insert into link_counters (link_id, account_id, mode, clicks)
-      select id, ${accountId}, ${mode}, floor(random() * 5) from inserted`;
-  });
+  await postgres.sql`
+    with inserted as (
+      insert into links (id, account_id, mode, alias, original_url, target_url, title, tags, expires_at, version,
+                         created_at, updated_at)
+      select gen_random_uuid(), ${accountId}, ${mode}, 'x' || md5(${accountId} || i::text), url, url,
+             case when i % 97 = 0 then 'qz' else 'other' end,
+             case when i % 3 = 0 then array['third', 'all'] else array['all'] end,
+             case when i % 5 = 0 then now() - interval '1 hour' end, nextval('link_version'),
+             '2026-01-01'::timestamptz + make_interval(secs => (i % 50) / 1000.0), now()
+        from generate_series(1, ${count}::integer) i, lateral (select 'https://example.com/' || i as url) url
+      returning id
+    )
+    insert into link_counters (link_id, account_id, mode, clicks)
+    select id, ${accountId}, ${mode}, floor(random() * 5) from inserted`;
 }
 
 /** As autovacuum does in the end: without it, PostgreSQL reads far more than it needs to. */

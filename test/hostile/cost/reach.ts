@@ -139,6 +139,19 @@ const isForm = (request: HttpRequest): boolean =>
 const formBytes: Measure = (request) =>
   isForm(request) && framing(request) === 0 ? bodyBytes(request) : 0;
 
+/** Where the header of a PNG file has the width and the height. */
+const [PNG_WIDTH_AT, PNG_HEIGHT_AT, PNG_HEADER_BYTES] = [16, 20, 24];
+
+/** Pixels of the largest PNG image in Base64. */
+const pixels: Measure = (request) =>
+  most(
+    [...values(request)]
+      .filter(({ name }) => name === "logo")
+      .map(({ value }) => Buffer.from(String(value), "base64"))
+      .filter(({ length }) => length >= PNG_HEADER_BYTES)
+      .map((image) => image.readUInt32BE(PNG_WIDTH_AT) * image.readUInt32BE(PNG_HEIGHT_AT)),
+  );
+
 /** By the name of the bound: see `nameBound`. */
 export const MEASURES: Readonly<Record<string, Measure>> = {
   "redirector/http/request-head-parser.ts HEAD_BYTES_MAX": (request) =>
@@ -218,6 +231,8 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .filter(({ name }) => name === "assetlinks")
         .map(({ value }) => JSON.stringify(value).length),
     ),
+  "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX": longest("name"),
+  "api/branding/logo.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),
   "api/shares/public/routes.ts FORM_BYTES_MAX": formBytes,
   "api/links/explain/model.ts HEADER_LENGTH_MAX": longest("user_agent"),
