@@ -17,9 +17,9 @@ import { admin, createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
 import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { endServices, readReadiness, readWarnings, waitUntilEnded } from "../harness/services.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { readReadiness, readWarnings, waitUntilEnded } from "../harness/services.ts";
+import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
 
 setDefaultTimeout(600_000);
 
@@ -40,26 +40,37 @@ const bulkSchema = z.object({
 
 type Link = { id: string; alias: string };
 
+let dataDir: string;
 let stack: Stack;
 let key: string;
 let links: Link[];
 let connection: NatsConnection;
 let manager: JetStreamManager;
 
+async function start(streams: string): Promise<void> {
+  stack = await startStack({ dataDir, env: { LINKS_STREAMS: streams } });
+  connection = await connect(natsLogin(stack.info().nats_url));
+  manager = await connection.jetstreamManager();
+}
+
 /** Starts another redirector of this installation. */
 const startOther = (env: Record<string, string> = {}): Promise<ExtraProcess> =>
   startRedirector(stack, { LINKS_STREAMS: "4", ...env });
 
+async function stop(): Promise<void> {
+  await connection.close();
+  await stack.stop();
+}
+
 beforeAll(async () => {
-  stack = await startStack({ env: { LINKS_STREAMS: "4" } });
-  connection = await connect(natsLogin(stack.info().nats_url));
-  manager = await connection.jetstreamManager();
+  dataDir = createDataDir();
+  await start("4");
   ({ key } = await createAccount(stack, "enterprise", BULK_LIMITS));
   links = await createLinks("bulk", LINKS);
 });
 afterAll(async () => {
-  await connection.close();
-  await stack[Symbol.asyncDispose]();
+  await stop();
+  removeDataDir(dataDir);
 });
 
 /** Creates links; each leads to its alias on example.com. */
@@ -80,16 +91,12 @@ async function createLinks(word: string, count: number): Promise<Link[]> {
 const homeOf = ({ alias }: Link, round = "") => `https://example.com/${round}${alias}`;
 
 /** Changes where links lead, all at once. */
-async function changeLinks(
-  changed: readonly Link[],
-  round: string,
-  apiUrl = stack.info().api_url,
-): Promise<void> {
+async function changeLinks(changed: readonly Link[], round: string): Promise<void> {
   for (let from = 0; from < changed.length; from += BULK_LINKS_MAX) {
     const rows = changed
       .slice(from, from + BULK_LINKS_MAX)
       .map((link) => ({ id: link.id, url: homeOf(link, round) }));
-    const url = `${apiUrl}/v1/links/bulk`;
+    const url = `${stack.info().api_url}/v1/links/bulk`;
     const { status } = await call(url, { key, method: "PATCH", body: { links: rows } });
     expect(status).toBe(200);
   }
@@ -223,53 +230,30 @@ test("a redirector that follows a feed to which nobody publishes does not say th
   await redirector.stop();
 });
 
-/** The API process and the redirector of an installation, whose links store and journal stay when they are replaced. */
-async function startProcesses(streams: string, dir: string) {
-  const api = await startApi(stack, { LINKS_STREAMS: streams });
-  const [LINKS_DIR, JOURNAL_DIR] = [join(dir, "links"), join(dir, "journal")];
-  const redirector = await startRedirector(stack, {
-    LINKS_STREAMS: streams,
-    LINKS_DIR,
-    JOURNAL_DIR,
-  });
-  return {
-    api,
-    redirector,
-    async [Symbol.asyncDispose]() {
-      await Promise.all([api.stop(), redirector.stop()]);
-    },
-  };
-}
-
 test("an installation gets to another number of streams and back: every link is right, and nobody has to do anything", async () => {
   const changed = await createLinks("moved", 1_000);
-  const dir = mkdtempSync(join(stack.dataDir, "moved-"));
   let round = "";
-  const expectRight = async (origin: string): Promise<void> => {
+  const expectRight = async (): Promise<void> => {
+    const { short_url } = stack.info();
     await expectAll(
-      origin,
+      short_url,
       changed.filter((_, i) => i % 25 === 0),
       round,
     );
-    await expectAll(origin, links.slice(2_000, 2_050));
+    await expectAll(short_url, links.slice(2_000, 2_050));
     await eventually(
-      async () => expect(await follow(origin, "never-was-there")).toBe("404"),
+      async () => expect(await follow(short_url, "never-was-there")).toBe("404"),
       FILLED_MS,
     );
   };
-  // As before the first step, so that the redirector has a store.
-  await (await startProcesses("4", dir))[Symbol.asyncDispose]();
-  // The stack's own processes would go on with four streams.
-  await endServices(stack, ["api", "redirector"], "SIGTERM", async () => {
-    // The way that operations.md describes, there and back, and then without it.
-    for (const streams of ["4,1", "1,4", "1", "1,4", "4,1", "4", "1", "4"]) {
-      await using processes = await startProcesses(streams, dir);
-      const { api, redirector } = processes;
-      await expectRight(redirector.url);
-      await expectNoWarning(api.metricsUrl);
-      round = `${crypto.randomUUID()}/`;
-      await changeLinks(changed, round, api.url);
-      await eventually(() => expectRight(redirector.url), CURRENT_MS);
-    }
-  });
+  // The way that operations.md describes, there and back, and then without it.
+  for (const streams of ["4,1", "1,4", "1", "1,4", "4,1", "4", "1", "4"]) {
+    await stop();
+    await start(streams);
+    await expectRight();
+    await expectNoWarning(stack.info().api_metrics_url);
+    round = `${crypto.randomUUID()}/`;
+    await changeLinks(changed, round);
+    await eventually(expectRight, CURRENT_MS);
+  }
 });
