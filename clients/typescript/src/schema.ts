@@ -1706,6 +1706,7 @@ export interface components {
        */
       updated: number;
     };
+    /** @description What was found about each link; none was created. */
     BulkCheck: {
       /** @description One entry per row, in the order of the request. */
       data: (
@@ -1717,6 +1718,7 @@ export interface components {
              */
             index: number;
             /**
+             * @description The link could be created.
              * @example true
              * @constant
              */
@@ -1757,7 +1759,11 @@ export interface components {
        * @example 1
        */
       failed: number;
-      /** Format: int64 */
+      /**
+       * Format: int64
+       * @description How many links could be created.
+       * @example 1
+       */
       valid: number;
     };
     /** @description The outcome of each deletion of a bulk request. */
