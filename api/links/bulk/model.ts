@@ -80,8 +80,14 @@ export const bulkCreateResponse = z
   .meta({ id: "BulkLinks" });
 
 export const bulkCheckResponse = z
-  .object({ data: entriesOf({ valid: z.literal(true) }), valid: z.int(), failed: z.int() })
-  .meta({ id: "BulkCheck" });
+  .object({
+    data: entriesOf({
+      valid: z.literal(true).meta({ description: "The link could be created." }),
+    }),
+    valid: z.int().meta({ description: "How many links could be created.", examples: [1] }),
+    failed: z.int(),
+  })
+  .meta({ id: "BulkCheck", description: "What was found about each link; none was created." });
 
 export const bulkUpdateResponse = z
   .object({ data: entriesOf({ link: fullLink }), updated: z.int(), failed: z.int() })

@@ -1771,6 +1771,7 @@ export interface components {
        */
       updated: number;
     };
+    /** @description What was found about each link; none was created. */
     BulkCheck: {
       /** @description One entry per row, in the order of the request. */
       data: (
@@ -1782,6 +1783,7 @@ export interface components {
              */
             index: number;
             /**
+             * @description The link could be created.
              * @example true
              * @constant
              */
@@ -1822,7 +1824,11 @@ export interface components {
        * @example 1
        */
       failed: number;
-      /** Format: int64 */
+      /**
+       * Format: int64
+       * @description How many links could be created.
+       * @example 1
+       */
       valid: number;
     };
     /** @description The outcome of each deletion of a bulk request. */
