@@ -131,6 +131,8 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/shares/:share", "shares:read"],
   ["PATCH", "/v1/shares/:share", "shares:write", { name: "changed" }],
   ["DELETE", "/v1/shares/:share", "shares:write"],
+  ["GET", "/v1/branding", "shares:read"],
+  ["PATCH", "/v1/branding", "shares:write", { name: "changed" }],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],
