@@ -218,6 +218,7 @@ function createValidBody(operationId: string, link: string): unknown {
     createApiKey: { name: unique, scopes: ["links:read"] },
     createShare: { name: unique },
     updateShare: { name: unique },
+    updateBranding: { name: unique, color: "#1d4ed8" },
     unlockSharedStatistics: { password: PASSWORD },
     rotateApiKey: { grace_seconds: Math.floor(Math.random() * 1_000) },
   };

@@ -79,9 +79,17 @@ const toJson = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value)
 const nest = (bytes: number): Uint8Array =>
   Buffer.from("[".repeat(bytes / 2).concat("]".repeat(bytes / 2)));
 
+/** Bytes of a member with a number of five digits, and its comma. */
+const MEMBER_BYTES = 11;
+
 /** Members of JSON in so many bytes. */
-const widen = (bytes: number): Uint8Array =>
-  Buffer.from(`{${Array.from({ length: Math.floor(bytes / 10) }, (_, i) => `"m${i}":0`).join()}}`);
+function widen(bytes: number): Uint8Array {
+  const members = Array.from(
+    { length: Math.floor(bytes / MEMBER_BYTES) - 1 },
+    (_, i) => `"m${i}":0`,
+  );
+  return Buffer.from(`{${members.join()}}`);
+}
 
 const domain = (i: number): string => `d${i}.example.com`;
 

@@ -195,6 +195,7 @@ function Preview({ values: { name, color, logo } }: { values: Values }) {
         <div
           key={scheme}
           className="brand-preview"
+          data-scheme={scheme}
           style={{ colorScheme: scheme, ...toProperty(colors?.[scheme]) }}
         >
           {logo !== null && <img src={logo} alt="" />}
