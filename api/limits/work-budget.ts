@@ -3,10 +3,10 @@
  * others, so that limits on the number of calls do not bound it. What a call has caused is taken from the budget as it
  * becomes known, and a call begins while something is left; the account then waits until it has been refilled.
  */
-import { LRUCache } from "lru-cache";
-
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
+import { inSeconds } from "../http/rate-limit.ts";
+import { createCredit, type CreditTerms } from "./credit.ts";
 
 /** Accounts remembered; beyond, the one seen least recently starts with a full budget. */
 const ACCOUNTS_MAX = 50_000;
@@ -24,7 +24,7 @@ export type WorkBudgetOptions = {
   /** Units of work that a free account gets back per second, and that it has at most. */
   perSecond: number;
   most: number;
-  /** The clock, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   now?: () => number;
 };
 
@@ -40,44 +40,28 @@ export type WorkBudget = {
   spend(worker: Worker, units: number): void;
 };
 
-const factorOf = ({ plan }: Worker): number => FACTORS.get(plan) ?? 1;
+export function createWorkBudget({ name, perSecond, most, now }: WorkBudgetOptions): WorkBudget {
+  const credit = createCredit(ACCOUNTS_MAX, now);
 
-export function createWorkBudget({
-  name,
-  perSecond,
-  most,
-  now = Date.now,
-}: WorkBudgetOptions): WorkBudget {
-  /** What each account had left at some instant; it is below 0 while it has taken more. */
-  const accounts = new LRUCache<string, { left: number; at: number }>({ max: ACCOUNTS_MAX });
-
-  function leftOf(worker: Worker): number {
-    const factor = factorOf(worker);
-    const known = accounts.get(worker.accountId);
-    if (known === undefined) return most * factor;
-    const refilled = ((now() - known.at) / 1_000) * perSecond * factor;
-    return Math.min(most * factor, known.left + refilled);
+  function termsOf({ plan }: Worker): CreditTerms {
+    const factor = FACTORS.get(plan) ?? 1;
+    return { most: most * factor, msPerUnit: 1_000 / (perSecond * factor) };
   }
 
-  function waitMs(worker: Worker): number {
-    const left = leftOf(worker);
-    return left >= 1 ? 0 : Math.ceil(((1 - left) / (perSecond * factorOf(worker))) * 1_000);
-  }
+  const waitMs = (worker: Worker): number => credit.waitMs(worker.accountId, termsOf(worker));
 
   return {
     waitMs,
     require(worker) {
       const wait = waitMs(worker);
       if (wait === 0) return;
-      const seconds = Math.max(1, Math.ceil(wait / 1_000));
+      const seconds = Math.ceil(wait / 1_000);
       throw new ApiError(
         "rate_limited",
-        `Rate limit exceeded: ${name}. Try again in ${seconds} seconds.`,
+        `Rate limit exceeded: ${name}. Try again in ${inSeconds(seconds)}.`,
         { retryAfterSeconds: seconds },
       );
     },
-    spend(worker, units) {
-      accounts.set(worker.accountId, { left: leftOf(worker) - units, at: now() });
-    },
+    spend: (worker, units) => credit.take(worker.accountId, units, termsOf(worker)),
   };
 }

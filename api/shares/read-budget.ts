@@ -4,9 +4,9 @@
  * are read only while something is left. So over time a share never costs more than its named
  * periods do, and who tries many ranges locks nobody out of those.
  */
-import { LRUCache } from "lru-cache";
-
 import { PERIODS } from "../../shared/contracts/periods.ts";
+import { MINUTE_MS } from "../../shared/durations.ts";
+import { createCredit } from "../limits/credit.ts";
 
 /** What is earned per minute: as many reads as the named periods take when their cache expires. */
 const EARNED_PER_MINUTE = PERIODS.length;
@@ -17,34 +17,21 @@ const SAVED_MAX = 20;
 /** Maximum shares remembered; the least recently read one starts again with all savings. */
 const SHARES_MAX = 10_000;
 
-type Account = { saved: number; at: number };
+const TERMS = { most: SAVED_MAX, msPerUnit: MINUTE_MS / EARNED_PER_MINUTE };
 
-export function createReadBudget(now: () => number = Date.now) {
-  const accounts = new LRUCache<string, Account>({ max: SHARES_MAX });
-
-  function open(share: string): Account {
-    const { saved, at } = accounts.get(share) ?? { saved: SAVED_MAX, at: now() };
-    const earned = (Math.max(0, now() - at) / 60_000) * EARNED_PER_MINUTE;
-    const account = { saved: Math.min(SAVED_MAX, saved + earned), at: now() };
-    accounts.set(share, account);
-    return account;
-  }
+export function createReadBudget(now?: () => number) {
+  const credit = createCredit(SHARES_MAX, now);
+  const charge = (share: string): void => credit.take(share, 1, TERMS, -SAVED_MAX);
 
   return {
     /** Pays for a read that is always made. */
-    charge(share: string): void {
-      const account = open(share);
-      account.saved = Math.max(-SAVED_MAX, account.saved - 1);
-    },
+    charge,
 
     /** Pays for a read if it can be paid; returns 0, or the seconds after which it can. */
     tryCharge(share: string): number {
-      const account = open(share);
-      if (account.saved < 1) {
-        return Math.ceil(((1 - account.saved) / EARNED_PER_MINUTE) * 60);
-      }
-      account.saved -= 1;
-      return 0;
+      const waitMs = credit.waitMs(share, TERMS);
+      if (waitMs === 0) charge(share);
+      return Math.ceil(waitMs / 1_000);
     },
   };
 }
