@@ -6,6 +6,7 @@ import type { JetStreamManager, NatsConnection } from "nats";
 
 import { jetStreamErrorCode, NO_MESSAGE } from "./contracts/streams.ts";
 import type { Log } from "./log.ts";
+import { repeat } from "./repeat.ts";
 
 /** Time between two reads: by far less than redirectors retain what was acknowledged (150 s). */
 const INTERVAL_MS = 10_000;
@@ -60,8 +61,6 @@ export function watchReadability({
   intervalMs?: number;
 }): ReadabilityWatch {
   const damaged = new Set<string>();
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
 
   async function read(manager: JetStreamManager, stream: string): Promise<void> {
     // It may not exist yet, or NATS may be away: other warnings say so.
@@ -73,18 +72,17 @@ export function watchReadability({
     }
   }
 
-  async function run(): Promise<void> {
+  async function readAll(): Promise<void> {
     const connection = await nats;
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
-    const repeat = async (): Promise<void> => {
-      for (const stream of streams) await read(manager, stream);
-      if (!stopped) timer = setTimeout(() => void repeat(), intervalMs);
-    };
-    await repeat();
+    for (const stream of streams) await read(manager, stream);
   }
 
-  void run().catch((error: unknown) => log.warn({ error }, "streams_not_watched"));
+  const { stop } = repeat(async () => {
+    await readAll().catch((error: unknown) => log.warn({ error }, "streams_not_watched"));
+    return intervalMs;
+  });
   return {
     warning() {
       const [first] = damaged;
@@ -92,9 +90,6 @@ export function watchReadability({
         ? undefined
         : `${[...damaged].join(", ")}: ${UNREADABLE}. ${unreadableRemedy(first)}`;
     },
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+    stop,
   };
 }

@@ -6,6 +6,7 @@
 import type { NatsConnection } from "nats";
 
 import type { Log } from "./log.ts";
+import { repeat } from "./repeat.ts";
 
 /** Time between two comparisons. */
 const INTERVAL_MS = 60_000;
@@ -34,47 +35,36 @@ export function watchReplicas({
   log: Log;
 }): ReplicaWatch {
   const found = new Map<string, number>();
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
 
   const tooFew = () => [...found].filter(([, replicas]) => replicas < wanted);
 
-  async function compare(connection: NatsConnection): Promise<void> {
-    const manager = await connection.jetstreamManager({
-      timeout: REQUEST_TIMEOUT_MS,
-      checkAPI: false,
-    });
+  async function compare(): Promise<void> {
+    const connection = await nats;
+    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
+    const { streams: manager } = await connection.jetstreamManager(options);
     for (const stream of streams) {
-      const replicas = (await manager.streams.info(stream)).config.num_replicas;
+      const replicas = (await manager.info(stream)).config.num_replicas;
       if (replicas < wanted && found.get(stream) !== replicas)
         log.warn({ stream, replicas, wanted }, "stream_has_too_few_replicas");
       found.set(stream, replicas);
     }
   }
 
-  async function run(): Promise<void> {
-    const connection = await nats;
-    const repeat = async (): Promise<void> => {
-      // A stream that does not exist yet is created with `wanted` replicas; after other errors it retries soon.
-      const compared = await compare(connection).then(
-        () => true,
-        () => false,
-      );
-      if (!stopped) timer = setTimeout(() => void repeat(), compared ? INTERVAL_MS : RETRY_MS);
-    };
-    await repeat();
-  }
-
-  // A single server needs no comparison.
-  if (wanted > 1) void run();
+  // A single server needs no comparison. A stream that does not exist yet is created with `wanted` replicas.
+  const comparisons =
+    wanted > 1
+      ? repeat(() =>
+          compare().then(
+            () => INTERVAL_MS,
+            () => RETRY_MS,
+          ),
+        )
+      : undefined;
   return {
     warning() {
       const named = tooFew().map(([stream, replicas]) => `${stream} has ${replicas} of ${wanted}`);
       return named.length === 0 ? undefined : named.join(", ");
     },
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+    stop: () => comparisons?.stop(),
   };
 }

@@ -5,6 +5,7 @@
 import { type ClickHouse, queryRows } from "../shared/clicks/query.ts";
 import { MINUTE_MS } from "../shared/durations.ts";
 import type { Log } from "../shared/log.ts";
+import { repeat } from "../shared/repeat.ts";
 
 const INTERVAL_MS = MINUTE_MS;
 
@@ -29,10 +30,7 @@ export function watchDiskRoom({
   intervalMs = INTERVAL_MS,
 }: DiskRoomDeps): DiskRoom {
   let warning: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
-
-  async function repeat(): Promise<void> {
+  const { stop } = repeat(async () => {
     try {
       warning = describeRoom(await readRoom(clickhouse));
     } catch (error) {
@@ -40,17 +38,9 @@ export function watchDiskRoom({
       log.debug({ error }, "disk_room_not_read");
       warning = undefined;
     }
-    if (!stopped) timer = setTimeout(() => void repeat(), intervalMs);
-  }
-
-  void repeat();
-  return {
-    warning: () => warning,
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
-  };
+    return intervalMs;
+  });
+  return { warning: () => warning, stop };
 }
 
 /** Bytes that are free on the disk, and bytes of all tables. */

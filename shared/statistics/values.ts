@@ -3,7 +3,7 @@ import { languageName } from "../contracts/language-name.ts";
 import { readableHost } from "../contracts/readable-host.ts";
 import { countryName } from "./format.ts";
 
-const CONTINENTS: Readonly<Record<string, string>> = {
+export const CONTINENTS: Readonly<Record<string, string>> = {
   AF: "Africa",
   AN: "Antarctica",
   AS: "Asia",

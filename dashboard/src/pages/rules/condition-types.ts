@@ -1,4 +1,5 @@
 /** The types of conditions: their names, and the form of their values. */
+import { CONTINENTS } from "../../../../shared/statistics/values.ts";
 import type { ConditionType } from "./draft.ts";
 
 type TypeInfo = {
@@ -17,18 +18,7 @@ export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
   os: { label: "System", example: "iOS, Android" },
   browser: { label: "Browser", example: "Firefox, Safari" },
   country: { label: "Country", example: "DE, AT" },
-  continent: {
-    label: "Continent",
-    options: {
-      AF: "Africa",
-      AN: "Antarctica",
-      AS: "Asia",
-      EU: "Europe",
-      NA: "North America",
-      OC: "Oceania",
-      SA: "South America",
-    },
-  },
+  continent: { label: "Continent", options: CONTINENTS },
   language: { label: "Language", example: "de, pt-BR" },
   referrer: { label: "Referrer", example: "example.com, direct" },
   query: { label: "Query parameter" },
