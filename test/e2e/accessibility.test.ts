@@ -3,11 +3,10 @@
  * every screen and in every color scheme, and the browser's own measurements of sizes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createRequire } from "node:module";
 
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import * as z from "zod";
 
+import { AXE, findOverflow, runAxe } from "../harness/axe.ts";
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/browser.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import {
@@ -23,8 +22,6 @@ import type { SharedStack } from "../harness/stack.ts";
 
 const FIRST_LOAD_BYTES_MAX = 200 * 1024;
 
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-
 /** The rules of axe that look at colors. */
 const COLOR_RULES = ["color-contrast", "link-in-text-block"];
 
@@ -36,16 +33,6 @@ const SCREENS = {
 
 /** Pages of the browser that open views at a time: a view is mostly waited for. */
 const PAGES = 3;
-
-const axeResult = z.object({
-  violations: z.array(
-    z.object({
-      id: z.string(),
-      impact: z.string().nullable(),
-      nodes: z.array(z.object({ html: z.string() })),
-    }),
-  ),
-});
 
 let dns: Dns;
 let stack: SharedStack;
@@ -65,31 +52,6 @@ afterAll(async () => {
   await stack[Symbol.asyncDispose]();
   await dns[Symbol.asyncDispose]();
 });
-
-/** Lists what axe finds serious or critical, one line each; with `rules`, by these rules only. */
-async function runAxe(page: Page, where: string, rules?: readonly string[]): Promise<string[]> {
-  const options = {
-    // Describing what passed takes longer than finding it out.
-    resultTypes: ["violations"],
-    ...(rules === undefined ? {} : { runOnly: rules }),
-  };
-  const { violations } = axeResult.parse(
-    await page.evaluate(
-      `axe.run(${JSON.stringify(options)}).then(({ violations }) => ({ violations }))`,
-    ),
-  );
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${where}: ${id}: ${html}`));
-}
-
-/** Lists pixels by which a page is wider than the screen. */
-async function findOverflow(page: Page, where: string): Promise<string[]> {
-  const overflow = await page.evaluate(
-    "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-  );
-  return overflow === 0 ? [] : [`${where}: ${String(overflow)} pixels too wide`];
-}
 
 /**
  * Lists what is wrong with a page that was loaded on a phone, in light colors. The color scheme changes nothing but

@@ -3,13 +3,12 @@
  * account's brand, and nothing is loaded from elsewhere. Method: a real browser on a real stack, and sites that embed it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createRequire } from "node:module";
 
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import * as z from "zod";
 
 import { type Client, createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount } from "../harness/admin.ts";
+import { AXE, findOverflow, runAxe } from "../harness/axe.ts";
 import { chromiumPath, openBrowser, visitSignedIn } from "../harness/browser.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
@@ -18,8 +17,6 @@ import { createPng } from "../harness/png.ts";
 import { seedAccount, type SeededAccount, VARIANTS } from "../harness/seeded-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** Timeout for an element to appear on a page. */
 const PAGE_TIMEOUT_MS = 20_000 * SLOWDOWN_MAX;
@@ -225,14 +222,8 @@ describe.skipIf(chromiumPath === undefined)("the page of shared statistics", () 
     for (const address of [seeded.share, `${seeded.share}?timezone=Atlantis`, locked]) {
       await page.goto(address);
       await page.addScriptTag({ path: AXE });
-      const violations = z
-        .array(z.object({ id: z.string(), impact: z.string().nullable() }))
-        .parse(await page.evaluate("axe.run().then(({ violations }) => violations)"));
-      const serious = violations.filter(({ impact }) => /serious|critical/.test(impact ?? ""));
-      expect(serious.map(({ id }) => `${address} ${id}`)).toEqual([]);
-      const overflow =
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-      expect(await page.evaluate(overflow)).toBe(0);
+      expect(await runAxe(page, address)).toEqual([]);
+      expect(await findOverflow(page, address)).toEqual([]);
     }
   });
 
