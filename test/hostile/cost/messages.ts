@@ -79,14 +79,14 @@ const toJson = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value)
 const nest = (bytes: number): Uint8Array =>
   Buffer.from("[".repeat(bytes / 2).concat("]".repeat(bytes / 2)));
 
-/** Bytes of a member with a number of five digits, and its comma. */
+/** Bytes of a member whose number has five digits, and its comma. */
 const MEMBER_BYTES = 11;
 
-/** Members of JSON in so many bytes. */
+/** Members of JSON in so many bytes, at most a million. */
 function widen(bytes: number): Uint8Array {
   const members = Array.from(
-    { length: Math.floor(bytes / MEMBER_BYTES) - 1 },
-    (_, i) => `"m${i}":0`,
+    { length: Math.floor((bytes - 1) / MEMBER_BYTES) },
+    (_, i) => `"m${String(i).padStart(5, "0")}":0`,
   );
   return Buffer.from(`{${members.join()}}`);
 }
