@@ -6,6 +6,7 @@ import { rmSync } from "node:fs";
 
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
+import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
 import { tryLock } from "../../shared/process-lock.ts";
 import { createFeedRecords } from "./feed-records.ts";
@@ -31,9 +32,6 @@ export type LinksEvent = { kind: "changed" } | { kind: "skipped" } | { kind: "st
 /** Interval at which a thread without the lock tries to take it. */
 const LOCK_POLL_MS = 250;
 
-/** The purpose of the lock: versions that write other files do not wait for each other. */
-const LOCK_PURPOSE = "links-2";
-
 declare const self: Worker;
 
 const send = (event: LinksEvent): void => self.postMessage(event);
@@ -55,7 +53,8 @@ function run({ logLevel, images, ...options }: LinksOptions) {
   async function main(): Promise<void> {
     while (!stopped) {
       const folder = chooseFolder(dir);
-      const lock = tryLock(LOCK_PURPOSE, folder);
+      // Versions that write other files do not wait for each other.
+      const lock = tryLock(STORE_FORMAT, folder);
       if (lock === undefined) {
         await Bun.sleep(LOCK_POLL_MS);
         continue;

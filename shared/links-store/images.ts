@@ -23,7 +23,7 @@ import { S3Client } from "bun";
 import * as z from "zod";
 
 import { envUrl } from "../env.ts";
-import { type FeedState, STORE_NAME } from "./schema.ts";
+import { type FeedState, STORE_FORMAT } from "./schema.ts";
 
 /** Variables of the processes that write or read images. */
 export const imageVariables = {
@@ -90,7 +90,6 @@ type Storage = {
   remove(name: string): Promise<void>;
 };
 
-const PREFIX = STORE_NAME.replace(/\.sqlite$/, "");
 const NAME =
   /^(links-\d{1,3})_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z)((?:_\d{1,16}_\d{1,16})+)_([0-9a-f]{64})\.sqlite\.zst$/;
 
@@ -124,7 +123,7 @@ export function openImages(place: ImagesPlace): Images | undefined {
         chmodSync(compressed, 0o640);
         const madeAt = new Date().toISOString().replaceAll(":", "-");
         const numbers = positionsOf(position).map((at) => `${at.epoch}_${at.sequence}`);
-        const name = `${PREFIX}_${madeAt}_${numbers.join("_")}_${hash.digest("hex")}.sqlite.zst`;
+        const name = `${STORE_FORMAT}_${madeAt}_${numbers.join("_")}_${hash.digest("hex")}.sqlite.zst`;
         await storage.put(name, compressed);
         return name;
       } finally {
@@ -164,7 +163,7 @@ function toImage(name: string): Image | undefined {
   const position = toPosition(
     pairs.map(([, epoch, sequence]) => ({ epoch: Number(epoch), sequence: Number(sequence) })),
   );
-  if (format !== PREFIX || madeAt === undefined || position === undefined) return undefined;
+  if (format !== STORE_FORMAT || madeAt === undefined || position === undefined) return undefined;
   return {
     name,
     madeAt: new Date(madeAt.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")),
@@ -220,7 +219,7 @@ function openBucket(
   return {
     workDir: BUCKET_WORK_DIR,
     async names() {
-      const { contents = [] } = await client.list({ prefix: `${prefix}${PREFIX}_` });
+      const { contents = [] } = await client.list({ prefix: `${prefix}${STORE_FORMAT}_` });
       return contents.map(({ key }) => key.slice(prefix.length));
     },
     put: async (name, path) => void (await client.write(`${prefix}${name}`, Bun.file(path))),

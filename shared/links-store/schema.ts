@@ -6,8 +6,10 @@ import { UNDIVIDED } from "../contracts/links-streams.ts";
 import { keyOf } from "./record.ts";
 import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
 
-/** The file's name has its format: a version with another format fills its own file. */
-export const STORE_NAME = "links-2.sqlite";
+/** The format of the file, which names it, its lock and its images: a version with another format fills its own file. */
+export const STORE_FORMAT = "links-2";
+
+export const STORE_NAME = `${STORE_FORMAT}.sqlite`;
 
 /** The store's state of one stream of the feed. */
 export type FeedState = {
