@@ -15,14 +15,13 @@ import { type Dns, startDns } from "../harness/dns.ts";
 import { SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { createPng } from "../harness/png.ts";
 import { seedAccount, type SeededAccount, VARIANTS } from "../harness/seeded-account.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
 
 /** Timeout for an element to appear on a page. */
 const PAGE_TIMEOUT_MS = 20_000 * SLOWDOWN_MAX;
 
 let dns: Dns;
-let stack: SharedStack;
+let stack: Stack;
 let browser: Browser;
 let seeded: SeededAccount;
 let client: Client;
@@ -32,7 +31,8 @@ let user: TestUser;
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   dns = await startDns();
-  stack = await useStack({ dns });
+  // Of its own: the aliases of a seeded account exist once.
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
   browser = await openBrowser();
   seeded = await seedAccount(stack, dns);
   const created = await createAccount(stack, "business");
