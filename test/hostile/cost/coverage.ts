@@ -70,6 +70,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/auth/key-limits.ts READINGS
     api/auth/key-limits.ts REFUSALS
     api/auth/authorizer.ts REQUESTS_MAX
+    api/limits/link-passwords.ts LINK_PASSWORDS
     api/auth/authorizer.ts KEYS_MAX
     api/auth/authorizer.ts QUERIES_MAX
     api/sessions/session-auth.ts SESSION_LIMIT
