@@ -7,6 +7,7 @@ import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
 import { createWorkBudget } from "../limits/work-budget.ts";
 import type { LinkService } from "../links/service.ts";
+import { createSharedService } from "../shares/reading.ts";
 import { createShareService, type ShareService } from "../shares/service.ts";
 import { createPasswordHashing } from "./hashing.ts";
 
@@ -117,3 +118,28 @@ test("requests at the same time share the budget", async () => {
   );
   expect(outcomes.filter(Array.isArray)).toHaveLength(3);
 });
+
+test("a network has few passwords of shared statistics verified, right ones too, and others are not held up", async () => {
+  const { token } = await shares.create(await newOwner(), newUuid(), { password });
+  let verified = 0;
+  const shared = createSharedService({
+    sql: postgres.sql,
+    links,
+    analytics: { overview: unused },
+    branding: { find: unused },
+    passwords: {
+      verifyForAccount() {
+        verified++;
+        return Promise.resolve(true);
+      },
+    },
+    shortUrl: "https://sho.rt",
+  });
+  for (let i = 0; i < 100; i++) await shared.unlock(token, password, "203.0.113.1");
+  const refused = await refusalOf(shared.unlock(token, password, "203.0.113.1"));
+  expect(refused).toEqual(["rate_limited", 429, expect.any(String)]);
+  expect(verified).toBe(100);
+  await shared.unlock(token, password, "203.0.113.2");
+});
+
+const unused = (): Promise<never> => Promise.reject(new Error("It is not asked for."));

@@ -50,6 +50,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     redirector/passwords/password.ts WAITING_PER_NETWORK_MAX
     redirector/passwords/password.ts TRIES
     redirector/passwords/password.ts LINK_TRIES
+    redirector/passwords/password.ts VERIFICATIONS
+    redirector/passwords/known-passwords.ts KNOWN_MAX
     redirector/limits/waiting.ts WAITING_MAX
     redirector/limits/reports.ts REPORTS_MAX
     redirector/limits/lease.ts LEASE_MAX
@@ -64,6 +66,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/limits/anonymous.ts KEYS_MAX
     api/limits/anonymous.ts SITE_FACTOR
     api/limits/anonymous.ts PASSWORD_TRIES
+    api/limits/anonymous.ts PASSWORD_CHECKS
     api/limits/anonymous.ts REFUSED
     api/limits/work-budget.ts ACCOUNTS_MAX
     api/limits/changed-links.ts CHANGED_LINKS
