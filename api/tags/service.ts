@@ -93,12 +93,12 @@ async function replace(
   into: string | null,
   { check, color }: Replacement,
 ): Promise<Progress> {
+  changedLinks.require(owner);
   const names = into === null ? tags : [into, ...tags];
   let batch = await sql.begin(async (transaction) => {
     await lockRenaming(transaction, owner);
     const found = await findTags(transaction, owner, names);
     check(found);
-    changedLinks.require(owner);
     const count = await replaceTags(transaction, owner, tags, into, BATCH);
     const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
     const kept = color === undefined ? inherited : color;

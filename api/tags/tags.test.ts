@@ -377,11 +377,18 @@ test("an account that has changed as many links as it may at once waits, and oth
   for (let i = 0; i < 3; i++) await create(owner, ["a"]);
   await create(other, ["a"]);
   expect(await tags.merge(owner, ["a"], "b")).toEqual({ changed: 3, done: true });
-  const refused: unknown = await tags.merge(owner, ["b"], "c").catch((thrown: unknown) => thrown);
-  expect(refused instanceof ApiError && [refused.reason, refused.status]).toEqual([
-    "rate_limited",
-    429,
-  ]);
+  for (const refusal of [
+    tags.merge(owner, ["b"], "c"),
+    // Not even whether there is such a tag is looked up.
+    tags.remove(owner, "none"),
+    tags.change(owner, "none", { name: "c" }),
+  ]) {
+    const refused: unknown = await refusal.catch((thrown: unknown) => thrown);
+    expect(refused instanceof ApiError && [refused.reason, refused.status]).toEqual([
+      "rate_limited",
+      429,
+    ]);
+  }
   expect(
     (await tags.list(owner, { sort: "name", limit: 9, search: "", after: null })).rows,
   ).toMatchObject([{ name: "b", links: 3 }]);
