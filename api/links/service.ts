@@ -120,7 +120,7 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
       id: Uuid | undefined,
       body: ExplainBody,
     ): Promise<Explanation> =>
-      explainRequest(await get(owner, id), body, destinationRules.ownHosts),
+      await explainRequest(await get(owner, id), body, destinationRules.ownHosts),
   };
 }
 
