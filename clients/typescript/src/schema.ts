@@ -3341,7 +3341,7 @@ export interface components {
     };
     /** @description Links to change at once. */
     LinkChanges: {
-      /** @description At most 10 of them with a password. */
+      /** @description At most 10 of them with a password; each counts against the account's budget of passwords. */
       links: components["schemas"]["LinkChangeOfMany"][];
     };
     /** @description What a request must be for a rule to match. */
@@ -4871,7 +4871,7 @@ export interface components {
     };
     /** @description Links to create at once. */
     NewLinks: {
-      /** @description At most 10 of them with a password. */
+      /** @description At most 10 of them with a password; each counts against the account's budget of passwords. */
       links: components["schemas"]["NewLink"][];
     };
     /** @description A split to set: other destinations for shares of the visitors. */
