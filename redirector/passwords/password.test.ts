@@ -89,22 +89,22 @@ function toIds(n: number): ByteSlice {
   return { bytes, start: 0, end: bytes.length };
 }
 
-describe("verifications", () => {
-  /** Attempts on many links, of which a network has the passwords. */
-  function createCountingCheck() {
-    let verified = 0;
-    const check = createPasswordCheck((password, hash) => {
-      verified++;
-      return Promise.resolve(password === `of ${hash}`);
-    });
-    const attempt = (address: string, n: number, password = `of ${n}`) =>
-      check(
-        { ...emptyLink(), ids: toIds(n), password_hash: String(n) },
-        { address, password, knownVisitor: false },
-      );
-    return { attempt, verified: () => verified };
-  }
+/** Attempts on many links, of which a network has the passwords. */
+function createCountingCheck() {
+  let verified = 0;
+  const check = createPasswordCheck((password, hash) => {
+    verified++;
+    return Promise.resolve(password === `of ${hash}`);
+  });
+  const attempt = (address: string, n: number, password = `of ${n}`) =>
+    check(
+      { ...emptyLink(), ids: toIds(n), password_hash: String(n) },
+      { address, password, knownVisitor: false },
+    );
+  return { attempt, verified: () => verified };
+}
 
+describe("verifications", () => {
   test("of a network are limited over all links, also of passwords that it knows", async () => {
     const { attempt, verified } = createCountingCheck();
     const results = await attemptTimes(150, (i) => attempt("203.0.113.1", i));

@@ -45,6 +45,9 @@ function readThread(pid: number): Times {
   return { cpuMs: cpuNs / 1e6, waitMs: waitNs / 1e6 };
 }
 
+const isStore = (process: WatchedProcess | Store): process is Store =>
+  STORES.some((store) => store === process);
+
 export function createMeter(stack: SharedStack) {
   const info = stack.info();
 
@@ -56,9 +59,6 @@ export function createMeter(stack: SharedStack) {
 
   const readLoops = (): number[] =>
     WATCHED_PROCESSES.map((process) => readThread(pidOf(process)).cpuMs);
-
-  const isStore = (process: WatchedProcess | Store): process is Store =>
-    STORES.some((store) => store === process);
 
   const readCpu = (): Cpu =>
     mapCpu((process) =>
