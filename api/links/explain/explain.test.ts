@@ -78,13 +78,14 @@ test("parses a user agent once for 200 conditions", async () => {
   expect(await countPatterns(20, 10)).toBe(once);
 });
 
-test("lets the turns of other explanations come between its own", async () => {
+test("lets what arrives meanwhile, and turns of other explanations, come between its own", async () => {
   const ended: string[] = [];
   async function end(name: string, rules: number): Promise<void> {
     // A turn that is over after each rule.
     await explain({}, () => ({ type: "os", in: ["x"] }), { rules, turn: beginTurn(0) });
     ended.push(name);
   }
+  setImmediate(() => ended.push("what arrived"));
   await Promise.all([end("long", 20), end("short", 2)]);
-  expect(ended).toEqual(["short", "long"]);
+  expect(ended).toEqual(["what arrived", "short", "long"]);
 });
