@@ -77,7 +77,7 @@ const start = () =>
   });
 
 async function addLink(): Promise<Uuid> {
-  const owner = { accountId: await postgres.addAccount(), mode: "live" as const };
+  const owner = { accountId: await postgres.addAccount(), mode: "live" as const, plan: "pro" };
   const { link } = await postgres.links.create(owner, newUuid(), { url: "https://example.com/" });
   return link.id;
 }

@@ -17,7 +17,6 @@ import {
   RAW_RANGE,
   selectAccountLinks,
 } from "../analytics/sources.ts";
-import { ApiError } from "../http/errors.ts";
 import { type ClicksScope, selectFields, SETTINGS, type SingleClick } from "./single-clicks.ts";
 
 /**
@@ -36,36 +35,6 @@ const GROUP_LINKS = 1_000;
 
 /** Links of an account that one lookup reads. */
 const LOOKUP_LINKS = 20_000;
-
-/** Maximum concurrent exports per process: each may hold two parts. */
-const EXPORTS_MAX = 3;
-
-/** Seconds after which a client may request an export again. */
-const RETRY_SECONDS = 5;
-
-/**
- * Bounds the exports of a process: a second concurrent export of an account throws `rate_limited`,
- * and one beyond {@link EXPORTS_MAX} throws `unavailable`.
- */
-export function createExports() {
-  const running = new Set<Uuid>();
-  return async function* run(
-    accountId: Uuid,
-    start: () => AsyncGenerator<Uint8Array, undefined>,
-  ): AsyncGenerator<Uint8Array, undefined> {
-    const retry = { retryAfterSeconds: RETRY_SECONDS };
-    if (running.has(accountId))
-      throw new ApiError("rate_limited", "An export of this account is running.", retry);
-    if (running.size >= EXPORTS_MAX)
-      throw new ApiError("unavailable", "Too many exports are running. Try again shortly.", retry);
-    running.add(accountId);
-    try {
-      return yield* start();
-    } finally {
-      running.delete(accountId);
-    }
-  };
-}
 
 type Span = Pick<QueryRange, "from" | "to">;
 

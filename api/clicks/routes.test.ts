@@ -8,6 +8,7 @@ import { inChunks } from "../../test/harness/chunks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { createFakeApi, type FakeKey } from "../../test/harness/fake-api.ts";
 import { resolveRange } from "../analytics/period.ts";
+import type { PACE } from "./running-exports.ts";
 import { createClicksService } from "./service.ts";
 
 // Megabytes are sent, on a machine that may be busy.
@@ -32,7 +33,10 @@ function makeLines(rows: number): string {
 const unused = (): Promise<never> => Promise.reject(new Error("It is not asked for."));
 
 /** An API with `clicks` clicks in each account. Counts those that were read; statements wait for `gate`. */
-function startApi({ clicks = Infinity, stalledMs }: { clicks?: number; stalledMs?: number } = {}) {
+function startApi({
+  clicks = Infinity,
+  ...bounds
+}: { clicks?: number; stalledMs?: number; pace?: typeof PACE } = {}) {
   let read = 0;
   let gate = Promise.resolve();
   const clickhouse: ClickChunks = {
@@ -54,7 +58,7 @@ function startApi({ clicks = Infinity, stalledMs }: { clicks?: number; stalledMs
   const service = createClicksService({
     clickhouse: { ...clickhouse, query: unused },
     analytics,
-    ...(stalledMs === undefined ? {} : { stalledMs }),
+    ...bounds,
   });
   const api = createFakeApi({ clicks: service });
   const server = api.listen();
@@ -129,6 +133,23 @@ test("exports of three accounts are all that run in a process", async () => {
   expect(await statusOf(api, api.addKey())).toBe(503);
   for (const socket of sockets) socket.destroy();
   await accepted(api, api.addKey());
+});
+
+test("three accounts that take nearly nothing of theirs keep no other from one", async () => {
+  await using api = startApi({ pace: { bytesPerSecond: 1_000_000, lateMs: 300 } });
+  const slow = [];
+  for (let i = 0; i < 3; i++) slow.push(await startExport(api, api.addKey()));
+  let broken = 0;
+  const trickles = slow.map((socket) => {
+    socket.once("close", () => broken++);
+    return setInterval(() => void socket.read(1), 100);
+  });
+  await accepted(api, api.addKey());
+  for (const trickle of trickles) clearInterval(trickle);
+  for (const socket of slow) socket.resume();
+  // The client is still connected, and learns that its export is not whole.
+  await eventually(async () => expect(await Promise.resolve(broken)).toBe(1), 5_000);
+  for (const socket of slow) socket.destroy();
 });
 
 test("an export of which the client takes nothing for some time breaks off", async () => {

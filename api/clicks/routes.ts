@@ -47,7 +47,7 @@ export const clicksRoutes = ({ auth, clicks }: ClicksRoutesDeps) =>
           operationId: "exportClicks",
           summary: "Export all single clicks of a range",
           description:
-            "Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete; so it does when the client takes nothing of it for half a minute. An account has one export at a time.",
+            "Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete; so it does when the client takes nothing of it for half a minute, or less than 1 MB per second while other accounts wait for an export. An account has one export at a time.",
         },
       },
     );

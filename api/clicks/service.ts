@@ -5,8 +5,9 @@ import { incomplete } from "../analytics/summary.ts";
 import { streamChunks } from "../http/chunk-stream.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { createExports, exportClicks } from "./export.ts";
+import { exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
+import { createRunningExports, PACE } from "./running-exports.ts";
 import { clickCursor, readNewestClicks } from "./single-clicks.ts";
 
 type ClicksServiceDeps = {
@@ -14,12 +15,19 @@ type ClicksServiceDeps = {
   analytics: Pick<AnalyticsService, "selectClicks">;
   /** Ends an export after the client has read nothing for this many milliseconds. */
   stalledMs?: number;
+  /** How fast a client must take its export while others wait. */
+  pace?: typeof PACE;
 };
 
 export type ClicksService = ReturnType<typeof createClicksService>;
 
-export function createClicksService({ clickhouse, analytics, stalledMs }: ClicksServiceDeps) {
-  const runExport = createExports();
+export function createClicksService({
+  clickhouse,
+  analytics,
+  stalledMs,
+  pace = PACE,
+}: ClicksServiceDeps) {
+  const runExport = createRunningExports(pace);
 
   return {
     /** Returns a page of clicks, newest first; throws `not_found` and `invalid_request`. */
@@ -38,12 +46,14 @@ export function createClicksService({ clickhouse, analytics, stalledMs }: Clicks
 
     /**
      * Returns all clicks of a range as lines of JSON, until the client disconnects or stops
-     * reading. Throws as `list`, and `rate_limited` and `unavailable`.
+     * reading, or reads slowly while others wait. Throws as `list`, and `rate_limited` and `unavailable`.
      */
     async exportAll(owner: AccountScope, query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
       const { range, ...scope } = await analytics.selectClicks(owner, query.link_id, query);
-      const chunks = runExport(owner.accountId, () => exportClicks(clickhouse, scope, range));
-      return await streamChunks(chunks, stalledMs);
+      const ending = new AbortController();
+      const start = () => exportClicks(clickhouse, scope, range);
+      const chunks = runExport(owner.accountId, start, () => ending.abort());
+      return await streamChunks(chunks, { stalledMs, signal: ending.signal });
     },
   };
 }

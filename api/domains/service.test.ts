@@ -6,9 +6,8 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import { createChangedLinks } from "../limits/changed-links.ts";
-import type { Worker } from "../limits/work-budget.ts";
 import { startRepublishing } from "../links/republish/job.ts";
 import { createLinkService, type LinkService } from "../links/service.ts";
 import { takeLinkDown } from "../links/takedown.ts";
@@ -69,7 +68,7 @@ let added = 0;
 
 /** Adds a domain that is verified. */
 async function addDomain() {
-  const owner: AccountScope & Worker = {
+  const owner: Writer = {
     accountId: await postgres.addAccount(),
     mode: "live",
     plan: "free",
@@ -223,7 +222,7 @@ async function finishJobs(): Promise<void> {
 
 /** Adds a domain that is verified by its TXT record. */
 async function prove(host: string) {
-  const owner: AccountScope & Worker = {
+  const owner: Writer = {
     accountId: await postgres.addAccount(),
     mode: "live",
     plan: "free",
@@ -275,7 +274,11 @@ describe("a proof", () => {
     const old = await prove("moves.example.com");
     for (const alias of ["Kept", "shared"]) await old.create(alias);
     await domains.update(old.owner, old.id, { root_url: "https://example.com/" });
-    const next: AccountScope = { accountId: await postgres.addAccount(), mode: "live" };
+    const next: Writer = {
+      accountId: await postgres.addAccount(),
+      mode: "live",
+      plan: "pro",
+    };
     const early = await domains.create(next, newUuid(), old.host).catch((error: unknown) => error);
     expect(early).toMatchObject({ reason: "domain_taken" });
     await makeStale(old.id, 6);

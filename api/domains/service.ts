@@ -5,8 +5,8 @@ import type { ChangeDomainBody } from "../../shared/contracts/domain-settings.ts
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
-import type { AccountScope } from "../http/principal.ts";
-import type { WorkBudget, Worker } from "../limits/work-budget.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
+import type { WorkBudget } from "../limits/work-budget.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
 import { parseDomain } from "./host.ts";
 import type { DomainRow } from "./model.ts";
@@ -68,7 +68,7 @@ const createOwnerOperations = (deps: DomainServiceDeps) => ({
   /** Verifies one of the owner's domains: see `verification.ts`. Throws also `not_found`. */
   verify: async (owner: AccountScope, id: Uuid | undefined) =>
     await verifyDomain(deps, await getDomain(deps.sql, owner, id)),
-  update: (owner: AccountScope & Worker, id: Uuid | undefined, body: ChangeDomainBody) =>
+  update: (owner: Writer, id: Uuid | undefined, body: ChangeDomainBody) =>
     changeDomain(deps, owner, id, body),
   remove: (owner: AccountScope, id: Uuid | undefined) => removeDomain(deps, owner, id),
   requireVerified: (owner: AccountScope, text: string) => requireVerified(deps.sql, owner, text),
@@ -152,7 +152,7 @@ async function getDomain(sql: Sql, owner: AccountScope, id: Uuid | undefined): P
  */
 async function changeDomain(
   { sql, feed, checkDestination, changedLinks }: DomainServiceDeps,
-  owner: AccountScope & Worker,
+  owner: Writer,
   id: Uuid | undefined,
   body: ChangeDomainBody,
 ): Promise<{ row: DomainRow; propagated: boolean }> {

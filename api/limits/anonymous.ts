@@ -84,8 +84,14 @@ function requireMostConstrained(windows: readonly LimitWindow[]): LimitWindow {
 /** Failed password attempts per network: some for typing errors, and far too few to guess one. */
 const PASSWORD_TRIES = { limit: 20, seconds: 900 };
 
+/** Passwords of one network that are verified, right or wrong: each takes some 60 ms of a core, so together 2 % of one. */
+const PASSWORD_CHECKS = { limit: 100, seconds: 300 };
+
 /** The limit of failed password attempts on shared statistics. */
 export const createPasswordTryLimit = (): AddressLimit => createAddressLimit(PASSWORD_TRIES);
+
+/** The limit of passwords of shared statistics that are verified. */
+export const createPasswordCheckLimit = (): AddressLimit => createAddressLimit(PASSWORD_CHECKS);
 
 /** The limit of requests without a valid key. */
 export type AnonymousLimit = AddressLimit;

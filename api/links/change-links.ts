@@ -4,7 +4,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
 import { notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import type { Transaction } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
 import type { LinkServiceDeps } from "./deps.ts";
@@ -21,7 +21,7 @@ import {
   prepareAll,
   toFailure,
 } from "./results.ts";
-import { linkTakenDown } from "./validation.ts";
+import { chargePasswords, linkTakenDown } from "./validation.ts";
 import { deleteLinkRows, findConflicts, lockLinks, updateLinkRows } from "./write-sql.ts";
 
 /** A link that a request names. */
@@ -38,13 +38,15 @@ export type Update = Target & { body: UpdateLinkBody };
  * Updates links and publishes them to the redirectors; an update without effect writes nothing.
  * Each is checked against the state before the request: an alias or external id that another row
  * frees still counts as taken. A link fails with `not_found`, `link_taken_down` when it would be
- * renamed, `precondition_failed`, and with what creating a link fails with.
+ * renamed, `precondition_failed`, and with what creating a link fails with. Throws `rate_limited` when passwords are set
+ * and nothing is left of the account's budget of them.
  */
 export async function updateLinks(
   deps: LinkServiceDeps,
-  owner: AccountScope,
+  owner: Writer,
   updates: readonly (Update | Failure)[],
 ): Promise<LinkResults> {
+  chargePasswords(deps.passwords, owner, updates);
   const lookups = { ...deps, domains: shareLookups(deps.domains) };
   const changes = await prepareAll(updates, async ({ body, ...target }) => {
     const change = await prepareChanges(lookups, owner, body);

@@ -3,7 +3,7 @@ import { toMessage } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { OutboxEntry } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import { type Consumption, quotaExceeded } from "../limits/quotas.ts";
 import { isForeignKeyViolation } from "../postgres.ts";
 import { COLLISIONS_MAX, generateAlias, lengthAfter } from "./alias.ts";
@@ -11,7 +11,12 @@ import type { LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import type { CreateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, wantedNames } from "./names.ts";
-import { type PreparedLink, prepareLink, resolveDomain } from "./prepare-link.ts";
+import {
+  type PreparationDeps,
+  type PreparedLink,
+  prepareLink,
+  resolveDomain,
+} from "./prepare-link.ts";
 import { toRecordDraft } from "./record.ts";
 import {
   type Failure,
@@ -20,6 +25,7 @@ import {
   type LinkResults,
   prepareAll,
 } from "./results.ts";
+import { chargePasswords } from "./validation.ts";
 import { findConflicts, findOwnedLinks, type Insertion, insertLinks } from "./write-sql.ts";
 
 /** A link to create. The caller chooses the id, so that a retry of the request finds the link. */
@@ -35,13 +41,15 @@ type Named = Candidate & { alias: string };
  * Creates links and publishes them to the redirectors. Of those with the same alias or external id,
  * the first wins. A link fails with `invalid_url`, `invalid_alias`, `alias_taken`,
  * `external_id_taken` or `invalid_request`. Each created link consumes one of the daily quota;
- * those beyond it fail with `rate_limited`, and if none was created, the request does.
+ * those beyond it fail with `rate_limited`, and if none was created, the request does. So does a request with passwords
+ * when nothing is left of the account's budget of them.
  */
 export async function createLinks(
   deps: LinkServiceDeps,
-  owner: AccountScope,
+  owner: Writer,
   creations: readonly (Creation | Failure)[],
 ): Promise<LinkResults> {
+  chargePasswords(deps.passwords, owner, creations);
   const results: LinkResult[] = [];
   const candidates = await prepareCandidates(deps, owner, creations, results);
   let failure: unknown;
@@ -85,7 +93,7 @@ function requireQuota(results: readonly LinkResult[]): void {
 
 /** Validates the creations; writes the errors into `results`. */
 export async function prepareCandidates(
-  deps: LinkServiceDeps,
+  deps: Omit<LinkServiceDeps, "passwords"> & Pick<PreparationDeps, "passwords">,
   owner: AccountScope,
   creations: readonly (Creation | Failure)[],
   results: LinkResult[],

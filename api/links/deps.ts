@@ -10,5 +10,5 @@ export type LinkServiceDeps = {
   feed: Pick<LinkPublisher, "publish">;
   domains: Pick<DomainService, "requireVerified" | "findCustom" | "findHosts">;
   destinationRules: DestinationRules;
-  passwords: Pick<PasswordHashing, "hashForLink">;
+  passwords: Pick<PasswordHashing, "hashForLink" | "chargeForLinks">;
 };

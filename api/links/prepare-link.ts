@@ -26,10 +26,10 @@ import {
   requireDestination,
 } from "./validation.ts";
 
-type PreparationDeps = DestinationDeps &
-  Pick<LinkServiceDeps, "passwords"> & {
-    domains: Pick<LinkServiceDeps["domains"], "requireVerified">;
-  };
+export type PreparationDeps = DestinationDeps & {
+  passwords: Pick<LinkServiceDeps["passwords"], "hashForLink">;
+  domains: Pick<LinkServiceDeps["domains"], "requireVerified">;
+};
 
 /** A validated link, without its alias. */
 export type PreparedLink = Omit<NewLink, "alias">;

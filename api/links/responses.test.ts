@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { Writer } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
 import { createdLink, fullLink, toCreatedLink, toFullLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
@@ -32,10 +32,10 @@ const SETTINGS: UpdateLinkBody = {
 };
 
 let postgres: TestPostgres;
-let owner: AccountScope;
+let owner: Writer;
 beforeAll(async () => {
   postgres = await startPostgres();
-  owner = { accountId: await postgres.addAccount(), mode: "live" };
+  owner = { accountId: await postgres.addAccount(), mode: "live", plan: "pro" };
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 

@@ -4,7 +4,7 @@ import type { ReadSpentClicks } from "../feed/spent-clicks.ts";
 import { notFound } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
@@ -120,26 +120,26 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
       id: Uuid | undefined,
       body: ExplainBody,
     ): Promise<Explanation> =>
-      explainRequest(await get(owner, id), body, destinationRules.ownHosts),
+      await explainRequest(await get(owner, id), body, destinationRules.ownHosts),
   };
 }
 
 function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion) {
-  const create = async (owner: AccountScope, creations: Parameters<typeof createLinks>[2]) =>
+  const create = async (owner: Writer, creations: Parameters<typeof createLinks>[2]) =>
     // A new link has no used clicks.
     await eachLink(await createLinks(deps, owner, creations), withTakedown);
-  const update = async (owner: AccountScope, updates: Parameters<typeof updateLinks>[2]) =>
+  const update = async (owner: Writer, updates: Parameters<typeof updateLinks>[2]) =>
     await eachLink(await updateLinks(deps, owner, updates), complete);
   return {
-    create: async (owner: AccountScope, id: Uuid, body: CreateLinkBody): Promise<WriteResult> =>
+    create: async (owner: Writer, id: Uuid, body: CreateLinkBody): Promise<WriteResult> =>
       onlyResult(await create(owner, [{ id, body }])),
     update: async (
-      owner: AccountScope,
+      owner: Writer,
       id: Uuid | undefined,
       body: UpdateLinkBody,
       requireVersion?: RequireVersion,
     ): Promise<WriteResult> => onlyResult(await update(owner, [{ id, body, requireVersion }])),
-    async upsert(owner: AccountScope, upsert: Parameters<typeof upsertLink>[2]) {
+    async upsert(owner: Writer, upsert: Parameters<typeof upsertLink>[2]) {
       const { link, ...result } = await upsertLink(deps, owner, upsert);
       return { ...result, link: await complete(link) };
     },
@@ -149,12 +149,12 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
       requireVersion?: RequireVersion,
     ): Promise<{ propagated: boolean }> =>
       onlyResult(await deleteLinks(deps, owner, [{ id, requireVersion }])),
-    createMany: (owner: AccountScope, firstId: Uuid, rows: readonly unknown[]) =>
+    createMany: (owner: Writer, firstId: Uuid, rows: readonly unknown[]) =>
       create(owner, readCreations(firstId, rows)),
     /** Says which of many links could be created: see `check-links.ts`. */
     checkMany: (owner: AccountScope, rows: readonly unknown[]) =>
       checkLinks(deps, owner, readCreations(newUuid(), rows)),
-    updateMany: (owner: AccountScope, rows: readonly unknown[]) => update(owner, readUpdates(rows)),
+    updateMany: (owner: Writer, rows: readonly unknown[]) => update(owner, readUpdates(rows)),
     removeMany: (owner: AccountScope, ids: readonly string[]) =>
       deleteLinks(deps, owner, readDeletions(ids)),
   };

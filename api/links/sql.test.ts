@@ -5,7 +5,7 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import { isUnavailable } from "../postgres.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -15,16 +15,14 @@ let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const newOwner = async (): Promise<AccountScope> => ({
+const newOwner = async (): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
+  plan: "pro",
 });
 
-const create = (
-  owner: AccountScope,
-  alias: string,
-  more: { title?: string; tags?: string[] } = {},
-) => postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
+const create = (owner: Writer, alias: string, more: { title?: string; tags?: string[] } = {}) =>
+  postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
 
 const list = (owner: AccountScope, more: { search?: string; tag?: string } = {}) =>
   postgres.links.list(

@@ -2,7 +2,7 @@
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { Writer } from "../http/principal.ts";
 import { updateLinks } from "./change-links.ts";
 import { createLinks } from "./create-links.ts";
 import type { LinkServiceDeps } from "./deps.ts";
@@ -29,7 +29,7 @@ type Upsert = {
  */
 export async function upsertLink(
   deps: LinkServiceDeps,
-  owner: AccountScope,
+  owner: Writer,
   { externalId, body, requireVersion, mustExist, beforeCreation }: Upsert,
 ): Promise<WriteResult & { created: boolean }> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {

@@ -1,6 +1,7 @@
 /** Goal: an invitation proves nothing about its e-mail address, so who accepts one keeps nobody else out. */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
+import { decodeId } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { User } from "../http/principal.ts";
 import { createPasswordHashing } from "../passwords/hashing.ts";
@@ -46,11 +47,15 @@ function createServices({ sql }: TestPostgres) {
 }
 
 /** Returns the signed-in user and the accounts that they see, or the error's code. */
-async function signIn(password: string): Promise<{ user: User; accounts: string[] } | string> {
+async function signIn(
+  password: string,
+  account?: string,
+): Promise<{ user: User; accounts: string[] } | string> {
   const { sessions, members } = services;
   const client = { address: "203.0.113.1", headers: new Headers() };
   try {
-    const cookies = await sessions.signIn(address, password, client);
+    const attempt = { email: address, password, account: decodeId("acct", account ?? "") };
+    const cookies = await sessions.signIn(attempt, client);
     const cookie = cookies.map((value) => value.split(";")[0]).join("; ");
     const { user } = await sessions.find(new Headers({ cookie }));
     return { user, accounts: (await members.listAccounts(user.id)).map(({ id }) => id) };
@@ -88,6 +93,15 @@ test("who accepted an invitation for somebody else's address does not keep them 
   expect(await services.members.list(second.accountId)).toMatchObject({
     members: [{ email: address }],
   });
+});
+
+test("strangers of many accounts with somebody's address do not keep them out of their own", async () => {
+  for (let i = 0; i < 8; i++) await (await invite()).accept(`${THEIRS}-${i}`);
+  const joined = await (await invite()).accept(OWN);
+  expect(await signIn(OWN, joined)).toMatchObject({ user: { email: address }, accounts: [joined] });
+  // Elsewhere a password is compared with few.
+  expect(await signIn(OWN)).toBe("unauthorized");
+  expect(await signIn(`${THEIRS}-0`, joined)).toMatchObject({ user: { email: address } });
 });
 
 test("the user of an address that an operator creates is the one who has it", async () => {

@@ -5,7 +5,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { checksumOf } from "../../shared/migrations.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import { schemaState } from "./applied.ts";
 import { migrations } from "./index.ts";
 import { migratePostgres } from "./migrate.ts";
@@ -57,7 +57,7 @@ async function readCounts({ sql }: TestPostgres) {
 /** Creates, changes and deletes links in turn until `isOver`; returns how many requests it made. */
 async function changeLinks(
   { links, sql }: TestPostgres,
-  owner: AccountScope,
+  owner: Writer,
   isOver: () => boolean,
 ): Promise<number> {
   let requests = 0;
@@ -77,7 +77,7 @@ async function changeLinks(
 test("links that were there before are counted once, whatever changes while they are counted", async () => {
   await using database = await startPostgres();
   const { sql } = database;
-  const owner: AccountScope = { accountId: await database.addAccount(), mode: "live" };
+  const owner: Writer = { accountId: await database.addAccount(), mode: "live", plan: "pro" };
   await sql`update accounts set limits = '{"quotas": {"links_per_day": 1000000}}' where id = ${owner.accountId}`;
   await takeBack(database);
   await insertLinks(database, owner);
@@ -95,7 +95,7 @@ test("links that were there before are counted once, whatever changes while they
 test("counting that was interrupted goes on where it was, and links on both sides of that may change", async () => {
   await using database = await startPostgres();
   const { sql } = database;
-  const owner: AccountScope = { accountId: await database.addAccount(), mode: "test" };
+  const owner: Writer = { accountId: await database.addAccount(), mode: "test", plan: "pro" };
   await takeBack(database);
   await insertLinks(database, owner);
   await applyFirst(database);

@@ -6,6 +6,8 @@ import { availableParallelism } from "node:os";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
+import { createLinkPasswords } from "../limits/link-passwords.ts";
+import type { Worker } from "../limits/work-budget.ts";
 import { createFairQueue, type FairQueueBounds } from "./fair-queue.ts";
 
 /** OWASP's parameters for argon2id (Password Storage Cheat Sheet: 19 MiB, 2 passes). */
@@ -32,8 +34,8 @@ const BOUNDS: FairQueueBounds = {
 
 export type PasswordHashing = ReturnType<typeof createPasswordHashing>;
 
-/** All functions throw `unavailable` when too many passwords are waiting. */
-export function createPasswordHashing(bounds = BOUNDS) {
+/** All functions that hash throw `unavailable` when too many passwords are waiting. */
+export function createPasswordHashing(bounds = BOUNDS, budget = createLinkPasswords()) {
   const queue = createFairQueue(
     bounds,
     () =>
@@ -42,6 +44,15 @@ export function createPasswordHashing(bounds = BOUNDS) {
       }),
   );
   return {
+    /**
+     * Takes the passwords of links and shares that a request sets from the account's budget, before they are hashed. Throws
+     * `rate_limited` when nothing is left of it.
+     */
+    chargeForLinks(worker: Worker, count: number): void {
+      if (count === 0) return;
+      budget.require(worker);
+      budget.spend(worker, count);
+    },
     /** Hashes a link's password by Argon2id, in PHC format; accounts take turns. */
     hashForLink: (accountId: Uuid, password: string): Promise<string> =>
       queue.fair(accountId, () => hash(password)),

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import type * as z from "zod";
 
-import type { Uuid } from "../../shared/ids.ts";
+import { decodeId, type Uuid } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import type { Session } from "../http/principal.ts";
@@ -25,11 +25,10 @@ export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: Sessio
     .use(auth)
     .post(
       "/sign-in",
-      async ({ call, request, body, set }) => {
-        setCookies(
-          set,
-          await sessions.signIn(body.email, body.password, clientInfo(call, request)),
-        );
+      async ({ call, request, body: { account_id: accountId = "", ...credentials }, set }) => {
+        const account = decodeId("acct", accountId);
+        const client = clientInfo(call, request);
+        setCookies(set, await sessions.signIn({ ...credentials, account }, client));
         return { success: true, message: "Signed in." };
       },
       {

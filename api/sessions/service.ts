@@ -1,7 +1,7 @@
 /** Signing in and out, and looking up sessions. Better Auth checks the passwords and manages the sessions. */
 import { isAPIError } from "better-auth/api";
 
-import { encodeId } from "../../shared/ids.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { Principal, Session, User } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
@@ -82,12 +82,15 @@ function createPasswordChecks(deps: SessionServiceDeps) {
   });
 
   return {
-    /** Throws `unauthorized` for a wrong e-mail address or password, and `rate_limited`. */
-    async signIn(email: string, password: string, client: ClientInfo): Promise<string[]> {
+    /**
+     * Signs in the user of an address, first of all the member of `account`, with this password. Throws `unauthorized` for a
+     * wrong e-mail address or password, and `rate_limited`.
+     */
+    async signIn({ email, password, account }: SignIn, client: ClientInfo): Promise<string[]> {
       const attempt = toAttempt(client, email);
       await attempts.consume(attempt);
       const { headers } = await translateErrors(
-        signInOneOf(library, await listLogins(deps.sql, email), password, client.headers),
+        signInOneOf(library, await listLogins(deps.sql, email, account), password, client.headers),
         () => new ApiError("unauthorized", "The e-mail address or the password is wrong."),
       );
       await attempts.refund(attempt);
@@ -119,8 +122,8 @@ function createPasswordChecks(deps: SessionServiceDeps) {
 }
 
 /** The login names to try for an e-mail address: several invited users may share it. */
-async function listLogins(sql: Sql, email: string): Promise<string[]> {
-  const users = await listUsersOfAddress(sql, email);
+async function listLogins(sql: Sql, email: string, account?: Uuid): Promise<string[]> {
+  const users = await listUsersOfAddress(sql, email, account);
   // For an unknown address, the library takes as long as for a wrong password.
   return users.length === 0 ? [email] : users.map(({ login }) => login);
 }
@@ -142,6 +145,13 @@ async function signInOneOf(
     return await signInOneOf(library, others, password, headers);
   }
 }
+
+type SignIn = {
+  email: string;
+  password: string;
+  /** The account that the user wants to see, if that is known. */
+  account?: Uuid | undefined;
+};
 
 /** The client of a password attempt: its address, and the headers that the session stores. */
 export type ClientInfo = { address: string; headers: Headers };

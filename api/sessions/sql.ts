@@ -30,7 +30,7 @@ export async function findUserByEmail(sql: Sql, email: string): Promise<Uuid | u
   return row?.id;
 }
 
-/** Users per e-mail address whose passwords are compared; an account can add one by invitation. */
+/** Users per e-mail address whose passwords are compared; any account can add one by invitation. */
 const USERS_OF_ADDRESS_MAX = 8;
 
 type UserOfAddress = {
@@ -41,14 +41,23 @@ type UserOfAddress = {
   password_hash: string | null;
 };
 
-/** Lists the users of an e-mail address: the verified one, then members of accounts, then the oldest. */
-export const listUsersOfAddress = (sql: Sql, email: string): Promise<UserOfAddress[]> =>
+/**
+ * Lists the users of an e-mail address: the verified one, then the member of `account`, then members of other accounts, then
+ * the oldest.
+ */
+export const listUsersOfAddress = (
+  sql: Sql,
+  email: string,
+  account?: Uuid,
+): Promise<UserOfAddress[]> =>
   sql<UserOfAddress[]>`
     select u.id, u.email as login, u.email_verified,
            (select c.password from credentials c
              where c.user_id = u.id and c.provider_id = 'credential') as password_hash
       from users u where u.email = ${email.toLowerCase()} or u.address = ${email.toLowerCase()}
-     order by u.email_verified desc, exists (select 1 from members m where m.user_id = u.id) desc, u.created_at, u.id
+     order by u.email_verified desc,
+              exists (select 1 from members m where m.user_id = u.id and m.account_id = ${account ?? null}) desc,
+              exists (select 1 from members m where m.user_id = u.id) desc, u.created_at, u.id
      limit ${USERS_OF_ADDRESS_MAX}`;
 
 /**

@@ -9,7 +9,7 @@ import type { BrandingService } from "../branding/service.ts";
 import { createConcurrencyLimit } from "../concurrency-limit.ts";
 import { ApiError, notFound, unavailable } from "../http/errors.ts";
 import { inSeconds } from "../http/rate-limit.ts";
-import { createPasswordTryLimit } from "../limits/anonymous.ts";
+import { createPasswordCheckLimit, createPasswordTryLimit } from "../limits/anonymous.ts";
 import { buildShortUrl } from "../links/responses.ts";
 import type { LinkService } from "../links/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
@@ -63,6 +63,7 @@ export function createSharedService(deps: SharedServiceDeps) {
     ttl: FRESH_MS,
   });
   const tries = createPasswordTryLimit();
+  const checks = createPasswordCheckLimit();
 
   /** Finds the share of a token; throws `not_found`, also for a revoked or expired one. */
   async function find(token: string): Promise<SharedRow> {
@@ -88,6 +89,7 @@ export function createSharedService(deps: SharedServiceDeps) {
     }
     // The response's headers describe the address's requests, not these attempts.
     if (tries.exhausted(address)) tries.enforce(address, {});
+    checks.enforce(address, {});
     if (!(await passwords.verifyForAccount(share.accountId, password, password_hash))) {
       tries.consume(address);
       throw new ApiError("forbidden", "The password is wrong.");

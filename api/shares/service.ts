@@ -5,7 +5,7 @@ import { parseZone } from "../analytics/period.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
-import type { AccountScope, Principal } from "../http/principal.ts";
+import type { AccountScope, Principal, Writer } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
@@ -24,7 +24,7 @@ import { createToken } from "./token.ts";
 type ShareServiceDeps = {
   sql: Sql;
   links: Pick<LinkService, "get">;
-  passwords: Pick<PasswordHashing, "hashForLink">;
+  passwords: Pick<PasswordHashing, "hashForLink" | "chargeForLinks">;
 };
 
 export type ShareService = ReturnType<typeof createShareService>;
@@ -33,7 +33,7 @@ export type ShareService = ReturnType<typeof createShareService>;
 const SHARES_MAX = 1_000;
 
 /** The caller who creates or changes a share. */
-type ShareCaller = AccountScope & Pick<Principal, "scopes">;
+type ShareCaller = Writer & Pick<Principal, "scopes">;
 
 const DEFAULTS: ShareFields = {
   name: null,
@@ -115,12 +115,12 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
 }
 
 /**
- * Converts the fields of a request. Throws `invalid_request`, and `unavailable` when too many
- * passwords wait.
+ * Converts the fields of a request. Throws `invalid_request`, `rate_limited` when nothing is left of the account's budget of
+ * passwords, and `unavailable` when too many of them wait.
  */
 async function prepareFields(
   passwords: ShareServiceDeps["passwords"],
-  { accountId }: AccountScope,
+  owner: Writer,
   { name, breakdowns, timezone, password, embed_origins, expires_at }: UpdateShareBody,
 ): Promise<Partial<ShareFields>> {
   const change: Partial<ShareFields> = {};
@@ -130,9 +130,11 @@ async function prepareFields(
   if (embed_origins !== undefined) change.embed_origins = embed_origins;
   if (expires_at !== undefined)
     change.expires_at = futureInstant("expires_at", expires_at, new Date());
-  if (password !== undefined)
-    change.password_hash =
-      password === null ? null : await passwords.hashForLink(accountId, password);
+  if (password === null) change.password_hash = null;
+  else if (password !== undefined) {
+    passwords.chargeForLinks(owner, 1);
+    change.password_hash = await passwords.hashForLink(owner.accountId, password);
+  }
   return change;
 }
 

@@ -3,8 +3,8 @@ import type * as z from "zod";
 
 import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
-import type { WorkBudget, Worker } from "../limits/work-budget.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
+import type { WorkBudget } from "../limits/work-budget.ts";
 import { isStorable, type Sql } from "../postgres.ts";
 import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
@@ -31,9 +31,6 @@ type TagServiceDeps = {
   changedLinks: WorkBudget;
 };
 
-/** The account whose tags change, and which causes the work. */
-type Owner = AccountScope & Worker;
-
 export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
   /** Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many to sort by clicks. */
   list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
@@ -47,7 +44,7 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
    * become one.
    */
   async change(
-    owner: Owner,
+    owner: Writer,
     name: string,
     { name: to = name, color, merge = false }: ChangeTagBody,
   ): Promise<CountedTag & Progress> {
@@ -66,7 +63,7 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
   },
 
   /** Removes a tag from all links that have it; throws `not_found`. */
-  async remove(owner: Owner, name: string): Promise<Progress> {
+  async remove(owner: Writer, name: string): Promise<Progress> {
     if (!isStorable(name)) throw notFound("tag");
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
@@ -75,7 +72,7 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
   },
 
   /** Replaces tags by one, which may exist, on all links that have them. */
-  async merge(owner: Owner, tags: readonly string[], into: string): Promise<Progress> {
+  async merge(owner: Writer, tags: readonly string[], into: string): Promise<Progress> {
     const replaced = tags.filter((tag) => tag !== into);
     if (replaced.length === 0) return { changed: 0, done: true };
     return await replace({ sql, changedLinks }, owner, replaced, into, {
@@ -91,17 +88,17 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
  */
 async function replace(
   { sql, changedLinks }: TagServiceDeps,
-  owner: Owner,
+  owner: Writer,
   tags: readonly string[],
   into: string | null,
   { check, color }: Replacement,
 ): Promise<Progress> {
+  changedLinks.require(owner);
   const names = into === null ? tags : [into, ...tags];
   let batch = await sql.begin(async (transaction) => {
     await lockRenaming(transaction, owner);
     const found = await findTags(transaction, owner, names);
     check(found);
-    changedLinks.require(owner);
     const count = await replaceTags(transaction, owner, tags, into, BATCH);
     const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
     const kept = color === undefined ? inherited : color;

@@ -7,8 +7,8 @@ import type { PendingQuery, Row } from "postgres";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
-import { createWorkBudget, type Worker } from "../limits/work-budget.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
+import { createWorkBudget } from "../limits/work-budget.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { TagsCursor, TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
@@ -24,7 +24,7 @@ let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const newOwner = async (mode: "live" | "test" = "live"): Promise<AccountScope & Worker> => ({
+const newOwner = async (mode: "live" | "test" = "live"): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode,
   plan: "free",
@@ -32,7 +32,7 @@ const newOwner = async (mode: "live" | "test" = "live"): Promise<AccountScope & 
 
 const url = "https://example.com/";
 
-const create = async (owner: AccountScope, tags: string[]): Promise<LinkRow> =>
+const create = async (owner: Writer, tags: string[]): Promise<LinkRow> =>
   (await postgres.links.create(owner, newUuid(), { url, tags })).link;
 
 const tagsOf = async (owner: AccountScope, { id }: { id: Uuid }): Promise<string[]> =>
@@ -377,11 +377,18 @@ test("an account that has changed as many links as it may at once waits, and oth
   for (let i = 0; i < 3; i++) await create(owner, ["a"]);
   await create(other, ["a"]);
   expect(await tags.merge(owner, ["a"], "b")).toEqual({ changed: 3, done: true });
-  const refused: unknown = await tags.merge(owner, ["b"], "c").catch((thrown: unknown) => thrown);
-  expect(refused instanceof ApiError && [refused.reason, refused.status]).toEqual([
-    "rate_limited",
-    429,
-  ]);
+  for (const refusal of [
+    tags.merge(owner, ["b"], "c"),
+    // Not even whether there is such a tag is looked up.
+    tags.remove(owner, "none"),
+    tags.change(owner, "none", { name: "c" }),
+  ]) {
+    const refused: unknown = await refusal.catch((thrown: unknown) => thrown);
+    expect(refused instanceof ApiError && [refused.reason, refused.status]).toEqual([
+      "rate_limited",
+      429,
+    ]);
+  }
   expect(
     (await tags.list(owner, { sort: "name", limit: 9, search: "", after: null })).rows,
   ).toMatchObject([{ name: "b", links: 3 }]);

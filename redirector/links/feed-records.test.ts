@@ -217,7 +217,7 @@ function use(record: LinkRecord): void {
   const { rules = [], preview, limit } = extras;
   for (const rule of rules)
     for (const condition of rule.conditions)
-      compileTargets({ rules: [{ ...rule, conditions: [condition] }] }).explain(FACTS);
+      Array.from(compileTargets({ rules: [{ ...rule, conditions: [condition] }] }).explain(FACTS));
   compileTargets(extras).choose(FACTS);
   if (preview !== undefined) previewPage(preview, "https://example.com/a");
   if (limit !== undefined) expect(limitSubject(limit.id)).toMatch(/^limits\.[0-9a-f-]{36}$/i);

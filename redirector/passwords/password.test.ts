@@ -1,6 +1,7 @@
 /** Goal: passwords cannot be guessed, and guessing locks nobody else out of a link. */
 import { describe, expect, test } from "bun:test";
 
+import type { ByteSlice } from "../../shared/bytes.ts";
 import { emptyLink } from "../../shared/links-store/record.ts";
 import { createPasswordCheck, type PasswordResult } from "./password.ts";
 
@@ -79,6 +80,49 @@ describe("wrong attempts", () => {
     const attempt = createCheck();
     const results = await attemptTimes(1_100, () => attempt("203.0.113.1", "right"));
     expect(new Set(results)).toEqual(new Set(["right"]));
+  });
+});
+
+/** Link number `n` as a click's record names it. */
+function toIds(n: number): ByteSlice {
+  const bytes = Buffer.from(String(n));
+  return { bytes, start: 0, end: bytes.length };
+}
+
+/** Attempts on many links, of which a network has the passwords. */
+function createCountingCheck() {
+  let verified = 0;
+  const check = createPasswordCheck((password, hash) => {
+    verified++;
+    return Promise.resolve(password === `of ${hash}`);
+  });
+  const attempt = (address: string, n: number, password = `of ${n}`) =>
+    check(
+      { ...emptyLink(), ids: toIds(n), password_hash: String(n) },
+      { address, password, knownVisitor: false },
+    );
+  return { attempt, verified: () => verified };
+}
+
+describe("verifications", () => {
+  test("of a network are limited over all links, also of passwords that it knows", async () => {
+    const { attempt, verified } = createCountingCheck();
+    const results = await attemptTimes(150, (i) => attempt("203.0.113.1", i));
+    expect(results).toEqual([...Array(100).fill("right"), ...Array(50).fill("limited")]);
+    expect(verified()).toBe(100);
+    expect(await attempt("203.0.113.2", 149)).toBe("right");
+    const wrong = await attemptTimes(150, (i) => attempt("203.0.113.3", i, "wrong"));
+    expect(wrong.filter((result) => result === "wrong")).toHaveLength(100);
+    expect(verified()).toBe(201);
+  });
+
+  test("are not needed for what was right before, until the link has another password", async () => {
+    const { attempt, verified } = createCountingCheck();
+    await attemptTimes(1_000, () => attempt("203.0.113.1", 1));
+    await attempt("203.0.113.2", 1);
+    expect(verified()).toBe(1);
+    expect(await attempt("203.0.113.1", 2, "of 1")).toBe("wrong");
+    expect(verified()).toBe(2);
   });
 });
 

@@ -7,12 +7,15 @@
  *   first-time visitor is ahead of a client that keeps trying, from however many addresses of its site.
  * - When the queue is full, the last entry in this order is rejected.
  * - One site cannot exhaust the limit per link, and this limit does not apply to visitors who know the password.
+ * - Verifications of a network are limited, over all links: whoever owns links knows their passwords. A password that was
+ *   right needs none, so that people who share an address and know it all get in.
  */
 import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
 import { sliceToString } from "../../shared/bytes.ts";
 import { createFixedWindow } from "../../shared/fixed-window.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { createAddressWindow } from "../visitors/address-window.ts";
+import { createKnownPasswords } from "./known-passwords.ts";
 
 /** Concurrent verifications: each takes 19 MiB and one core for several tens of milliseconds. */
 const CONCURRENT_MAX = 2;
@@ -26,6 +29,11 @@ const TRIES = { limit: 10, seconds: 60, keysMax: 50_000 };
 
 /** Wrong attempts per link from all networks, against guessing from very many networks. */
 const LINK_TRIES = { limit: 1_000, seconds: 60, keysMax: 50_000 };
+
+/**
+ * Verifications of a network on all links, right and wrong ones, each of which takes some 60 ms of a core: 2 % of one.
+ */
+const VERIFICATIONS = { limit: 100, seconds: 300, keysMax: 50_000 };
 
 /** Wrong attempts of a site on all links, which rank it in the queue. */
 const RECENT = { limit: Infinity, seconds: 60, keysMax: 50_000 };
@@ -58,21 +66,30 @@ export function createPasswordCheck(
 ): PasswordCheck {
   const byAddress = createAddressWindow(TRIES);
   const byLink = createFixedWindow(LINK_TRIES);
+  const verifications = createAddressWindow(VERIFICATIONS);
   const recent = createFixedWindow(RECENT);
+  const known = createKnownPasswords();
   const queue = createQueue();
 
   return async (link, { address, password, knownVisitor }) => {
     const ids = sliceToString(link.ids);
+    const hash = link.password_hash ?? "";
     const groups = addressGroups(address);
     const isLimited = (): boolean =>
       byAddress.exhausted(address, ids) || (!knownVisitor && byLink.exhausted(ids));
 
     if (isLimited()) return "limited";
+    if (known.has(password, hash)) return "right";
+    if (verifications.exhausted(address)) return "limited";
     if (!(await queue.enter(groups, recent.state(groups.site).used))) return "busy";
     try {
       // The same client may have reached its limit while this attempt waited.
-      if (isLimited()) return "limited";
-      if (await verify(password, link.password_hash ?? "")) return "right";
+      if (isLimited() || verifications.exhausted(address)) return "limited";
+      verifications.consume(address);
+      if (await verify(password, hash)) {
+        known.add(password, hash);
+        return "right";
+      }
     } finally {
       queue.leave();
     }

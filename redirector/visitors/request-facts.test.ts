@@ -74,6 +74,6 @@ test("a request of 7,900 parameters is parsed once for 200 conditions, and the f
   }));
   const { explain } = compileTargets({ rules });
   const facts = read("192.0.2.1", {}, `/a?${"a&".repeat(7_900)}`);
-  expect(countParses(() => expect(explain(facts)).toHaveLength(20))).toEqual([256]);
+  expect(countParses(() => expect([...explain(facts)]).toHaveLength(20))).toEqual([256]);
   expect(located).toBe(1);
 });

@@ -264,7 +264,7 @@ describe("rules", () => {
         const facts = toFacts(of);
         const expected = decideSlowly(rules, of);
         expect(choose(facts)?.id).toBe(expected);
-        const explained = explain(facts);
+        const explained = [...explain(facts)];
         expect(explained.filter((rule) => rule.matched).map(({ id }) => id)).toEqual(
           expected === undefined ? [] : [expected],
         );

@@ -21,8 +21,8 @@ type CompiledRule = { rule: Rule; target: Target; conditions: readonly CompiledC
 export type Targets = {
   /** Returns the target of a request; undefined for the link's own destination. */
   choose(facts: RequestFacts): Target | undefined;
-  /** Every rule with its conditions, up to the first that matches, in order. */
-  explain(facts: RequestFacts): RuleExplanation[];
+  /** Every rule with its conditions, up to the first that matches, in order; each as it is asked for. */
+  explain(facts: RequestFacts): Iterable<RuleExplanation>;
 };
 
 type RuleExplanation = {
@@ -43,20 +43,24 @@ export function compileTargets({ rules = [], split }: LinkExtras): Targets {
   const chooseArm = compileSplit(split);
   return {
     choose: (facts) => compiled.find((rule) => matches(rule, facts))?.target ?? chooseArm?.(facts),
-    explain(facts) {
-      const first = compiled.findIndex((rule) => matches(rule, facts));
-      return compiled.slice(0, first < 0 ? compiled.length : first + 1).map((rule, i) => ({
-        id: rule.rule.id,
-        url: rule.rule.url,
-        matched: i === first,
-        conditions: rule.conditions.map((condition, i) => ({
-          type: rule.rule.conditions[i]?.type ?? "",
-          matched: condition.matches(facts),
-          actual: shorten(condition.actual(facts)),
-        })),
-      }));
+    *explain(facts) {
+      for (const compiledRule of compiled) {
+        const explained = explainRule(compiledRule, facts);
+        yield explained;
+        if (explained.matched) return;
+      }
     },
   };
+}
+
+function explainRule({ rule, conditions }: CompiledRule, facts: RequestFacts): RuleExplanation {
+  const explained = conditions.map((condition, i) => ({
+    type: rule.conditions[i]?.type ?? "",
+    matched: condition.matches(facts),
+    actual: shorten(condition.actual(facts)),
+  }));
+  const matched = explained.every((condition) => condition.matched);
+  return { id: rule.id, url: rule.url, matched, conditions: explained };
 }
 
 /** Truncates a text, and marks that with `…`. */

@@ -21,7 +21,7 @@ export type FeedStores = Awaited<ReturnType<typeof startFeedStores>>;
 export async function startFeedStores() {
   const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
   const connection = await nats.connect();
-  const owner = { accountId: await postgres.addAccount(), mode: "live" as const };
+  const owner = { accountId: await postgres.addAccount(), mode: "live" as const, plan: "pro" };
   return {
     ...postgres,
     connection,

@@ -51,6 +51,25 @@ export type TestPostgres = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+/** The link service on a database; publishes no links. */
+export const createLinksOn = (sql: Sql, passwords = createPasswordHashing()): LinkService =>
+  createLinkService({
+    sql,
+    feed: { publish: () => Promise.resolve(false) },
+    domains: {
+      findCustom: () => Promise.resolve(new Set()),
+      findHosts: () => Promise.resolve({ known: [], others: [] }),
+      requireVerified: () => Promise.reject(new Error("This test has no domains.")),
+    },
+    destinationRules: {
+      allowPrivate: false,
+      shortUrl: new URL("https://sho.rt"),
+      ownHosts: new Set(["sho.rt"]),
+    },
+    passwords,
+    readSpentClicks: () => Promise.resolve(undefined),
+  });
+
 /** Starts a server with a temporary data directory, in which all migrations are applied. */
 export async function startPostgres(): Promise<TestPostgres> {
   const server = await startServer((installation) => copyTemplate(installation, makeCluster));
@@ -62,22 +81,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     url,
     keys: createKeyService({ sql }),
     tags: createTagService({ sql, changedLinks: createChangedLinks() }),
-    links: createLinkService({
-      sql,
-      feed: { publish: () => Promise.resolve(false) },
-      domains: {
-        findCustom: () => Promise.resolve(new Set()),
-        findHosts: () => Promise.resolve({ known: [], others: [] }),
-        requireVerified: () => Promise.reject(new Error("This test has no domains.")),
-      },
-      destinationRules: {
-        allowPrivate: false,
-        shortUrl: new URL("https://sho.rt"),
-        ownHosts: new Set(["sho.rt"]),
-      },
-      passwords: createPasswordHashing(),
-      readSpentClicks: () => Promise.resolve(undefined),
-    }),
+    links: createLinksOn(sql),
     async addAccount(plan = "pro") {
       const id = newUuid();
       await sql`insert into accounts (id, name, plan, limits) values (${id}, 'Test', ${plan}, '{}')`;

@@ -5,7 +5,7 @@ import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import { encodeId, newUuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
-import type { AccountScope } from "../../http/principal.ts";
+import type { AccountScope, Writer } from "../../http/principal.ts";
 import type { Sql } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
 import type { LinkResults } from "../results.ts";
@@ -19,9 +19,10 @@ let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const newOwner = async (): Promise<AccountScope> => ({
+const newOwner = async (): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
+  plan: "pro",
 });
 
 /** The code of a failed row, or the alias of its link. */
@@ -34,7 +35,7 @@ const linkOf = ({ results }: LinkResults, index = 0): LinkRow => {
   return result.link;
 };
 
-const create = (owner: AccountScope, rows: readonly unknown[], firstId = newUuid()) =>
+const create = (owner: Writer, rows: readonly unknown[], firstId = newUuid()) =>
   postgres.links.createMany(owner, firstId, rows);
 
 const url = "https://example.com/";
@@ -408,7 +409,10 @@ describe("a link that cannot be created at once", () => {
         shortUrl: new URL("https://sho.rt"),
         ownHosts: new Set(["sho.rt"]),
       },
-      passwords: { hashForLink: () => Promise.reject(new Error("This test has no passwords.")) },
+      passwords: {
+        chargeForLinks: () => undefined,
+        hashForLink: () => Promise.reject(new Error("This test has no passwords.")),
+      },
       readSpentClicks: () => Promise.resolve(undefined),
     });
 

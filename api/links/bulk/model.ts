@@ -36,7 +36,9 @@ const rowsOf = <Row extends z.ZodType>(row: Row) =>
       (rows) => rows.filter(hasPassword).length <= BULK_PASSWORDS_MAX,
       `at most ${BULK_PASSWORDS_MAX} links with a password at once`,
     )
-    .meta({ description: `At most ${BULK_PASSWORDS_MAX} of them with a password.` });
+    .meta({
+      description: `At most ${BULK_PASSWORDS_MAX} of them with a password; each counts against the account's budget of passwords.`,
+    });
 
 const hasPassword = (row: unknown): boolean =>
   typeof row === "object" && row !== null && "password" in row && typeof row.password === "string";

@@ -5,6 +5,7 @@ import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/
 import { preferredLanguage } from "../../../shared/decision/language.ts";
 import { compileTargets, type Target } from "../../../shared/decision/targets.ts";
 import { encodeId } from "../../../shared/ids.ts";
+import { beginTurn } from "../../../shared/turns.ts";
 import { isPreviewAgent } from "../../../shared/visitors/preview-agents.ts";
 import { sourceOf } from "../../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../../shared/visitors/user-agent.ts";
@@ -13,18 +14,24 @@ import { toRecord } from "../record.ts";
 import { statusOf } from "../settings/model.ts";
 import type { ExplainBody, Explanation } from "./model.ts";
 
-/** Explains a request for a link. `ownHosts` are those of the service's own short domain. */
-export function explainRequest(
+/** Explains a request for a link, in turns of the event loop. `ownHosts` are those of the service's own short domain. */
+export async function explainRequest(
   link: LinkRow,
   body: ExplainBody,
   ownHosts: ReadonlySet<string>,
-): Explanation {
+  turn = beginTurn(),
+): Promise<Explanation> {
   const now = body.at === undefined ? Date.now() : Date.parse(body.at);
   const record = toRecord(link);
   const targets = compileTargets(record.extras ?? {});
   const facts = toFacts(body, now, link.domain_host ?? "", ownHosts);
   const status = statusOf(link, now);
   const chosen = targets.choose(facts);
+  const rules: Explanation["rules"] = [];
+  for (const { id, ...explained } of targets.explain(facts)) {
+    rules.push({ id: encodeId("rule", id), ...explained });
+    if (turn.isOver()) await turn.next();
+  }
   return {
     status,
     requires_password: link.password_hash !== null,
@@ -34,9 +41,7 @@ export function explainRequest(
       link.password_hash === null &&
       isPreviewAgent(facts.userAgent()),
     target: status === "active" ? toTarget(chosen, record.destination) : null,
-    rules: targets
-      .explain(facts)
-      .map(({ id, ...explained }) => ({ id: encodeId("rule", id), ...explained })),
+    rules,
   };
 }
 

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import type { Position } from "../../http/pagination.ts";
-import type { AccountScope } from "../../http/principal.ts";
+import type { AccountScope, Writer } from "../../http/principal.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
 import { findLinks } from "./list-links.ts";
 import { toFilter } from "./query.ts";
@@ -18,9 +18,10 @@ let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const newOwner = async (): Promise<AccountScope> => ({
+const newOwner = async (): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
+  plan: "pro",
 });
 
 const MANY_LINKS = 11_000;

@@ -15,7 +15,7 @@ afterAll(async () => await postgres[Symbol.asyncDispose]());
 
 test("links of the backlog get a newer record with their parameters; one that is being changed waits", async () => {
   const { sql, links } = postgres;
-  const owner = { accountId: await postgres.addAccount(), mode: "live" as const };
+  const owner = { accountId: await postgres.addAccount(), mode: "live" as const, plan: "pro" };
   const url = "https://example.com/?a=1";
   const tagged = [];
   for (let i = 0; i < 3; i++)

@@ -390,7 +390,7 @@ export interface paths {
     };
     /**
      * Export all single clicks of a range
-     * @description Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete; so it does when the client takes nothing of it for half a minute. An account has one export at a time.
+     * @description Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete; so it does when the client takes nothing of it for half a minute, or less than 1 MB per second while other accounts wait for an export. An account has one export at a time.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -3341,7 +3341,7 @@ export interface components {
     };
     /** @description Links to change at once. */
     LinkChanges: {
-      /** @description At most 10 of them with a password. */
+      /** @description At most 10 of them with a password; each counts against the account's budget of passwords. */
       links: components["schemas"]["LinkChangeOfMany"][];
     };
     /** @description What a request must be for a rule to match. */
@@ -4871,7 +4871,7 @@ export interface components {
     };
     /** @description Links to create at once. */
     NewLinks: {
-      /** @description At most 10 of them with a password. */
+      /** @description At most 10 of them with a password; each counts against the account's budget of passwords. */
       links: components["schemas"]["NewLink"][];
     };
     /** @description A split to set: other destinations for shares of the visitors. */

@@ -103,7 +103,7 @@ function useAccept(path: string, email: string) {
         const { password } = values;
         await send("/auth/sign-in", {
           method: "POST",
-          body: { email, password },
+          body: { email, password, account_id },
         });
       }
       await queryClient.invalidateQueries({ queryKey: SESSION_KEY });

@@ -7,8 +7,9 @@ import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
 import { sampleConditions } from "../cost/sample-conditions.ts";
 import { createRules } from "../cost/visitors.ts";
+import type { Work } from "./limits.ts";
 
-export type CostlyCall = {
+export type CostlyCall = Work & {
   method: string;
   /** The route, with `:name` for each parameter. */
   route: string;
@@ -18,8 +19,6 @@ export type CostlyCall = {
   path: string;
   /** The body of call number `i`. */
   body?: (i: number) => unknown;
-  /** Links that a call changes, of which an account has a budget. */
-  links?: number;
   /** Prepares that many calls; its cost does not count. */
   prepare?: (calls: number) => Promise<void>;
 };
@@ -122,10 +121,19 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
           : { tags: ["campaign-2"], into: "campaign" },
     },
     {
+      method: "POST",
+      route: "/v1/links",
+      name: "a password",
+      path: "/v1/links",
+      passwords: 1,
+      body: (i) => ({ url: "https://example.com/", password: `a password ${i}` }),
+    },
+    {
       method: "PATCH",
       route: "/v1/links/:id",
       name: "a password",
       path: `/v1/links/${median}`,
+      passwords: 1,
       body: (i) => ({ password: `a password ${i}` }),
     },
     {
@@ -140,6 +148,7 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
       route: "/v1/links/bulk",
       name: "10 passwords",
       path: "/v1/links/bulk",
+      passwords: 10,
       body: (i) => ({
         links: ranked.slice(0, 10).map((id) => ({ id, password: `a password ${i}` })),
       }),

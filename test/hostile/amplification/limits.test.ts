@@ -1,7 +1,7 @@
 /** Goal: what a key can cause is computed from the limits that it really has. */
 import { expect, test } from "bun:test";
 
-import { callsPerMinute, type PlanLimits } from "./limits.ts";
+import { budgetedPerMinute, callsPerMinute, type PlanLimits } from "./limits.ts";
 
 const LIMITS: PlanLimits = {
   plans: {
@@ -29,4 +29,11 @@ test.each([
   ["free", "GET", "/v1/limits", 3_000],
 ] as const)("a key on %s may make %s %s %d times a minute", (plan, method, path, calls) => {
   expect(callsPerMinute(LIMITS, plan, { method, path })).toBe(calls);
+});
+
+test("the budgets of an account allow fewer calls the more work each is", () => {
+  expect(budgetedPerMinute(LIMITS, "free", {})).toBe(Infinity);
+  expect(budgetedPerMinute(LIMITS, "free", { passwords: 1 })).toBe(45);
+  expect(budgetedPerMinute(LIMITS, "free", { passwords: 10 })).toBe(4.5);
+  expect(budgetedPerMinute(LIMITS, "pro", { passwords: 10, links: 10_000 })).toBe(9);
 });

@@ -1,5 +1,6 @@
 /** How often a key may call a route, by the limits of its plan in PostgreSQL and those that routes have besides. */
 import { CHANGED_LINKS } from "../../../api/limits/changed-links.ts";
+import { LINK_PASSWORDS } from "../../../api/limits/link-passwords.ts";
 import { withPostgres } from "../../harness/admin.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 import type { Route } from "../routes.ts";
@@ -56,8 +57,22 @@ export function callsPerMinute(
   return Math.min(minute, endpoints.get(isAnalytics ? "GET /v1/analytics/*" : name) ?? minute);
 }
 
-/** Calls that each change so many links which the budget of changed links allows within a minute. */
-export const changesPerMinute = ({ plans }: PlanLimits, plan: Plan, links: number): number =>
-  links === 0
-    ? Infinity
-    : (CHANGED_LINKS.perSecond * 60 * (plans[plan].minute / plans.free.minute)) / links;
+/** What a call takes of the budgets that an account has besides its limits. */
+export type Work = {
+  /** Links that it changes by a tag. */
+  links?: number | undefined;
+  /** Passwords that it sets. */
+  passwords?: number | undefined;
+};
+
+/** Calls that the budgets of an account allow within a minute. */
+export function budgetedPerMinute(
+  { plans }: PlanLimits,
+  plan: Plan,
+  { links = 0, passwords = 0 }: Work,
+): number {
+  const factor = plans[plan].minute / plans.free.minute;
+  const allowed = ({ perSecond }: { perSecond: number }, units: number): number =>
+    units === 0 ? Infinity : (perSecond * 60 * factor) / units;
+  return Math.min(allowed(CHANGED_LINKS, links), allowed(LINK_PASSWORDS, passwords));
+}

@@ -10,12 +10,13 @@ import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../ports.ts";
 import { type CostlyCall, listCostly } from "./costly.ts";
 import {
+  budgetedPerMinute,
   callsPerMinute,
-  changesPerMinute,
   type Plan,
   type PlanLimits,
   PLANS,
   readLimits,
+  type Work,
 } from "./limits.ts";
 import { type CpuMs, createStackMeter, mapCpu, PROCESSES, type StackMeter } from "./meter.ts";
 
@@ -46,11 +47,10 @@ export type Amplification = {
 };
 
 /** Calls of one kind, each of which returns its status. */
-type Input = {
+type Input = Work & {
   method: string;
   route: string;
   name: string;
-  links?: number | undefined;
   prepare?: CostlyCall["prepare"];
   send: (i: number) => Promise<number>;
 };
@@ -75,7 +75,7 @@ export async function measureAmplification(
     inputs,
     ({ method, route: path }) => `${method} ${path}`,
   )) {
-    const chosen = await chooseMostExpensive(meter, own);
+    const chosen = await chooseMostExpensive(meter, limits, own);
     const row = await measureCalls(meter, limits, chosen);
     rows.push(row);
     log(`${route}: ${describe(row.call)}`);
@@ -146,32 +146,35 @@ async function run(
   return { call: mapCpu((process) => cpu[process] / calls), status, ms };
 }
 
+/** The input with which a free key causes most within a minute. */
 async function chooseMostExpensive(
   meter: StackMeter,
+  limits: PlanLimits,
   inputs: readonly Input[],
 ): Promise<{ input: Input; ms: number }> {
   let most: { input: Input; cpu: number; ms: number } | undefined;
   for (const input of inputs) {
     const { call, ms } = await run(meter, input, TRIAL_CALLS);
-    const cpu = sum(call);
+    const cpu = sum(call) * perMinuteOf(limits, "free", input);
     if (most === undefined || cpu > most.cpu) most = { input, cpu, ms };
   }
   if (most === undefined) throw new Error("A route has no inputs.");
   return most;
 }
 
+const perMinuteOf = (limits: PlanLimits, plan: Plan, { method, route, ...work }: Input): number =>
+  Math.min(
+    callsPerMinute(limits, plan, { method, path: route }),
+    budgetedPerMinute(limits, plan, work),
+  );
+
 async function measureCalls(
   meter: StackMeter,
   limits: PlanLimits,
   { input, ms }: { input: Input; ms: number },
 ): Promise<Amplification> {
-  const { method, route, name, links = 0 } = input;
-  const perMinute = toPlans((plan) =>
-    Math.min(
-      callsPerMinute(limits, plan, { method, path: route }),
-      changesPerMinute(limits, plan, links),
-    ),
-  );
+  const { method, route, name } = input;
+  const perMinute = toPlans((plan) => perMinuteOf(limits, plan, input));
   const usual = perMinute.free > 100 ? MANY_CALLS : CALLS;
   const { call, status } = await run(
     meter,

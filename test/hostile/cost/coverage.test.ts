@@ -42,6 +42,7 @@ const BOUNDED_ELSEWHERE: Readonly<Record<string, string>> = {
   "assetlinks[]": "shared/contracts/domain-settings.ts APP_FILE_BYTES_MAX",
   id: "an identifier has one length",
   link_id: "an identifier has one length",
+  account_id: "an identifier has one length",
   "ids[]": "an identifier has one length",
   "link_ids[]": "an identifier has one length",
 };

@@ -50,6 +50,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     redirector/passwords/password.ts WAITING_PER_NETWORK_MAX
     redirector/passwords/password.ts TRIES
     redirector/passwords/password.ts LINK_TRIES
+    redirector/passwords/password.ts VERIFICATIONS
+    redirector/passwords/known-passwords.ts KNOWN_MAX
     redirector/limits/waiting.ts WAITING_MAX
     redirector/limits/reports.ts REPORTS_MAX
     redirector/limits/lease.ts LEASE_MAX
@@ -64,9 +66,11 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/limits/anonymous.ts KEYS_MAX
     api/limits/anonymous.ts SITE_FACTOR
     api/limits/anonymous.ts PASSWORD_TRIES
+    api/limits/anonymous.ts PASSWORD_CHECKS
     api/limits/anonymous.ts REFUSED
     api/limits/work-budget.ts ACCOUNTS_MAX
     api/limits/changed-links.ts CHANGED_LINKS
+    api/limits/link-passwords.ts LINK_PASSWORDS
     api/auth/key-limits.ts READINGS
     api/auth/key-limits.ts REFUSALS
     api/auth/authorizer.ts REQUESTS_MAX
@@ -87,7 +91,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/shares/read-budget.ts SAVED_MAX
     api/shares/read-budget.ts EARNED_PER_MINUTE
     api/branding/logo.ts ENCODING
-    api/clicks/export.ts EXPORTS_MAX
+    api/clicks/running-exports.ts EXPORTS_MAX
+    api/clicks/running-exports.ts bytesPerSecond
     api/clickhouse.ts QUERIES
     api/analytics/live.ts STREAMS_MAX
     api/analytics/click-poller.ts POLLS_PER_SECOND_MAX
@@ -149,6 +154,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/http/site-server.ts idleTimeout
     api/http/json-body.ts BODY_MS_MAX
     api/http/chunk-stream.ts STALLED_MS
+    api/clicks/running-exports.ts lateMs
     api/analytics/live-stream.ts DURATION_MS
     api/limits/stream-leases.ts LEASE_SECONDS
     api/domains/dns.ts TIMEOUT_MS

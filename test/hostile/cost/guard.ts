@@ -1,7 +1,7 @@
 /**
  * The cost guard: sends each input at its bounds alone to an idle stack, and measures what it costs the event loop that reads
- * it. A visitor's request may take 20 ms, a call of the API 50 ms, and the work may grow no faster than the input. The bounds
- * are those of docs/input-bounds.md; the routes and their schemas are read from the applications. Messages at their bounds are
+ * it. A visitor's request may take 20 ms, a call of the API 50 ms, and the work may grow no faster than the input. PostgreSQL and
+ * ClickHouse may take 50 ms of CPU time each. The bounds are those of docs/input-bounds.md; the routes and their schemas are read from the applications. Messages at their bounds are
  * sent straight to NATS.
  *
  * A short run combines few parts of a request (each once), a long one all pairs of them. An input that takes less than
@@ -22,6 +22,7 @@ import { type Cost, createMeter, type Meter, type Sent } from "./measure.ts";
 import { MESSAGES, sendMessage } from "./messages.ts";
 import { sampleConditions } from "./sample-conditions.ts";
 import { FLOOR_MS, isSuperlinear, type Sample, SHARES } from "./slope.ts";
+import { type Store, STORES } from "./store-cpu.ts";
 import {
   combine,
   createBase,
@@ -40,15 +41,21 @@ const BUDGET_MS: Readonly<Record<WatchedProcess, number>> = {
   worker: 50,
 };
 
+/**
+ * Most milliseconds of CPU time of a store: with the 60 calls that a free key may make within a minute, a twentieth of a core.
+ * Larger plans have more calls, and a call the same budget.
+ */
+const STORE_BUDGET_MS = 50;
+
 /** What an input costs one process, and whether that is a fault. */
 export type CostRow = {
   /** The route, or the kind of link that is visited. */
   target: string;
-  process: WatchedProcess;
+  process: WatchedProcess | Store;
   status: number;
   /** At each share; three times the last one when it is small. */
   samples: readonly [Sample, Sample, Sample];
-  /** The longest turn where the CPU time exceeds the budget; else it is at most the CPU time. */
+  /** The longest turn where the CPU time exceeds the budget; else it is at most the CPU time, as for stores. */
   turnMs: number;
   parts: string;
   fault?: string;
@@ -167,7 +174,28 @@ async function measureInput(
     else if (turnMs > budget) rows.push({ ...row, fault: `turn above ${budget} ms` });
     else rows.push(row);
   }
-  return rows;
+  return [...rows, ...judgeStores(full, { target, parts }, slowdown)];
+}
+
+/** A row for each store that the input makes work. Its growth is not judged: what a store does beside is too much for that. */
+function judgeStores(
+  { bytes, cpu, status }: Cost,
+  input: Pick<Input, "target" | "parts">,
+  slowdown: number,
+): CostRow[] {
+  const budget = STORE_BUDGET_MS * slowdown;
+  return STORES.filter((store) => cpu[store] > FLOOR_MS).map((process): CostRow => {
+    const cpuMs = cpu[process];
+    const sample = { bytes, cpuMs };
+    const row = {
+      ...input,
+      process,
+      status,
+      samples: [sample, sample, sample],
+      turnMs: cpuMs,
+    } as const;
+    return cpuMs > budget ? { ...row, fault: `above ${budget} ms of CPU time` } : row;
+  });
 }
 
 /** Creates the links, one of which has conditions of all kinds (`linkId`), and the requests of their visitors. */

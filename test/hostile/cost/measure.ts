@@ -1,6 +1,6 @@
 /**
  * Measures what one request costs the processes of an idle stack: CPU time of the threads of their event loops, which is the
- * most that the longest turn can take. A busy machine does not change it: time that a thread waits for a CPU does not count
+ * most that the longest turn can take, and of the stores with all their threads. A busy machine does not change it: time that a thread waits for a CPU does not count
  * (https://docs.kernel.org/scheduler/sched-stats.html). What a process does beside is in it, so the least of several tries
  * counts.
  */
@@ -9,9 +9,18 @@ import { readFileSync } from "node:fs";
 import type { SharedStack } from "../../harness/stack.ts";
 import { WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
 import { FLOOR_MS } from "./slope.ts";
+import { readTreeMs, type Store, STORES } from "./store-cpu.ts";
 
-/** CPU time in milliseconds of each process's event loop. */
-export type Cpu = Record<WatchedProcess, number>;
+/** CPU time in milliseconds of each process's event loop, and of each store. */
+export type Cpu = Record<WatchedProcess | Store, number>;
+
+const mapCpu = (map: (process: WatchedProcess | Store) => number): Cpu => ({
+  api: map("api"),
+  redirector: map("redirector"),
+  worker: map("worker"),
+  postgres: map("postgres"),
+  clickhouse: map("clickhouse"),
+});
 
 /** A request that was sent: its size, and the status of its response, 0 without one. */
 export type Sent = { bytes: number; status: number };
@@ -36,44 +45,45 @@ function readThread(pid: number): Times {
   return { cpuMs: cpuNs / 1e6, waitMs: waitNs / 1e6 };
 }
 
+const isStore = (process: WatchedProcess | Store): process is Store =>
+  STORES.some((store) => store === process);
+
 export function createMeter(stack: SharedStack) {
   const info = stack.info();
 
-  const pidOf = (process: WatchedProcess): number => {
+  const pidOf = (process: WatchedProcess | Store): number => {
     const pid = info.pids[process];
     if (pid === null) throw new Error(`The ${process} does not run.`);
     return pid;
   };
 
-  const readCpu = (): Cpu => ({
-    api: readThread(pidOf("api")).cpuMs,
-    redirector: readThread(pidOf("redirector")).cpuMs,
-    worker: readThread(pidOf("worker")).cpuMs,
-  });
+  const readLoops = (): number[] =>
+    WATCHED_PROCESSES.map((process) => readThread(pidOf(process)).cpuMs);
 
-  /** Waits until no event loop works, and returns their CPU times. */
-  async function waitUntilIdle(): Promise<Cpu> {
-    let before = readCpu();
+  const readCpu = (): Cpu =>
+    mapCpu((process) =>
+      isStore(process) ? readTreeMs(pidOf(process)) : readThread(pidOf(process)).cpuMs,
+    );
+
+  /** Waits until no event loop works. */
+  async function waitUntilIdle(): Promise<void> {
+    let before = readLoops();
     for (let i = 0; i < IDLE_CHECKS_MAX; i++) {
       await Bun.sleep(IDLE_CHECK_MS);
-      const now = readCpu();
-      const used = WATCHED_PROCESSES.map((process) => now[process] - before[process]);
+      const now = readLoops();
+      const used = now.map((ms, loop) => ms - (before[loop] ?? 0));
       before = now;
       if (Math.max(...used) < IDLE_CPU_MS) break;
     }
-    return before;
   }
 
   async function measureOnce(send: () => Promise<Sent>): Promise<Cost> {
     // Idle since the previous one, but for its timers.
     const before = readCpu();
     const sent = await send();
-    const after = await waitUntilIdle();
-    const used = (process: WatchedProcess): number => after[process] - before[process];
-    return {
-      cpu: { api: used("api"), redirector: used("redirector"), worker: used("worker") },
-      ...sent,
-    };
+    await waitUntilIdle();
+    const after = readCpu();
+    return { cpu: mapCpu((process) => Math.max(0, after[process] - before[process])), ...sent };
   }
 
   // What starts the stack may still work.
@@ -86,12 +96,8 @@ export function createMeter(stack: SharedStack) {
       let least = await measureOnce(send);
       for (let i = 1; i < TRIES && Math.max(...Object.values(least.cpu)) > FLOOR_MS; i++) {
         const { cpu, ...sent } = await measureOnce(send);
-        const lesser = (process: WatchedProcess): number =>
-          Math.min(cpu[process], least.cpu[process]);
-        least = {
-          cpu: { api: lesser("api"), redirector: lesser("redirector"), worker: lesser("worker") },
-          ...sent,
-        };
+        const { cpu: known } = least;
+        least = { cpu: mapCpu((process) => Math.min(cpu[process], known[process])), ...sent };
       }
       return least;
     },

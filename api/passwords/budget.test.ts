@@ -1,0 +1,145 @@
+/** Goal: no account causes more hashing of its links' passwords than its budget, by whichever operation it sets them. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Writer } from "../http/principal.ts";
+import { createWorkBudget } from "../limits/work-budget.ts";
+import type { LinkService } from "../links/service.ts";
+import { createSharedService } from "../shares/reading.ts";
+import { createShareService, type ShareService } from "../shares/service.ts";
+import { createPasswordHashing } from "./hashing.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+/** Of which nothing comes back while a test runs. */
+const BUDGET = { name: "passwords", perSecond: 0.01, most: 2, now: () => 0 };
+
+let postgres: TestPostgres;
+let links: LinkService;
+let shares: ShareService;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const { sql } = postgres;
+  const passwords = createPasswordHashing(undefined, createWorkBudget(BUDGET));
+  links = createLinksOn(sql, passwords);
+  shares = createShareService({ sql, links, passwords });
+});
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const newOwner = async (): Promise<Writer & { scopes: string[] }> => ({
+  accountId: await postgres.addAccount("free"),
+  mode: "live",
+  plan: "free",
+  scopes: ["analytics:read", "links:read"],
+});
+
+const url = "https://example.com/";
+const password = "correct horse";
+
+/** The error of a refused operation, with its wait in seconds. */
+async function refusalOf(work: Promise<unknown>): Promise<unknown> {
+  const error: unknown = await work.catch((thrown: unknown) => thrown);
+  return error instanceof ApiError
+    ? [error.reason, error.status, error.headers["retry-after"]]
+    : error;
+}
+
+/** An owner of a link who has nothing left: one request has taken three passwords, one more than there were. */
+async function overdraw(): Promise<{ owner: Awaited<ReturnType<typeof newOwner>>; id: Uuid }> {
+  const owner = await newOwner();
+  const rows = [{ url, password }, { url, password }, { url, password }, { url }];
+  const { results } = await links.createMany(owner, newUuid(), rows);
+  const created = results.flatMap((result) => ("link" in result ? result.link : []));
+  expect(created.map(({ password_hash }) => password_hash !== null)).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  return { owner, id: created.at(-1)?.id ?? newUuid() };
+}
+
+test("an account that has set as many passwords as it may waits with every way to set one, and none is hashed", async () => {
+  const { owner, id } = await overdraw();
+  const { row: share } = await shares.create(owner, newUuid(), {});
+  const hashing = spyOn(Bun.password, "hash");
+  try {
+    const refused = await Promise.all(
+      [
+        links.create(owner, newUuid(), { url, password }),
+        links.createMany(owner, newUuid(), [{ url, password }, { url }]),
+        links.update(owner, id, { password }),
+        links.updateMany(owner, [{ id: encodeId("link", id), password }]),
+        links.upsert(owner, {
+          externalId: "one",
+          body: { url, password },
+          requireVersion: () => undefined,
+          mustExist: false,
+          beforeCreation: () => Promise.resolve(),
+        }),
+        shares.create(owner, newUuid(), { password }),
+        shares.update(owner, share.id, { password }),
+      ].map(refusalOf),
+    );
+    // Of the one that was too many, and of the next one.
+    expect(refused).toEqual(refused.map(() => ["rate_limited", 429, "200"]));
+    expect(hashing).not.toHaveBeenCalled();
+    // What needs no hash is not held up.
+    await links.update(owner, id, { password: null, title: "Open" });
+    await links.createMany(owner, newUuid(), [{ url }]);
+    expect(await links.checkMany(owner, [{ url, password }])).toEqual([undefined]);
+    await shares.update(owner, share.id, { password: null });
+    expect(hashing).not.toHaveBeenCalled();
+  } finally {
+    hashing.mockRestore();
+  }
+});
+
+test("others set theirs meanwhile, and rows that are invalid cost nothing", async () => {
+  await overdraw();
+  const other = await newOwner();
+  const invalid = Array.from({ length: 10 }, () => ({ url, password, nonsense: true }));
+  await links.createMany(other, newUuid(), invalid);
+  for (let i = 0; i < 2; i++) await links.create(other, newUuid(), { url, password });
+  expect(await refusalOf(links.create(other, newUuid(), { url, password }))).toEqual([
+    "rate_limited",
+    429,
+    "100",
+  ]);
+});
+
+test("requests at the same time share the budget", async () => {
+  const owner = await newOwner();
+  const outcomes = await Promise.all(
+    Array.from({ length: 5 }, () => refusalOf(links.create(owner, newUuid(), { url, password }))),
+  );
+  expect(outcomes.filter(Array.isArray)).toHaveLength(3);
+});
+
+test("a network has few passwords of shared statistics verified, right ones too, and others are not held up", async () => {
+  const { token } = await shares.create(await newOwner(), newUuid(), { password });
+  let verified = 0;
+  const shared = createSharedService({
+    sql: postgres.sql,
+    links,
+    analytics: { overview: unused },
+    branding: { find: unused },
+    passwords: {
+      verifyForAccount() {
+        verified++;
+        return Promise.resolve(true);
+      },
+    },
+    shortUrl: "https://sho.rt",
+  });
+  for (let i = 0; i < 100; i++) await shared.unlock(token, password, "203.0.113.1");
+  const refused = await refusalOf(shared.unlock(token, password, "203.0.113.1"));
+  expect(refused).toEqual(["rate_limited", 429, expect.any(String)]);
+  expect(verified).toBe(100);
+  await shared.unlock(token, password, "203.0.113.2");
+});
+
+const unused = (): Promise<never> => Promise.reject(new Error("It is not asked for."));
