@@ -1,8 +1,9 @@
 /** The names that no two links may have: short links, and the external ids of an account. */
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import type { ApiError } from "../http/errors.ts";
 import { isUniqueViolation } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
-import { feedAlias, nameOf } from "./record.ts";
+import { feedAlias } from "./record.ts";
 import { aliasTaken, externalIdTaken } from "./validation.ts";
 import type { Conflict, WantedNames } from "./write-sql.ts";
 
@@ -45,7 +46,7 @@ export function createNameClaims(): (wanted: WantedNames) => ApiError | undefine
     const name =
       alias === null
         ? undefined
-        : nameOf({ domain: domain_id ?? "", alias: feedAlias({ alias, folded }) });
+        : keyOf({ domain: domain_id ?? "", alias: feedAlias({ alias, folded }) });
     const error = conflictError(wanted, {
       alias_taken: name !== undefined && shortLinks.has(name),
       external_id_taken: external_id !== null && externalIds.has(external_id),

@@ -17,7 +17,7 @@ import { limitSubject, linkSubject } from "../../shared/contracts/streams.ts";
 import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { compileTargets } from "../../shared/decision/targets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { keyOf } from "../../shared/links-store/record.ts";
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { createLog } from "../../shared/log.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
@@ -267,7 +267,7 @@ const log = createLog("test", "silent");
 const canary = (version: number): ActiveLink => ({ ...plain, version, alias: "canary" });
 
 const toMessageOf = (record: object & { domain: string; alias: string }, data: Uint8Array) => ({
-  subject: linkSubject(record.domain, record.alias),
+  subject: linkSubject(record),
   sequence: 1,
   data,
 });

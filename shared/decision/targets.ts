@@ -2,7 +2,7 @@
  * Decides the destination of a request for a link: the one implementation of rules. The redirector and the API's explanation
  * both use it, so that they cannot differ.
  */
-import type { LinkExtras, Rule } from "../contracts/link-extras.ts";
+import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
 import { truncateText } from "../visitors/truncate-text.ts";
 import { compileCondition, type CompiledCondition } from "./conditions.ts";
@@ -34,7 +34,7 @@ type RuleExplanation = {
 };
 
 /** Compiles the rules and the split of a link. */
-export function compileTargets({ rules = [], split }: LinkExtras): Targets {
+export function compileTargets({ rules = [], split }: RedirectSettings): Targets {
   const compiled: CompiledRule[] = rules.map((rule) => ({
     rule,
     target: { kind: "rule", id: rule.id, url: rule.url },
@@ -66,7 +66,7 @@ const shorten = (text: string | null): string | null =>
     : text;
 
 function compileSplit(
-  split: LinkExtras["split"],
+  split: RedirectSettings["split"],
 ): ((facts: RequestFacts) => Target | undefined) | undefined {
   if (split === undefined) return undefined;
   const { until = Infinity } = split;

@@ -2,7 +2,7 @@
  * Evaluates rules on stored clicks, with the redirector's own conditions. A stored click lacks
  * parts of the request. Where a condition needs one of those, its result is unknown.
  */
-import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
+import type { Condition, Rule } from "../../../shared/contracts/redirect-settings.ts";
 import { compileCondition } from "../../../shared/decision/conditions.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import type { Agent } from "../../../shared/visitors/user-agent.ts";
