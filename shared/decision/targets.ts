@@ -1,6 +1,18 @@
 /**
- * Decides the destination of a request for a link: the one implementation of rules. The redirector and the API's explanation
- * both use it, so that they cannot differ.
+ * Decides the destination of a request for a link. This is the only place where a rule decides.
+ *
+ * A link has its own destination, and may have rules and a split. {@link compileTargets} compiles them when the link is first
+ * used. Then `choose` decides each request:
+ *
+ * 1. The first rule, in the order of the link, whose conditions all match. A condition tests a fact of the request, such as
+ *    country, device, language or time. A fact that is unknown matches neither a condition nor its inverse.
+ * 2. If no rule matches, the split's arm of the visitor, by a hash of address and user agent: the same visitor gets the same arm
+ *    on every redirector.
+ * 3. Otherwise undefined, which is the link's own destination.
+ *
+ * The redirector calls it only for a request that reaches a destination. Whether it does is decided before, and without rules:
+ * the link exists, has started, has not expired, and its limit is not reached (`redirector/redirect/decision.ts`). The API
+ * explains a request (`POST /v1/links/{id}/explain`) with the same function, so both always agree.
  */
 import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
