@@ -18,7 +18,7 @@ import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats } from "../../test/harness/nats.ts";
-import { createDomainAnswers } from "../cache/domain-settings.ts";
+import { createDomainSettingsCache } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
 import { startHostLinks } from "./host-links.ts";
@@ -49,7 +49,7 @@ function startProcess(nats: Pick<Nats, "connection" | "connected"> = AWAY, turnM
   const takedowns = createTakedowns();
   const cache = createLinkCache(16 * 1024 ** 2, takedowns.covers);
   takedowns.onChange(() => void cache.remark());
-  const domains = createDomainAnswers();
+  const domains = createDomainSettingsCache();
   const damages: unknown[] = [];
   const links = startHostLinks({
     dir,

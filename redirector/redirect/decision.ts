@@ -122,7 +122,7 @@ const isExpired = ({ expires_at }: CachedLink, now: number): boolean =>
   expires_at !== null && expires_at <= now;
 
 /** Decisions after which a request may reach the destination. */
-const LEADING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
+const REDIRECTING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
 
 /**
  * Decides a request that was a miss, given the cached link at its alias; the same miss without one.
@@ -145,7 +145,7 @@ export function decideMiss(
   if (!isAbout && forwards === undefined) return { kind: "not_found" };
   const decision = decide(request, link, now, settingsOf, isSpent);
   if (isAbout) return toAbout(decision, link);
-  return LEADING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
+  return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
     ? { kind: "bad_request" }
     : decision;
 }

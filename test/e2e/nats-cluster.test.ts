@@ -96,7 +96,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
         watchReplicas({
           nats: Promise.resolve(nats),
           streams,
-          wanted: 3,
+          expected: 3,
           log: createLog("test", "silent"),
         });
       const first = watch([LINKS_STREAM]);

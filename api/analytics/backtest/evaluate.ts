@@ -80,7 +80,7 @@ function compileEvaluator(condition: Condition): EvaluateCondition {
   return ({ language = "" }, facts) => (broader.has(language) ? undefined : matches(facts));
 }
 
-/** The languages that contain a tag: `zh` and `zh-hant` for `zh-hant-tw`. */
+/** Returns the more general tags of a language tag: `zh` and `zh-hant` for `zh-hant-tw`. */
 function broaderThan(tag: string): string[] {
   const subtags = tag.split("-");
   return subtags.slice(1).map((_, i) => subtags.slice(0, i + 1).join("-"));

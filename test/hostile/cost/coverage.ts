@@ -243,6 +243,6 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/http/pagination.ts CURSOR_LENGTH_MAX
     api/links/model.ts HOST_LENGTH_MAX
     api/links/model.ts ALIAS_LENGTH_MAX
-    api/sessions/password-strength.ts JUDGED_LENGTH_MAX
+    api/sessions/password-strength.ts SCORED_LENGTH_MAX
   `),
 };
