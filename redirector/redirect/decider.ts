@@ -10,7 +10,7 @@ type DeciderDeps = {
   resolveHost: ResolveHost;
   finder: Pick<LinkFinder, "findByPath" | "findCached">;
   reader: Pick<RequestReader, "begin" | "settingsOf">;
-  isSpent: ClickLimits["isSpent"];
+  isExhausted: ClickLimits["isExhausted"];
 };
 
 export type Decider = {
@@ -23,7 +23,7 @@ export type Decider = {
   decideMiss(incoming: IncomingRequest, miss: Miss, now: number): Decision;
 };
 
-export function createDecider({ resolveHost, finder, reader, isSpent }: DeciderDeps): Decider {
+export function createDecider({ resolveHost, finder, reader, isExhausted }: DeciderDeps): Decider {
   const { begin, settingsOf } = reader;
   const { findByPath, findCached } = finder;
   return {
@@ -32,12 +32,12 @@ export function createDecider({ resolveHost, finder, reader, isSpent }: DeciderD
       const { domain } = resolveHost(head.host);
       const request = begin(incoming, domain);
       const link = domain === undefined ? undefined : findByPath(domain, head);
-      return decide(request, link, now, settingsOf, isSpent);
+      return decide(request, link, now, settingsOf, isExhausted);
     },
     decideMiss(incoming, miss, now) {
       const request = begin(incoming, miss.domain);
       const link = findCached(miss.domain, miss.alias);
-      return decideMiss(request, miss, link, now, settingsOf, isSpent);
+      return decideMiss(request, miss, link, now, settingsOf, isExhausted);
     },
   };
 }

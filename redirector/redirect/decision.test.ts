@@ -26,14 +26,14 @@ const decide = (
   cached: CachedLink | null | undefined,
   now: number,
   settings: RedirectSettings = {},
-  isSpent = false,
+  isExhausted = false,
 ) =>
   decideWith(
     request,
     cached,
     now,
     () => ({ settings }),
-    () => isSpent,
+    () => isExhausted,
   );
 
 const withSettings = (change: Partial<CachedLink> = {}) =>

@@ -82,7 +82,7 @@ const READ_METHODS = "GET, HEAD";
  * Decides a request, given the cached link at its path: `null` for a deleted one, `taken_down` for
  * one that takedowns cover, undefined for one that is not cached. `now`, in Unix milliseconds,
  * decides whether the link has expired. `settingsOf` is called only for a link that has settings.
- * `isSpent` is called only for one with a limit: it returns whether the limit is known to be
+ * `isExhausted` is called only for one with a limit: it returns whether the limit is known to be
  * reached.
  */
 export function decide(
@@ -90,7 +90,7 @@ export function decide(
   link: CachedState | undefined,
   now: number,
   settingsOf: (link: CachedLink) => { settings: RedirectSettings } | undefined,
-  isSpent: (limit: ClickLimit) => boolean,
+  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision {
   const { method, domain } = request;
   const isRead = method === "GET" || method === "HEAD";
@@ -101,7 +101,7 @@ export function decide(
   if (link === "taken_down") return { kind: "taken_down" };
   const settings = link.settings === null ? undefined : settingsOf(link)?.settings;
   if (settings !== undefined) {
-    const decision = decideByState(settings, link, now, isRead, isSpent);
+    const decision = decideByState(settings, link, now, isRead, isExhausted);
     if (decision !== undefined) return decision;
     const { preview } = settings;
     // Ignores everything that a person could send along with the link, such as a parameter.
@@ -134,16 +134,16 @@ export function decideMiss(
   link: CachedState | undefined,
   now: number,
   settingsOf: (link: CachedLink) => { settings: RedirectSettings } | undefined,
-  isSpent: (limit: ClickLimit) => boolean,
+  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision {
   if (link === undefined) return miss;
-  if (miss.suffix === "") return decide(request, link, now, settingsOf, isSpent);
+  if (miss.suffix === "") return decide(request, link, now, settingsOf, isExhausted);
   if (link === "taken_down") return { kind: "taken_down" };
   const isAbout = miss.suffix === ABOUT;
   if (link === null) return UNKNOWN_ALIAS;
   const forwards = settingsOf(link)?.settings.forward_path;
   if (!isAbout && forwards === undefined) return { kind: "not_found" };
-  const decision = decide(request, link, now, settingsOf, isSpent);
+  const decision = decide(request, link, now, settingsOf, isExhausted);
   if (isAbout) return toAbout(decision, link);
   return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
     ? { kind: "bad_request" }
@@ -169,7 +169,7 @@ function decideByState(
   link: CachedLink,
   now: number,
   isRead: boolean,
-  isSpent: (limit: ClickLimit) => boolean,
+  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision | undefined {
   if (taken_down === true) return { kind: "taken_down" };
   // The response equals that of an unknown alias, so it reveals nothing.
@@ -178,7 +178,7 @@ function decideByState(
     return { kind: "not_found", failure: { reason: "not_started", link } };
   const kind = isExpired(link, now)
     ? "expired"
-    : limit !== undefined && isSpent(limit)
+    : limit !== undefined && isExhausted(limit)
       ? "limit_reached"
       : undefined;
   if (kind === undefined) return undefined;

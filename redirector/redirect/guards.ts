@@ -36,7 +36,7 @@ export type Guards = {
     confirmed?: boolean,
   ): RedirectorResponse | Promise<RedirectorResponse>;
   /** Responds with a page that consumes no click, unless the limit is reached. */
-  unlessSpent(
+  unlessExhausted(
     incoming: IncomingRequest,
     link: CachedLink,
     settings: RedirectSettings,
@@ -64,12 +64,12 @@ export function createGuards(deps: GuardsDeps): Guards {
       : redirectResponse(expired_url);
   }
 
-  const unlessSpent: Guards["unlessSpent"] = ({ head }, link, settings, page) => {
+  const unlessExhausted: Guards["unlessExhausted"] = ({ head }, link, settings, page) => {
     if (settings.limit === undefined) return page();
     const onReached = failures.onLimitReached(head, link);
-    const respond = (spent: boolean) => (spent ? refuse("spent", settings, onReached) : page());
-    const spent = limits.look(settings.limit);
-    return spent instanceof Promise ? spent.then(respond) : respond(spent);
+    const respond = (exhausted: boolean) => (exhausted ? refuse("spent", settings, onReached) : page());
+    const exhausted = limits.look(settings.limit);
+    return exhausted instanceof Promise ? exhausted.then(respond) : respond(exhausted);
   };
 
   function confirmationPage(): RedirectorResponse {
@@ -93,7 +93,7 @@ export function createGuards(deps: GuardsDeps): Guards {
   return {
     respond(incoming, link, settings, confirmed = hasConfirmed(incoming)) {
       if (!confirmed && mustConfirm(incoming, settings))
-        return unlessSpent(incoming, link, settings, confirmationPage);
+        return unlessExhausted(incoming, link, settings, confirmationPage);
       const target = destinations.targetOf(incoming, link);
       const location = destinations.locationOf(incoming, link, target);
       // No click is consumed for a response that cannot be sent.
@@ -112,7 +112,7 @@ export function createGuards(deps: GuardsDeps): Guards {
         ),
       );
     },
-    unlessSpent,
+    unlessExhausted,
   };
 }
 

@@ -99,7 +99,7 @@ function createTestHandler() {
     unlockCookies: createUnlockCookies("a secret of the test", true),
     lookups: createLookups(),
     isBehind: () => isBehind,
-    limits: { take: (limit) => takeClick(limit.id), look: () => false, isSpent: () => false },
+    limits: { take: (limit) => takeClick(limit.id), look: () => false, isExhausted: () => false },
     failures: {
       countLink: ({ reason, mode, domain }) => void failures.push([reason, mode, domain]),
       countUnknownAlias: (domain, alias) => void failures.push(["unknown_alias", domain, alias]),

@@ -60,7 +60,7 @@ export type HandlerDeps = {
   lookups: Lookups;
   /** Whether the process is behind: then links that are not in memory get 503. */
   isBehind: () => boolean;
-  limits: Pick<ClickLimits, "take" | "look" | "isSpent">;
+  limits: Pick<ClickLimits, "take" | "look" | "isExhausted">;
   failures: Pick<FailureReporter, "countLink" | "countUnknownAlias">;
   pages: ErrorPages;
   /** Hosts of the default short domain. */
@@ -90,7 +90,7 @@ export function createHandler(deps: HandlerDeps): Handler {
     resolveHost,
     finder,
     reader,
-    isSpent: deps.limits.isSpent,
+    isExhausted: deps.limits.isExhausted,
   });
   const destinations = createDestinations(reader);
   const recordClick = createClickRecorder({ journal: deps.journal, reader, resolveHost });

@@ -66,7 +66,7 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
         : guards.respond(incoming, link, settings);
     return settings === undefined
       ? emptyForm()
-      : guards.unlessSpent(incoming, link, settings, emptyForm);
+      : guards.unlessExhausted(incoming, link, settings, emptyForm);
   };
 
   /** Responds to a posted form: the password's, or a confirmation after the link is unlocked. */

@@ -76,7 +76,7 @@ export async function startPostgres(): Promise<TestPostgres> {
         ownHosts: new Set(["sho.rt"]),
       },
       passwords: createPasswordHashing(),
-      readSpentClicks: () => Promise.resolve(undefined),
+      readUsedClicks: () => Promise.resolve(undefined),
     }),
     async addAccount(plan = "pro") {
       const id = newUuid();
