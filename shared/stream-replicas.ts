@@ -62,7 +62,9 @@ export function watchReplicas({
       : undefined;
   return {
     warning() {
-      const named = tooFew().map(([stream, replicas]) => `${stream} has ${replicas} of ${expected}`);
+      const named = tooFew().map(
+        ([stream, replicas]) => `${stream} has ${replicas} of ${expected}`,
+      );
       return named.length === 0 ? undefined : named.join(", ");
     },
     stop: () => comparisons?.stop(),

@@ -66,9 +66,12 @@ async function requestStatuses(nats: NatsConnection, waitMs: number): Promise<Pr
   } catch (error) {
     if (!(error instanceof NatsError)) throw error;
     if (error.isPermissionError())
-      throw new Error("This user may not request the status: set NATS_URL as in api.env, or as the operator.", {
-        cause: error,
-      });
+      throw new Error(
+        "This user may not request the status: set NATS_URL as in api.env, or as the operator.",
+        {
+          cause: error,
+        },
+      );
     if (error.code !== ErrorCode.NoResponders.toString()) throw error;
   }
   return found.toSorted(compare);

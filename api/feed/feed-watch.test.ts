@@ -58,9 +58,7 @@ beforeAll(async () => {
 afterAll(() => stores[Symbol.asyncDispose]());
 
 const publish = (record: LinkRecord) =>
-  stores.connection
-    .jetstream()
-    .publish(linkSubject(record), encodeLinkMessage(record));
+  stores.connection.jetstream().publish(linkSubject(record), encodeLinkMessage(record));
 
 /** Publishes that so many links were deleted, under the lowest versions. */
 const publishDeleted = (count: number) =>
@@ -305,7 +303,9 @@ describe("a stream", () => {
     await using _ = startWatch();
     const before = await expectFilled(await epochOf());
     for (let i = 1; i <= 50; i++)
-      await stores.manager.streams.purge(LINKS_STREAM, { filter: linkSubject({ domain: "", alias: `link-${i}` }) });
+      await stores.manager.streams.purge(LINKS_STREAM, {
+        filter: linkSubject({ domain: "", alias: `link-${i}` }),
+      });
     await expectFilled(before);
     for (let i = 1; i <= 50; i++)
       expect(await readRecord("", `link-${i}`)).toMatchObject({ state: "active" });

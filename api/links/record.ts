@@ -85,6 +85,7 @@ function draftOf(link: NewLink): RecordDraft {
   const takedown = link.taken_down ? { taken_down: true as const } : undefined;
   // Also sets empty ones: PostgreSQL rejects a record without `extras` for a link that has
   // settings.
-  const settings = link.extras && toRedirectSettings(link.extras, { ...link, clicks: link.clicks ?? 0 });
+  const settings =
+    link.extras && toRedirectSettings(link.extras, { ...link, clicks: link.clicks ?? 0 });
   return settings || takedown ? { ...draft, extras: { ...takedown, ...settings } } : draft;
 }

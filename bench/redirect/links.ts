@@ -1,8 +1,8 @@
 /** The links of the redirect benchmarks, and a redirector that serves them. */
 import { connect } from "nats";
 
-import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { ensureLinksStream, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";

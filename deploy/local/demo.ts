@@ -19,7 +19,9 @@ export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
     if (status === 401 || status === 403) return false;
     await Bun.sleep(RETRY_MS);
   }
-  throw new Error(`The API does not say whether the demo key is valid: it responds with ${status}.`);
+  throw new Error(
+    `The API does not say whether the demo key is valid: it responds with ${status}.`,
+  );
 }
 
 export const DEMO_EMAIL = "demo@example.com";

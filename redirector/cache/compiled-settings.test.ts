@@ -2,12 +2,12 @@
 import { heapStats } from "bun:jsc";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import type { Condition } from "../../shared/contracts/redirect-settings.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,
   encodeLinkRecord,
 } from "../../shared/contracts/link-record.ts";
+import type { Condition } from "../../shared/contracts/redirect-settings.ts";
 import { rememberFacts } from "../../shared/decision/facts.ts";
 import {
   type CachedLink,
@@ -105,7 +105,7 @@ async function heapBytes(): Promise<number> {
   return heapSize + extraMemorySize;
 }
 
-describe("compiled extras", () => {
+describe("compiled settings", () => {
   test.each(HEAVY)("of links with %s take 128 MiB at most", async (_name, links, conditionOf) => {
     const settingsOf = createSettingsCache();
     const before = await heapBytes();

@@ -20,7 +20,9 @@ const COMPILED_BYTES_MAX = 96 * 1024 * 1024;
 const LINK_BYTES = 500;
 
 /** Returns the compiled settings of a link; undefined for one without. */
-export type SettingsOf = (link: Pick<CachedLink, "version" | "settings">) => CompiledSettings | undefined;
+export type SettingsOf = (
+  link: Pick<CachedLink, "version" | "settings">,
+) => CompiledSettings | undefined;
 
 /**
  * Compiled settings, the bytes that they were compiled from, and where in memory those were last

@@ -40,7 +40,11 @@ export type DomainResponses = {
   fold: DomainSettings["fold"];
 };
 
-type Entry = { version: number; notice: DomainNotice | undefined; responses: DomainResponses | null };
+type Entry = {
+  version: number;
+  notice: DomainNotice | undefined;
+  responses: DomainResponses | null;
+};
 
 export type DomainSettingsCache = ReturnType<typeof createDomainSettingsCache>;
 

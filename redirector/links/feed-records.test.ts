@@ -13,11 +13,11 @@ import {
   type LinkRecord,
   toMessage,
 } from "../../shared/contracts/link-record.ts";
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import { limitSubject, linkSubject } from "../../shared/contracts/streams.ts";
 import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { compileTargets } from "../../shared/decision/targets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { keyOf } from "../../shared/contracts/short-link.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { createLog } from "../../shared/log.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";

@@ -238,7 +238,9 @@ describe("an alias that the store does not have", () => {
     using process = startProcess(nats);
     expect(await process.links.fetch("", "new")).toBeUndefined();
     const link = activeLink("new", 1);
-    await connection.jetstream().publish(linkSubject({ domain: "", alias: "new" }), encodeLinkRecord(link));
+    await connection
+      .jetstream()
+      .publish(linkSubject({ domain: "", alias: "new" }), encodeLinkRecord(link));
     // The feed has it, and the store does not yet.
     const fetched = Promise.all(Array.from({ length: 100 }, () => process.links.fetch("", "new")));
     await Bun.sleep(100);

@@ -5,8 +5,8 @@
 import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
-import type { RedirectSettings, Preview } from "../../shared/contracts/redirect-settings.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
 import { ABOUT, splitBeyondAlias } from "./beyond-alias.ts";

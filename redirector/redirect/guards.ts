@@ -67,7 +67,8 @@ export function createGuards(deps: GuardsDeps): Guards {
   const unlessExhausted: Guards["unlessExhausted"] = ({ head }, link, settings, page) => {
     if (settings.limit === undefined) return page();
     const onReached = failures.onLimitReached(head, link);
-    const respond = (exhausted: boolean) => (exhausted ? refuse("spent", settings, onReached) : page());
+    const respond = (exhausted: boolean) =>
+      exhausted ? refuse("spent", settings, onReached) : page();
     const exhausted = limits.look(settings.limit);
     return exhausted instanceof Promise ? exhausted.then(respond) : respond(exhausted);
   };

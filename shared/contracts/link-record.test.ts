@@ -1,7 +1,6 @@
 /** Goal: no version of a redirector leads a visitor to where a link's extras forbid. */
 import { describe, expect, test } from "bun:test";
 
-import type { RedirectSettings } from "./redirect-settings.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,
@@ -10,6 +9,7 @@ import {
   LINK_RECORD_BYTES_MAX,
   toMessage,
 } from "./link-record.ts";
+import type { RedirectSettings } from "./redirect-settings.ts";
 
 const PLAIN: ActiveLink = {
   state: "active",

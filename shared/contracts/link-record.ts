@@ -4,9 +4,6 @@
  */
 import type { Uuid } from "../ids.ts";
 import { isWholeNotice } from "./feed-notices-checks.ts";
-import { isRedirectSettings, isUnderstood } from "./redirect-settings-checks.ts";
-import { decides, type RedirectSettings } from "./redirect-settings.ts";
-import type { ShortLink } from "./short-link.ts";
 import {
   isBoolean,
   isCount,
@@ -18,6 +15,9 @@ import {
   isWebUrl,
   type Members,
 } from "./member-checks.ts";
+import { isRedirectSettings, isUnderstood } from "./redirect-settings-checks.ts";
+import { decides, type RedirectSettings } from "./redirect-settings.ts";
+import type { ShortLink } from "./short-link.ts";
 
 /** The domain name of the service's own short domain, whatever its hosts are. */
 export const DEFAULT_DOMAIN = "";

@@ -46,10 +46,8 @@ export const linksStreams = (count: number): LinksStream[] =>
 export const ALL_LINKS_STREAMS = COUNTS.flatMap((count) => linksStreams(Number(count)));
 
 /** Whether a stream has a link or notice: notices are in all, and links by the CRC-32 (ISO 3309) of domain and alias. */
-export const isInStream = (
-  { index, count }: LinksStream,
-  link: ShortLink,
-): boolean => count === 1 || isNotice(link) || Bun.hash.crc32(keyOf(link)) % count === index;
+export const isInStream = ({ index, count }: LinksStream, link: ShortLink): boolean =>
+  count === 1 || isNotice(link) || Bun.hash.crc32(keyOf(link)) % count === index;
 
 /**
  * A value of `LINKS_STREAMS`: the number of streams of the feed that redirectors follow, and after a comma that of a second

@@ -5,7 +5,6 @@
 import { isIP } from "node:net";
 
 import { cached } from "../visitors/cache.ts";
-import { CONDITION_TYPES, type RedirectSettings, MEMBERS } from "./redirect-settings.ts";
 import {
   isBoolean,
   isCount,
@@ -19,6 +18,7 @@ import {
   isWebUrl,
   type Members,
 } from "./member-checks.ts";
+import { CONDITION_TYPES, MEMBERS, type RedirectSettings } from "./redirect-settings.ts";
 
 /** Known names of time zones, and known invalid ones: there are some 600. */
 const ZONES_MAX = 1_000;

@@ -4,8 +4,8 @@ import fc from "fast-check";
 
 import { sliceToString } from "../bytes.ts";
 import { ALIAS_PATTERN } from "../contracts/alias.ts";
-import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import type { ActiveLink, LinkRecord } from "../contracts/link-record.ts";
+import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import {
   copyLink,
   emptyLink,

@@ -8,9 +8,9 @@
  *   only of a link with redirect settings or UTM parameters: u16 length of them, both as one JSON object
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
+import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
 import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import { keyOf } from "../contracts/short-link.ts";
-import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
 import type { LinkFacts } from "../takedowns/covers.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
 
@@ -81,7 +81,8 @@ export function sizeAt(bytes: Buffer, at: number): number {
   if ((flags & ACTIVE) === 0) return align(end - at);
   const texts = lengthAt(bytes, at + DESTINATION_LENGTH) + lengthAt(bytes, at + PASSWORD_LENGTH);
   const textsEnd = end + 2 * ID_BYTES + texts;
-  const settingsSize = (flags & SETTINGS) === 0 ? 0 : SETTINGS_LENGTH_BYTES + lengthAt(bytes, textsEnd);
+  const settingsSize =
+    (flags & SETTINGS) === 0 ? 0 : SETTINGS_LENGTH_BYTES + lengthAt(bytes, textsEnd);
   return align(textsEnd - at + settingsSize);
 }
 

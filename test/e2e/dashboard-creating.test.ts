@@ -283,7 +283,9 @@ withBrowser("unsaved rules", () => {
         await leave();
         await question(page).getByRole("button", { name: "Keep editing" }).click();
         expect(new URL(page.url()).pathname).toEndWith(`/${link.id}/rules`);
-        expect(await rule.getByLabel("Redirect to").inputValue()).toBe("https://example.com/unsaved");
+        expect(await rule.getByLabel("Redirect to").inputValue()).toBe(
+          "https://example.com/unsaved",
+        );
         // Browsers let a page stop only who has used it since.
         await rule.getByLabel("Redirect to").click();
       }

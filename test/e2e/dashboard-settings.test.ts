@@ -350,7 +350,9 @@ withBrowser("the settings of a domain", () => {
         return page.getByRole("dialog", { name: `Settings of ${host}` });
       };
       const dialog = await open();
-      await dialog.getByLabel("The domain itself redirects to").fill("https://www.example.com/home");
+      await dialog
+        .getByLabel("The domain itself redirects to")
+        .fill("https://www.example.com/home");
       await dialog.getByLabel("Unknown short links redirect to").fill(`https://${host}/circle`);
       await dialog.getByLabel("Expired links redirect to").fill("https://www.example.com/over");
       await dialog.getByLabel("Ignore the case of aliases").check();
@@ -365,7 +367,9 @@ withBrowser("the settings of a domain", () => {
         .getByLabel("Unknown short links redirect to")
         .and(page.locator("[aria-invalid]"))
         .waitFor();
-      await dialog.getByLabel("Unknown short links redirect to").fill("https://www.example.com/none");
+      await dialog
+        .getByLabel("Unknown short links redirect to")
+        .fill("https://www.example.com/none");
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.waitFor({ state: "detached" });
       await card.getByText("https://www.example.com/home").waitFor();

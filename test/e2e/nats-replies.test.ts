@@ -63,7 +63,11 @@ beforeAll(async () => {
     await ensureLinksStream(manager, 1);
     await ensureClicksStream(manager, 1 << 20, 1);
     await ensureLimitsStream(manager, 1);
-    for (const subject of [linkSubject({ domain: "", alias: "victim" }), CLICKS_SUBJECT, "limits.victim"])
+    for (const subject of [
+      linkSubject({ domain: "", alias: "victim" }),
+      CLICKS_SUBJECT,
+      "limits.victim",
+    ])
       await operator.jetstream().publish(subject, "as it was");
     await operator.close();
   }

@@ -84,7 +84,8 @@ export function describeFeatures(link: Features): LinkState[] {
       ? [
           {
             label: pluralize(rules.length, "rule"),
-            meaning: "Some visitors are redirected elsewhere, by their device, country or the time.",
+            meaning:
+              "Some visitors are redirected elsewhere, by their device, country or the time.",
           },
         ]
       : []),
